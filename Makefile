@@ -1,0 +1,39 @@
+# Everything a newcomer needs: Python >= 3.11, make and a package index.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check slow bench clean
+
+help:           ## show what can be made
+	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
+
+# One real file stands for the environment, so that `make -j` builds it once and a second run does nothing.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(READY)  ## run the paper's example: matches on the screen, pictures in demo/
+	$(BIN)/disclique example poets --out demo
+
+test: $(READY)  ## run the tests
+	$(BIN)/python -m pytest -m 'not slow'
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m 'not slow' tests/test_product.py tests/test_clique.py -k small
+
+check: $(READY) ## lint, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+slow: $(READY)  ## full-scale checks
+	$(BIN)/python -m pytest -m slow
+
+bench: $(READY) ## time the engine and its peers
+	$(BIN)/disclique bench --out benchmarks/results
+
+clean:          ## remove what make created
+	rm -rf $(VENV) demo build dist src/*.egg-info

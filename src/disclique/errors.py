@@ -1,0 +1,17 @@
+"""What can go wrong, said so that the data holder can put it right."""
+
+
+class DiscliqueError(Exception):
+    """Base of every error that disclique raises on purpose."""
+
+
+class InputError(DiscliqueError, ValueError):
+    """Something in the given data or parameters is wrong; the message says what, where and with which value."""
+
+
+class MissingDependency(DiscliqueError, ImportError):
+    """An optional library is needed; the message says how to get it."""
+
+
+class TooLarge(DiscliqueError, MemoryError):
+    """The work would not fit into the memory budget; the message gives the estimate."""

@@ -1,0 +1,221 @@
+"""Labels: the quasi-identifier values that a target and a known record must share to be a possible match."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from disclique.errors import InputError
+from disclique.model import Candidates, FloatArray, IntArray
+
+MISSING_POLICIES = ("never", "any")
+_INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")
+_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,2})?")
+_NO_CLASS = -1
+
+
+def canonical(value: Any) -> Hashable | None:
+    """The value itself, freed of its file's type: 14, 14.0 and "14" are one value; None is missing.
+
+    Text keeps its white space and case ("f " is not "f"), and "007" stays text: leading zeros carry meaning.
+    """
+    if value is None or value is pd.NaT or value is pd.NA:
+        return None
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, str):
+        if value == "":
+            return None
+        if _INTEGER.fullmatch(value):
+            return int(value)
+        return canonical(float(value)) if _NUMBER.fullmatch(value) else value
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        if math.isnan(number):
+            return None
+        return int(value) if math.isfinite(number) and number == int(number) else number
+    return value if isinstance(value, Hashable) else str(value)
+
+
+def canonical_labels(frame: pd.DataFrame, columns: Sequence[str], name: str = "table") -> pd.DataFrame:
+    """The quasi-identifier columns of ``frame`` with canonical values."""
+    if not columns:
+        raise InputError(f"{name}: no label: name at least one quasi-identifier column")
+    taken = {}
+    for column in columns:
+        if column not in frame.columns:
+            known = ", ".join(map(repr, map(str, frame.columns)))
+            raise InputError(f"{name}: no column {column!r}; it has {known}")
+        if isinstance(frame[column], pd.DataFrame):
+            raise InputError(f"{name}: several columns are called {column!r}")
+        codes, values = pd.factorize(frame[column], use_na_sentinel=True)
+        lookup = np.empty(len(values) + 1, dtype=object)  # the last entry serves code -1, a missing value
+        lookup[:-1] = [canonical(v) for v in values]
+        taken[column] = pd.Series(lookup[codes], dtype=object)
+    return pd.DataFrame(taken, columns=list(dict.fromkeys(columns)))
+
+
+class Comparator(Protocol):
+    """Which values of one quasi-identifier may belong to the same person."""
+
+    def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+        """Truth table of the distinct target values (rows) against the distinct known values (columns)."""
+
+    def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
+        """Evidence for a common person, as log odds, of the same pairs; 0 says nothing either way."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Values that coincide; with an ``error`` rate above 0 any two values may match, but unequal ones weigh little."""
+
+    error: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.error < 1:
+            raise InputError(f"error rate {self.error}: it lies between 0 and 1, 1 excluded")
+
+    def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+        """Equality, or everything where errors are expected."""
+        return _equal(target, known) | (self.error > 0)
+
+    def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
+        """Log odds of equality under the error rate, spread over the other values."""
+        return error_weight(_equal(target, known), self.error)
+
+
+def error_weight(close: NDArray[np.bool_], error: float) -> FloatArray:
+    """Log of P(seen | same person) by whether the values are close, per pair, up to a constant."""
+    if error == 0:
+        return np.where(close, 0.0, -np.inf)
+    others = max(close.shape[1] - 1, 1)
+    return np.where(close, math.log1p(-error), math.log(error / others))
+
+
+def _equal(target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+    column = {value: j for j, value in enumerate(known)}
+    table = np.zeros((len(target), len(known)), dtype=bool)
+    for i, value in enumerate(target):
+        if value in column:
+            table[i, column[value]] = True
+    return table
+
+
+def candidates(
+    target: pd.DataFrame,
+    known: pd.DataFrame,
+    *,
+    missing: str = "never",
+    comparators: Mapping[str, Comparator] | None = None,
+) -> Candidates:
+    """The pairs of label classes that may match: vertices of the product graph come from these.
+
+    ``missing`` says whether a missing value matches ``never`` (its record is left out) or ``any`` value.
+    """
+    if missing not in MISSING_POLICIES:
+        raise InputError(f"missing = {missing!r}: choose one of {', '.join(MISSING_POLICIES)}")
+    if list(target.columns) != list(known.columns):
+        raise InputError(f"labels {list(target.columns)} and {list(known.columns)}: both files need the same ones")
+    strange = set(comparators or {}) - set(target.columns)
+    if strange:
+        raise InputError(f"comparator for {min(strange)!r}, which is no label column")
+    rules = {column: (comparators or {}).get(column, Exact()) for column in target.columns}
+    target_class, target_labels = _classes(target)
+    known_class, known_labels = _classes(known)
+    if missing == "never":
+        target_class = _without_missing(target_class, target_labels)
+        known_class = _without_missing(known_class, known_labels)
+    if missing == "never" and all(rule == Exact() for rule in rules.values()):
+        relation = _coincidence(target_labels, known_labels)
+    else:
+        relation = _relation(target_labels, known_labels, rules)
+    used = np.isin(relation[:, 0], target_class) & np.isin(relation[:, 1], known_class)
+    weight = _evidence(relation[used], target_labels, known_labels, rules) if comparators else None
+    return Candidates(target_class, known_class, relation[used], weight)
+
+
+def _classes(labels: pd.DataFrame) -> tuple[IntArray, list[tuple[Hashable | None, ...]]]:
+    """Class of each row, and the label of each class in order of first appearance."""
+    number: dict[tuple[Hashable | None, ...], int] = {}
+    rows = [number.setdefault(row, len(number)) for row in labels.itertuples(index=False, name=None)]
+    return np.array(rows, dtype=np.int32), list(number)
+
+
+def _without_missing(of_row: IntArray, labels: list[tuple[Hashable | None, ...]]) -> IntArray:
+    gap = np.array([None in label for label in labels], dtype=bool)
+    return np.where(gap[of_row], _NO_CLASS, of_row).astype(np.int32) if len(of_row) else of_row
+
+
+def _coincidence(target: list[tuple[Any, ...]], known: list[tuple[Any, ...]]) -> IntArray:
+    other = {label: j for j, label in enumerate(known)}
+    found = [(i, other[label]) for i, label in enumerate(target) if label in other]
+    return np.array(found, dtype=np.int32).reshape(-1, 2)
+
+
+def _relation(target: list[tuple[Any, ...]], known: list[tuple[Any, ...]], rules: Mapping[str, Comparator]) -> IntArray:
+    """Pairs of classes on which every comparator agrees; a missing value agrees with any."""
+    tables = [_table(target, known, k, rule.agree, True) for k, rule in enumerate(rules.values())]
+    found: list[NDArray[Any]] = []
+    for i in range(len(target)):  # one row of classes at a time keeps memory linear
+        agree = np.ones(len(known), dtype=bool)
+        for of_target, of_known, table in tables:
+            agree &= table[of_target[i], of_known].astype(bool)
+        hits = np.flatnonzero(agree)
+        found.append(np.column_stack([np.full(len(hits), i), hits]))
+    return np.concatenate(found).astype(np.int32) if found else np.zeros((0, 2), dtype=np.int32)
+
+
+def _table(
+    target: list[tuple[Any, ...]],
+    known: list[tuple[Any, ...]],
+    column: int,
+    compare: Callable[[Sequence[Any], Sequence[Any]], NDArray[Any]],
+    missing: float,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+    """Codes of one column on both sides and the comparison of its distinct values; the last row/column is missing."""
+    of_target, left = _codes([label[column] for label in target])
+    of_known, right = _codes([label[column] for label in known])
+    table = np.full((len(left) + 1, len(right) + 1), missing, dtype=float)
+    table[:-1, :-1] = compare(left, right)
+    return of_target, of_known, table
+
+
+def _codes(values: list[Any]) -> tuple[NDArray[np.intp], list[Any]]:
+    number: dict[Any, int] = {}
+    codes = [-1 if v is None else number.setdefault(v, len(number)) for v in values]
+    return np.array(codes, dtype=np.intp), list(number)
+
+
+def _evidence(
+    relation: IntArray, target: list[tuple[Any, ...]], known: list[tuple[Any, ...]], rules: Mapping[str, Comparator]
+) -> FloatArray:
+    """Log odds for one person that each pair of related classes carries; a missing value says nothing."""
+    total = np.zeros(len(relation))
+    for k, rule in enumerate(rules.values()):
+        of_target, of_known, table = _table(target, known, k, rule.weight, 0.0)
+        total += table[of_target[relation[:, 0]], of_known[relation[:, 1]]]
+    return total
+
+
+def label_hints(target: pd.DataFrame, known: pd.DataFrame) -> list[str]:
+    """Why labels may fail to coincide although a person would call them equal: white space, case."""
+    hints = []
+    for column in target.columns:
+        left = {v for v in target[column] if isinstance(v, str)}
+        right = {v for v in known[column] if isinstance(v, str)}
+        if left & right:
+            continue
+        for what, fold in (("white space", str.strip), ("case", str.casefold)):
+            folded = {fold(v): v for v in right}
+            twin = next((v for v in sorted(left) if fold(v) in folded), None)
+            if twin is not None:
+                hints.append(f"{column}: {twin!r} and {folded[fold(twin)]!r} differ only in {what}")
+    return hints

@@ -1,0 +1,232 @@
+"""The values that flow through disclique.
+
+Every stage is a function from these frozen values to another one. Rows and vertices are counted from 0 in arrays and
+from 1 wherever a person reads them (``Clique.members``, match tables, messages), as in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from disclique.errors import InputError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int32]
+
+
+class Distances(Protocol):
+    """Distances between the records of one file; NaN is a distance that was not published."""
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+
+    @property
+    def directed(self) -> bool:
+        """True if the distance from i to j may differ from the one from j to i."""
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Distances from each of ``rows`` to each of ``columns``, shape (len(rows), len(columns))."""
+
+
+class Agreement(Protocol):
+    """The relation ≈: which distances of the known file agree with a distance of the target."""
+
+    def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends of the *open* interval of known distances that agree with each target distance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """Microdata in a metric space, (T, D) of the paper.
+
+    ``labels`` has one column a quasi-identifier with canonical values (equal values are equal objects whatever the
+    file's type; None is missing); ``ids`` names the records in results; ``name`` is how messages call the file.
+    """
+
+    table: pd.DataFrame
+    labels: pd.DataFrame
+    distances: Distances
+    ids: tuple[Hashable, ...]
+    name: str = "microdata"
+
+    def __post_init__(self) -> None:
+        records = len(self.table)
+        for what, found in (
+            ("label rows", len(self.labels)),
+            ("distances", self.distances.size),
+            ("ids", len(self.ids)),
+        ):
+            if found != records:
+                raise InputError(f"{self.name}: {records} records but {found} {what}")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        quasi = ", ".join(map(str, self.labels.columns))
+        return f"Microdata({self.name!r}: {len(self)} records, label ({quasi}), {self.distances!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Which pairs of records may match by their labels.
+
+    Records with the same label share a class. ``relation`` lists the pairs (target class, known class) that may
+    match: the identity for exact coincidence, more where missing values or errors are allowed. Class -1 matches
+    nothing. ``evidence``, where labels may be wrong, is the log odds for one person that each related pair of labels
+    carries.
+    """
+
+    target_class: IntArray
+    known_class: IntArray
+    relation: IntArray  # shape (r, 2), sorted, unique
+    evidence: FloatArray | None = None  # shape (r,)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A simple undirected graph in compressed rows: ``neighbours[offsets[v]:offsets[v + 1]]`` ascending."""
+
+    offsets: NDArray[np.int64]
+    neighbours: IntArray
+
+    @property
+    def order(self) -> int:
+        """Number of vertices."""
+        return len(self.offsets) - 1
+
+    @property
+    def size(self) -> int:
+        """Number of edges."""
+        return len(self.neighbours) // 2
+
+
+@dataclass(frozen=True, eq=False)
+class ProductGraph:
+    """The product graph of a target and a known file (definition 6 of the paper).
+
+    Vertex v pairs the rows ``target[v]`` and ``known[v]``, counted from 0; vertices ascend by (known, target), as in
+    the paper's example.
+    """
+
+    target: IntArray
+    known: IntArray
+    graph: Graph
+
+    @property
+    def order(self) -> int:
+        """Number of vertices."""
+        return len(self.target)
+
+    @property
+    def size(self) -> int:
+        """Number of edges."""
+        return self.graph.size
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviations, east and north, of the displacement of a masked point.
+
+    ``deg`` is the paper's mask: the same number of degrees on longitude and latitude, so that the displacement in
+    kilometres shrinks eastward with the latitude. ``km`` is metric; ``plane`` (or nothing) is the unit of Euclidean
+    coordinates.
+    """
+
+    east: float
+    north: float
+    unit: str = "km"
+
+    def __post_init__(self) -> None:
+        if self.unit == "":
+            object.__setattr__(self, "unit", "plane")
+        if self.unit not in ("km", "deg", "plane"):
+            raise InputError(f"spread in {self.unit!r}: choose one of km, deg, plane")
+        for value in (self.east, self.north):
+            if not (np.isfinite(value) and value >= 0):
+                raise InputError(f"spread of {value} {self.unit}: a standard deviation is a finite number from 0 up")
+
+    def km(self, latitude: float) -> tuple[float, float]:
+        """The two standard deviations in kilometres at a latitude in degrees."""
+        if self.unit == "plane":
+            raise InputError("the spread is in the unit of the coordinates, which is not known to be kilometres")
+        if self.unit == "km":
+            return self.east, self.north
+        degree = 6371.0 * np.pi / 180
+        return float(self.east * degree * np.cos(np.radians(latitude))), float(self.north * degree)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a search may stop before its proof: after ``seconds``, or once a clique has ``size`` members."""
+
+    seconds: float | None = None
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not self.seconds >= 0:
+            raise InputError(f"budget of {self.seconds} seconds: it cannot be negative")
+        if self.size is not None and self.size < 1:
+            raise InputError(f"budget of size {self.size}: a clique has at least one member")
+
+
+UNLIMITED = Budget()
+
+
+@dataclass(frozen=True)
+class Clique:
+    """A clique and how sure it is: no clique has more than ``bound`` members.
+
+    ``members`` are vertex numbers counted from 1, ascending, as in the paper's example and in DIMACS files.
+    """
+
+    members: tuple[int, ...]
+    bound: int
+    solver: str = "exact"
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def size(self) -> int:
+        """Number of members."""
+        return len(self.members)
+
+    @property
+    def proven(self) -> bool:
+        """True if no larger clique exists; otherwise the clique is a lower bound on the risk."""
+        return self.size == self.bound
+
+
+@dataclass(frozen=True)
+class CommonSubgraph:
+    """An approximate common subgraph (S, T, φ): ``target[k]`` is mapped to ``known[k]``; rows from 0."""
+
+    target: tuple[int, ...]
+    known: tuple[int, ...]
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """φ as pairs (target row, known row)."""
+        return tuple(zip(self.target, self.known, strict=True))
+
+
+@dataclass(frozen=True)
+class MaximumCliques:
+    """Cliques of the largest size found; ``complete`` says that there are no others of that size."""
+
+    cliques: tuple[tuple[int, ...], ...]
+    complete: bool
+
+    @property
+    def count(self) -> int:
+        """How many were listed; a lower bound unless ``complete``."""
+        return len(self.cliques)
+
+
+Json = dict[str, Any]

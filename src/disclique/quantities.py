@@ -1,0 +1,88 @@
+"""Numbers with their unit, as people write them: ``500m``, ``5km``, ``0.005deg``, ``0.1``, ``2/km``.
+
+Inside, lengths on the Earth are kilometres. A number without a unit is in the unit of the data it is applied to.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from disclique.errors import InputError
+
+KM_IN = {"m": 1e-3, "km": 1.0}
+LENGTH_UNITS = ("m", "km", "")
+PLACE_UNITS = ("deg", "m", "km", "")
+RATE_UNITS = ("/m", "/km", "")
+_FORM = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A finite number and its unit; prints as it is written (``500m``) and compares by what it is."""
+
+    value: float
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", float(self.value))
+        if not math.isfinite(self.value):
+            raise InputError(f"{self.value}{self.unit}: a quantity must be a finite number")
+
+    def __str__(self) -> str:
+        return f"{number(self.value)}{self.unit}"
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def km(self) -> float:
+        """The length in kilometres."""
+        if self.unit not in KM_IN:
+            raise InputError(f"{self}: not a length in m or km")
+        return self.value * KM_IN[self.unit]
+
+    @property
+    def per_km(self) -> float:
+        """The rate per kilometre."""
+        if self.unit[:1] != "/" or self.unit[1:] not in KM_IN:
+            raise InputError(f"{self}: not a rate in /m or /km")
+        return self.value / KM_IN[self.unit[1:]]
+
+
+def number(value: float) -> str:
+    """The shortest text that reads back as the same number: ``500``, ``0.005``, ``1e-09``."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def parse_quantity(text: object, *, units: tuple[str, ...] = PLACE_UNITS) -> Quantity:
+    """The quantity that ``text`` names, in one of ``units`` ("" allows a number without a unit)."""
+    if isinstance(text, bool):
+        raise InputError(f"{text!r} is not a number")
+    if isinstance(text, Quantity):
+        found = text
+    elif isinstance(text, (int, float)):
+        found = Quantity(float(text))
+    else:
+        form = _FORM.fullmatch(str(text))
+        if not form:
+            raise InputError(f"{text!r} is not a number with a unit, such as {_examples(units)}")
+        unit = (form[2] or "").strip().replace(" ", "").replace("°", "deg").removeprefix("1/").lower()
+        found = Quantity(float(form[1]), {"degree": "deg", "degrees": "deg"}.get(unit, unit))
+    if found.unit not in units:
+        raise InputError(f"{str(text)!r}: {_complaint(found.unit, units)}")
+    return found
+
+
+def _complaint(unit: str, units: tuple[str, ...]) -> str:
+    known = ", ".join(name for name in units if name)
+    if not unit:
+        return f"the unit is missing; write one of {known}"
+    if not known:
+        return f"a number without a unit is meant, not one in {unit!r}"
+    return f"the unit {unit!r} does not fit here; write one of {known}" + (" or no unit" if "" in units else "")
+
+
+def _examples(units: tuple[str, ...]) -> str:
+    return " or ".join({"deg": "0.005deg", "m": "500m", "km": "5km", "": "0.1"}.get(u, f"2{u}") for u in units)
