@@ -1,0 +1,1 @@
+"""Compiled kernels: arrays in, arrays out. Each has a plain, slow twin in the tests."""

@@ -1,0 +1,44 @@
+"""When a search has to stop, and whom it tells how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from disclique._kernels import threads as cores
+from disclique.errors import InputError
+from disclique.model import Budget
+
+Progress = Callable[[int, int, int], None]  # done, total, size of the best clique so far
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The budget of one search that has begun, the threads it may use, and who hears of its progress."""
+
+    deadline: float
+    size: float
+    threads: int
+    progress: Progress | None
+
+    @staticmethod
+    def start(budget: Budget, threads: int | None, progress: Progress | None) -> Watch:
+        """A watch that starts now."""
+        if threads is not None and threads < 1:
+            raise InputError(f"threads {threads}: at least one is needed")
+        return Watch(
+            deadline=float("inf") if budget.seconds is None else time.perf_counter() + budget.seconds,
+            size=float("inf") if budget.size is None else budget.size,
+            threads=cores.available() if threads is None else threads,
+            progress=progress,
+        )
+
+    def over(self, size: int) -> bool:
+        """True if a search that has found ``size`` members must stop."""
+        return size >= self.size or time.perf_counter() >= self.deadline
+
+    def tell(self, done: int, total: int, size: int) -> None:
+        """Nothing; passes the state on to the listener."""
+        if self.progress is not None:
+            self.progress(done, total, size)

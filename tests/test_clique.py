@@ -1,0 +1,166 @@
+"""Maximum cliques, against networkx and against listing by hand."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from disclique.clique import SOLVERS, is_clique, maximum_clique, maximum_cliques
+from disclique.errors import InputError
+from disclique.model import Budget, Clique, Graph
+
+
+def graph_of(order, edges):
+    """The graph on 0..order-1 in compressed rows."""
+    rows = [[] for _ in range(order)]
+    for u, v in edges:
+        rows[u].append(v)
+        rows[v].append(u)
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    neighbours = np.array([u for row in rows for u in sorted(row)], dtype=np.int32)
+    return Graph(offsets=offsets, neighbours=neighbours)
+
+
+def random_graph(rng, largest=40):
+    """A random graph of random density, as it is and for networkx."""
+    n = int(rng.integers(1, largest))
+    density = rng.random()
+    edges = [pair for pair in itertools.combinations(range(n), 2) if rng.random() < density]
+    reference = nx.Graph()
+    reference.add_nodes_from(range(n))
+    reference.add_edges_from(edges)
+    return graph_of(n, edges), reference
+
+
+def all_maximum(reference):
+    """Every maximum clique of a networkx graph, numbered from 1."""
+    cliques = [tuple(sorted(v + 1 for v in clique)) for clique in nx.find_cliques(reference)]
+    size = max(map(len, cliques))
+    return sorted(clique for clique in cliques if len(clique) == size)
+
+
+def check(graph, reference, threads=1):
+    """The exact solver, the list of all maximum cliques and the check of a clique against networkx."""
+    expected = all_maximum(reference)
+    clique = maximum_clique(graph, threads=threads)
+    assert clique.proven and clique.size == clique.bound == len(expected[0])
+    assert clique.members in expected and is_clique(graph, clique.members)
+    everything = maximum_cliques(graph, clique, limit=5000)
+    assert everything.complete and list(everything.cliques) == expected
+
+
+def test_small_random_graphs_agree_with_networkx():
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        check(*random_graph(rng, largest=12))
+
+
+def test_random_graphs_agree_with_networkx():
+    rng = np.random.default_rng(1)
+    for trial in range(500):
+        graph, reference = random_graph(rng, largest=26)
+        check(graph, reference, threads=1 + trial % 2)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_small_every_solver_agrees_on_the_size(solver):
+    pytest.importorskip({"networkx": "networkx", "igraph": "igraph", "cliquematch": "cliquematch"}.get(solver, "numpy"))
+    rng = np.random.default_rng(2)
+    for _ in range(8):
+        graph, reference = random_graph(rng, largest=14)
+        size = len(all_maximum(reference)[0])
+        clique = maximum_clique(graph, solver=solver)
+        assert is_clique(graph, clique.members) and clique.solver == solver
+        assert clique.size <= size <= clique.bound
+        if solver != "greedy":
+            assert clique.proven and clique.size == size
+
+
+@pytest.mark.parametrize("solver", ["mcqd", "igraph", "networkx", "greedy"])
+def test_solvers_agree_with_the_exact_one(solver):
+    if solver in ("igraph", "cliquematch"):
+        pytest.importorskip(solver)
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        graph, _ = random_graph(rng, largest=40)
+        size = maximum_clique(graph, threads=1).size
+        other = maximum_clique(graph, solver=solver)
+        assert is_clique(graph, other.members) and other.size <= size <= other.bound
+        assert solver == "greedy" or other.size == size
+
+
+def test_small_corner_cases():
+    empty = graph_of(0, [])
+    assert maximum_clique(empty) == Clique(members=(), bound=0)
+    lonely = graph_of(3, [])
+    clique = maximum_clique(lonely)
+    assert clique.size == 1 and clique.proven
+    assert maximum_cliques(lonely, clique).cliques == ((1,), (2,), (3,))
+    complete = graph_of(70, itertools.combinations(range(70), 2))
+    assert maximum_clique(complete).members == tuple(range(1, 71))
+
+
+def test_small_is_clique_refuses_what_is_none():
+    path = graph_of(3, [(0, 1), (1, 2)])
+    assert is_clique(path, [1, 2]) and is_clique(path, []) and is_clique(path, [3])
+    for members in ([1, 3], [1, 1], [0, 1], [3, 4]):
+        assert not is_clique(path, members)
+
+
+def test_small_wrong_parameters_are_named():
+    path = graph_of(3, [(0, 1), (1, 2)])
+    with pytest.raises(InputError, match="solver 'best'"):
+        maximum_clique(path, solver="best")
+    with pytest.raises(InputError, match="threads 0"):
+        maximum_clique(path, threads=0)
+    with pytest.raises(InputError, match="limit 0"):
+        maximum_cliques(path, maximum_clique(path), limit=0)
+
+
+def test_small_a_capped_list_says_so():
+    """The complement of 12 disjoint edges has 2^12 maximum cliques."""
+    pairs = {(2 * i, 2 * i + 1) for i in range(12)}
+    graph = graph_of(24, [pair for pair in itertools.combinations(range(24), 2) if pair not in pairs])
+    clique = maximum_clique(graph)
+    assert clique.size == 12
+    some = maximum_cliques(graph, clique, limit=10)
+    assert some.count == 10 and not some.complete
+    assert all(is_clique(graph, members) for members in some.cliques)
+
+
+def dense_random(order, density, seed):
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.random((order, order)) < density, 1)
+    both = upper | upper.T
+    offsets = np.concatenate([[0], np.cumsum(both.sum(axis=1))]).astype(np.int64)
+    return Graph(offsets=offsets, neighbours=np.nonzero(both)[1].astype(np.int32))
+
+
+def test_a_budget_gives_a_clique_and_a_bound():
+    graph = dense_random(600, 0.9, seed=4)
+    for threads in (1, 2):
+        clique = maximum_clique(graph, budget=Budget(seconds=0.5), threads=threads)
+        assert is_clique(graph, clique.members)
+        assert 20 < clique.size < clique.bound <= 600 and clique.seconds < 5
+
+
+def test_a_target_size_ends_the_search():
+    graph = dense_random(300, 0.9, seed=4)
+    clique = maximum_clique(graph, budget=Budget(size=10))
+    assert clique.size >= 10 and is_clique(graph, clique.members)
+
+
+def test_threads_do_not_change_the_clique():
+    for seed in range(10):
+        graph = dense_random(1500, 0.05, seed)
+        again = Graph(graph.offsets, graph.neighbours)
+        third = Graph(graph.offsets, graph.neighbours)
+        one = maximum_clique(graph, threads=1)
+        assert one == maximum_clique(again, threads=2) == maximum_clique(third, threads=5)
+
+
+def test_progress_is_told():
+    heard = []
+    maximum_clique(dense_random(400, 0.3, 1), progress=lambda done, total, size: heard.append((done, total, size)))
+    assert heard and all(0 <= done <= total for done, total, _ in heard)
