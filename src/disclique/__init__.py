@@ -1,0 +1,76 @@
+"""disclique: audit what published distances disclose.
+
+>>> import disclique as dq
+>>> target = dq.microdata(released, labels=["sex", "age"], distances=D)
+>>> known = dq.microdata(people, labels=["sex", "age"], coordinates=["lon", "lat"])
+>>> dq.attack(target, known, agreement=dq.Within(5)).matches
+
+Names are imported when they are first used, so that ``import disclique`` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from disclique.agreement import Between, Relative, Within, quantiles
+    from disclique.attacks import Attack, LabelRule, Search, attack
+    from disclique.clique import maximum_clique
+    from disclique.distances import Matrix, Points
+    from disclique.errors import DiscliqueError, InputError
+    from disclique.labels import Exact
+    from disclique.model import Budget, Microdata
+    from disclique.tables import microdata
+
+_HOME = {
+    "Between": "agreement",
+    "Relative": "agreement",
+    "Within": "agreement",
+    "quantiles": "agreement",
+    "Attack": "attacks",
+    "LabelRule": "attacks",
+    "Search": "attacks",
+    "attack": "attacks",
+    "maximum_clique": "clique",
+    "Matrix": "distances",
+    "Points": "distances",
+    "DiscliqueError": "errors",
+    "InputError": "errors",
+    "Exact": "labels",
+    "Budget": "model",
+    "Microdata": "model",
+    "microdata": "tables",
+}
+
+__all__ = [
+    "Attack",
+    "Between",
+    "Budget",
+    "DiscliqueError",
+    "Exact",
+    "InputError",
+    "LabelRule",
+    "Matrix",
+    "Microdata",
+    "Points",
+    "Relative",
+    "Search",
+    "Within",
+    "attack",
+    "maximum_clique",
+    "microdata",
+    "quantiles",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        found = getattr(import_module(f"disclique.{_HOME[name]}"), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module 'disclique' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,123 @@
+"""The graph theoretic linkage attack, to be read beside the box in the paper."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from disclique.attacks.result import Attack, baseline, judged, notes
+from disclique.clique import maximum_clique, maximum_cliques
+from disclique.errors import InputError
+from disclique.labels import Comparator, candidates
+from disclique.matches import common_subgraph, matches, twins, violation
+from disclique.model import (
+    UNLIMITED,
+    Agreement,
+    Budget,
+    Candidates,
+    Clique,
+    MaximumCliques,
+    Microdata,
+    ProductGraph,
+)
+from disclique.product import product_graph
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LabelRule:
+    """When labels coincide: how missing values match (``never`` or ``any``), and comparators that forgive errors."""
+
+    missing: str = "never"
+    comparators: Mapping[str, Comparator] = field(default_factory=dict)
+
+    def candidates(self, target: Microdata, known: Microdata) -> Candidates:
+        """The pairs of records that may match."""
+        return candidates(target.labels, known.labels, missing=self.missing, comparators=self.comparators)
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the maximum clique is searched: by which solver, how long, on how many threads, listing how many ties."""
+
+    solver: str = "exact"
+    budget: Budget = UNLIMITED
+    threads: int | None = None
+    limit: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise InputError(f"limit of {self.limit} maximum cliques: list at least one")
+
+
+def attack(
+    target: Microdata,
+    known: Microdata,
+    *,
+    agreement: Agreement,
+    truth: str | None = None,
+    labels: LabelRule | None = None,
+    search: Search | None = None,
+    progress: Progress = lambda step: None,
+) -> Attack:
+    """Link ``target`` to ``known`` by a maximum approximate common subgraph.
+
+    Parameters
+    ----------
+    target, known : Microdata
+        The released file and the snooper's identification file.
+    agreement : Agreement
+        Which known distances agree with a target distance, such as ``Within(5)``.
+    truth : column name
+        A column of both tables that tells which records belong to one person; only the data holder has it.
+    labels : LabelRule
+        How missing label values match, and comparators for labels with errors.
+    search : Search
+        Solver, time budget, threads, and how many maximum cliques to list.
+    progress : function of the step's name
+    """
+    how = search or Search()
+    start = time.perf_counter()
+    progress("labels")
+    found = (labels or LabelRule()).candidates(target, known)
+    graph, clique, cliques = common_graph(target, known, found, agreement=agreement, search=how, progress=progress)
+    progress("matches")
+    linked = matches(graph, cliques, clique=clique, ids=(target.ids, known.ids))
+    linked, value = judged(linked, target, known, truth)
+    return Attack(
+        method="clique",
+        matches=linked,
+        baseline=baseline(found),
+        ties=twins(target),
+        risk=value,
+        notes=notes(target, known, found),
+        seconds=time.perf_counter() - start,
+        product_vertices=graph.order,
+        product_edges=graph.size,
+        clique=clique,
+        cliques=cliques,
+    )
+
+
+def common_graph(
+    target: Microdata,
+    known: Microdata,
+    found: Candidates,
+    *,
+    agreement: Agreement,
+    search: Search,
+    progress: Progress = lambda step: None,
+) -> tuple[ProductGraph, Clique, MaximumCliques]:
+    """The product graph, its maximum clique, and all cliques of that size; the clique is checked by definition 5."""
+    progress("product graph")
+    graph = product_graph(target.distances, known.distances, candidates=found, agreement=agreement)
+    progress("maximum clique")
+    clique = maximum_clique(graph, solver=search.solver, budget=search.budget, threads=search.threads)
+    progress("all maximum cliques")
+    cliques = maximum_cliques(graph, clique, limit=search.limit, budget=search.budget)
+    wrong = violation(common_subgraph(clique, graph), target, known, agreement=agreement, candidates=found)
+    if wrong:
+        raise AssertionError(f"the solver {search.solver} returned no common subgraph: {wrong}")
+    return graph, clique, cliques

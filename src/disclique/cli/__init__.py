@@ -1,0 +1,50 @@
+"""The command line. Commands import what they need when they run, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from disclique.cli import attack, example
+from disclique.errors import DiscliqueError
+
+app = typer.Typer(
+    name="disclique",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Audit what published distances disclose. Run it on your own data, before you release them.",
+)
+app.command("attack")(attack.command)
+app.command("example")(example.command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"disclique {version('disclique')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Audit what published distances disclose. Run it on your own data, before you release them."""
+
+
+def main() -> None:
+    """Run the command line; bad input ends in one sentence and exit code 2, never in a traceback."""
+    try:
+        app()
+    except DiscliqueError as error:
+        typer.echo(f"disclique: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("disclique: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has gone, such as `head`
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,92 @@
+"""``disclique example``: the paper's two examples, from data that the package ships."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from disclique.errors import InputError
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="poets or cities.", metavar="poets|cities")],
+    out: Annotated[Path | None, typer.Option(help="Folder for the data, the matches and the pictures.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+) -> None:
+    """Show one of the paper's examples: the attack on the poets, or the graph model of four people."""
+    from disclique.cli.screen import Screen
+
+    shows = {"poets": _poets, "cities": _cities}
+    if name not in shows:
+        raise InputError(f"example {name!r}: choose one of {', '.join(shows)}")
+    if out is not None and out.exists() and not out.is_dir():
+        raise InputError(f"{out}: this is a file, not a folder")
+    shows[name](Screen(quiet), out)
+
+
+def _poets(screen: object, out: Path | None) -> None:
+    from disclique.agreement import Within
+    from disclique.attacks import attack
+    from disclique.cli.screen import Screen
+    from disclique.examples import POETS_FILES, poets
+
+    assert isinstance(screen, Screen)
+    target, known = poets()
+    result = attack(target, known, agreement=Within(5), truth="name")
+    screen.say(["Kroll (2014), example 8: European poets; distances agree within 5 km", *result.lines()])
+    screen.table(result.matches, title="Matches")
+    if out is None:
+        return
+    from disclique.io import write_json, write_table
+    from disclique.labels import candidates
+    from disclique.plots import graph_model, match_picture, product_picture, save
+    from disclique.product import product_graph
+
+    graph = product_graph(
+        target.distances, known.distances, candidates=candidates(target.labels, known.labels), agreement=Within(5)
+    )
+    _copy(POETS_FILES, out)
+    write_table(result.matches, out / "matches.csv")
+    write_json(result.to_dict(), out / "result.json")
+    save(graph_model(target, "Graph model of the target file"), out / "target_graph.png")
+    save(graph_model(known, "Graph model of the known file"), out / "known_graph.png")
+    save(
+        product_picture(graph, result.clique.members, "Product graph and its maximum clique"), out / "product_graph.png"
+    )
+    save(match_picture(target, known, result.matches), out / "matches.png")
+    screen.say([f"pictures, matches and data: {out}"])
+
+
+def _cities(screen: object, out: Path | None) -> None:
+    import pandas as pd
+
+    from disclique.cli.screen import Screen
+    from disclique.distances import full_matrix
+    from disclique.examples import CITIES_FILES, cities
+
+    assert isinstance(screen, Screen)
+    people = cities()
+    names = list(people.table["name"])
+    matrix = pd.DataFrame(full_matrix(people.distances).round(1), columns=names)
+    matrix.insert(0, "km", names)
+    screen.say(["Kroll (2014), example 2: distances between the birth places, sphere of radius 6371 km"])
+    screen.table(matrix)
+    if out is not None:
+        from disclique.io import write_table
+        from disclique.plots import graph_model, save
+
+        _copy(CITIES_FILES, out)
+        write_table(matrix, out / "distances.csv")
+        save(graph_model(people, "Graph model of four people (figure 1 of the paper)"), out / "graph.png")
+        screen.say([f"picture, distances and data: {out}"])
+
+
+def _copy(names: tuple[str, ...], out: Path) -> None:
+    from disclique.examples import shipped
+    from disclique.io import whole_file
+
+    for name in names:
+        with whole_file(out / name) as draft:
+            draft.write_bytes(shipped(name).read_bytes())
