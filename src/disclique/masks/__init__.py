@@ -1,0 +1,57 @@
+"""Ways to alter points or distances before release.
+
+A mask is a small frozen value with ``apply(distances, rng)``; ``parse_mask`` reads one from a spec, and a class with
+``@register_mask`` adds one's own.
+"""
+
+from disclique.masks.base import (
+    LENGTH,
+    LENGTH_OR_ZERO,
+    PLACE,
+    RATE,
+    EntryMask,
+    Mask,
+    PointMask,
+    between,
+    one_of,
+    whole,
+)
+from disclique.masks.displacement import Disc, Donut, Gaussian, Laplace
+from disclique.masks.noise import MatrixGaussian, MatrixLaplace, Multiplicative, Round, TopCode
+from disclique.masks.placement import Affine, Dhs, Grid, Swap, Voronoi
+from disclique.masks.registry import masks, parse_mask, register_mask, usage
+from disclique.masks.release import Lipschitz, Nearest, Projection
+
+__all__ = [
+    "LENGTH",
+    "LENGTH_OR_ZERO",
+    "PLACE",
+    "RATE",
+    "Affine",
+    "Dhs",
+    "Disc",
+    "Donut",
+    "EntryMask",
+    "Gaussian",
+    "Grid",
+    "Laplace",
+    "Lipschitz",
+    "Mask",
+    "MatrixGaussian",
+    "MatrixLaplace",
+    "Multiplicative",
+    "Nearest",
+    "PointMask",
+    "Projection",
+    "Round",
+    "Swap",
+    "TopCode",
+    "Voronoi",
+    "between",
+    "masks",
+    "one_of",
+    "parse_mask",
+    "register_mask",
+    "usage",
+    "whole",
+]

@@ -1,0 +1,238 @@
+"""What every mask is: a small frozen value with parameters, units, a reference, and a spec that reads back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from disclique.distances import GEOGRAPHIC, Matrix, Points, full_matrix
+from disclique.errors import InputError
+from disclique.model import Distances, FloatArray, Spread
+from disclique.quantities import KM_IN, LENGTH_UNITS, PLACE_UNITS, RATE_UNITS, Quantity, number, parse_quantity
+
+Read = Callable[[object], Any]
+Parameter = dict[str, Read]  # metadata of a field: how its value is read from a spec
+
+
+def between(low: float = 0.0, high: float = np.inf, *, closed: bool = False) -> Parameter:
+    """A number without a unit strictly between two bounds, or including them if ``closed``."""
+
+    def read(text: object) -> float:
+        value = parse_quantity(text, units=("",)).value
+        if not (low < value < high or (closed and low <= value <= high)):
+            bounds = f"more than {number(low)}" if np.isinf(high) else f"between {number(low)} and {number(high)}"
+            raise InputError(f"{text}: it must be {bounds}")
+        return value
+
+    return {"read": read}
+
+
+def whole(low: int = 1) -> Parameter:
+    """A whole number of at least ``low``."""
+
+    def read(text: object) -> int:
+        value = parse_quantity(text, units=("",)).value
+        if not value.is_integer() or value < low:
+            raise InputError(f"{text}: it must be a whole number of at least {low}")
+        return int(value)
+
+    return {"read": read}
+
+
+def one_of(*words: str) -> Parameter:
+    """One of a few words."""
+
+    def read(text: object) -> str:
+        word = str(text).strip().lower()
+        if word not in words:
+            raise InputError(f"{text}: choose one of {', '.join(words)}")
+        return word
+
+    return {"read": read}
+
+
+def _positive(quantity: Quantity, *, zero: bool = False) -> Quantity:
+    if not (quantity.value > 0 or (zero and quantity.value == 0)):
+        raise InputError(f"{quantity}: it must be {'at least' if zero else 'more than'} 0")
+    return quantity
+
+
+PLACE: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=PLACE_UNITS))}
+LENGTH: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=LENGTH_UNITS))}
+LENGTH_OR_ZERO: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=LENGTH_UNITS), zero=True)}
+RATE: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=RATE_UNITS))}
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A way to alter points or distances before release.
+
+    Subclasses set the class attributes, declare each parameter as ``field(metadata=PLACE)`` (or ``LENGTH``, ``RATE``,
+    ``between(...)``, ``whole(...)``, ``one_of(...)``), and implement ``apply`` or the simpler hook of ``PointMask`` or
+    ``EntryMask``.
+
+    ``scope`` says what one masked distance depends on besides chance: its two points (``point``), its own value
+    (``entry``), or the whole file (``file``). ``conditional`` says that the deviation d - d' depends on the distance.
+    ``simulated_files`` is how many files a calibration of scope ``file`` masks, more where a file shares one draw.
+    ``dial`` is the one parameter that makes protection stronger when it rises (``dial_rises``) or falls.
+    """
+
+    name: ClassVar[str]
+    on: ClassVar[str]
+    scope: ClassVar[str]
+    reference: ClassVar[str]
+    dial: ClassVar[str | None] = None
+    dial_rises: ClassVar[bool] = True
+    conditional: ClassVar[bool] = False
+    simulated_files: ClassVar[int] = 20
+
+    def __post_init__(self) -> None:
+        for parameter in dataclasses.fields(self):
+            given = getattr(self, parameter.name)
+            try:
+                object.__setattr__(self, parameter.name, parameter.metadata["read"](given))
+            except InputError as problem:
+                raise InputError(f"mask {self.name}, {spec_name(parameter.name)} = {problem}") from None
+
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Distances:
+        """The masked distances: points for a mask on coordinates, else a matrix (NaN is unpublished)."""
+        raise NotImplementedError
+
+    @property
+    def spec(self) -> str:
+        """The text that ``parse_mask`` reads back as this mask."""
+        parts = []
+        for parameter in dataclasses.fields(self):
+            value = getattr(self, parameter.name)
+            text = str(value) if isinstance(value, (Quantity, str)) else number(value)
+            parts.append(f"{spec_name(parameter.name)}={text}")
+        return f"{self.name}:{','.join(parts)}" if parts else self.name
+
+    def __str__(self) -> str:
+        return self.spec
+
+    @property
+    def dial_value(self) -> float:
+        """The dial's number in the unit in which it was given."""
+        if self.dial is None:
+            raise InputError(f"mask {self.name} has no dial to turn")
+        return float(getattr(self, self.dial))
+
+    def with_dial(self, value: object) -> Self:
+        """The same mask with its dial at ``value``: a quantity, a text, or a number in the dial's present unit."""
+        if self.dial is None:
+            raise InputError(f"mask {self.name} has no dial to turn")
+        present = getattr(self, self.dial)
+        if isinstance(present, Quantity) and isinstance(value, (int, float)):
+            value = Quantity(float(value), present.unit)
+        return dataclasses.replace(self, **{self.dial: value})
+
+    def displacement_spread(self) -> Spread | None:
+        """How far points move, where the law of the displacement is known."""
+        return None
+
+    @property
+    def matrix_sd(self) -> float | None:
+        """Standard deviation of independent additive noise on every entry (km, or the unit of the distances)."""
+        return None
+
+    @property
+    def law(self) -> Any:
+        """The law of d - d' as a frozen scipy distribution, where it is known and the same for every distance."""
+        return None
+
+    def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray] | None:
+        """Ends of the interval in which the known distance lies with probability ``alpha``, where theory gives it."""
+        if self.law is None:
+            return None
+        low, high = self.law.ppf([(1 - alpha) / 2, (1 + alpha) / 2])
+        return masked + low, masked + high
+
+
+class PointMask(Mask):
+    """A mask that moves each point by itself: subclasses implement ``moved``."""
+
+    on: ClassVar[str] = "coordinates"
+    scope: ClassVar[str] = "point"
+
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Points:
+        """The masked points, with the same metric."""
+        if not isinstance(distances, Points):
+            raise InputError(f"mask {self.name} moves coordinates, but only a distance matrix was given")
+        if distances.coordinates.dtype.kind not in "fiu":
+            raise InputError(f"mask {self.name} moves coordinates, but the records are not given by numbers")
+        return dataclasses.replace(distances, coordinates=self.moved(distances, rng))
+
+    def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
+        """The coordinates after masking."""
+        raise NotImplementedError
+
+
+class EntryMask(Mask):
+    """A mask that alters each distance by itself: subclasses implement ``perturbed``."""
+
+    on: ClassVar[str] = "distances"
+    scope: ClassVar[str] = "entry"
+
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
+        """The masked matrix: symmetric unless directed, zero diagonal, not negative, unpublished where it was."""
+        values = np.array(full_matrix(distances))
+        if distances.directed:
+            entries = np.nonzero(~np.eye(len(values), dtype=bool))
+        else:
+            entries = np.triu_indices(len(values), 1)
+        values[entries] = self.perturbed(values[entries], rng, unit_of(distances))
+        if not distances.directed:
+            values.T[entries] = values[entries]
+        return Matrix(values, directed=distances.directed, unpublished=bool(np.isnan(values).any()))
+
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+        """Each distance of ``d`` masked; ``unit`` is what ``unit_of`` says of them."""
+        raise NotImplementedError
+
+
+def unit_of(distances: Distances) -> str:
+    """In what unit the distances are: ``km`` on the Earth, ``own`` for other points, ``unsaid`` for a matrix."""
+    if not isinstance(distances, Points):
+        return "unsaid"
+    return "km" if distances.metric in GEOGRAPHIC else "own"
+
+
+def length_in(unit: str, mask: Mask, parameter: str) -> float:
+    """A length of the mask in the unit of the distances.
+
+    A matrix does not say its unit: a spec without a unit is in the unit of the matrix, and one in m or km takes the
+    matrix to be in kilometres.
+    """
+    quantity: Quantity = getattr(mask, parameter)
+    where = f"mask {mask.name}, {spec_name(parameter)} = {quantity}"
+    if unit == "km" and not quantity.unit:
+        raise InputError(f"{where}: the unit is missing; write {quantity}km or {quantity}m")
+    if unit == "own" and quantity.unit:
+        raise InputError(f"{where}: {_NO_UNIT}")
+    return quantity.km if quantity.unit in KM_IN else quantity.value
+
+
+def place_in(points: Points, mask: Mask, parameter: str) -> tuple[float, str]:
+    """A displacement of the mask for these points and its unit: ``deg``, ``km``, or "" for that of the coordinates."""
+    quantity: Quantity = getattr(mask, parameter)
+    if quantity.unit == "deg":
+        if points.metric not in GEOGRAPHIC:
+            raise InputError(
+                f"mask {mask.name}, {spec_name(parameter)} = {quantity}: degrees fit longitude and latitude, but these "
+                "points are not on the Earth; write a number in the unit of the coordinates"
+            )
+        return quantity.value, "deg"
+    return length_in(unit_of(points), mask, parameter), quantity.unit and "km"
+
+
+_NO_UNIT = "the coordinates do not say their unit; write a number without one, in the unit of the coordinates"
+
+
+def spec_name(parameter: str) -> str:
+    """A parameter's name in a spec: ``set-size`` for the field ``set_size``."""
+    return parameter.replace("_", "-")

@@ -1,0 +1,141 @@
+"""Masks that alter each published distance by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from disclique.masks.base import LENGTH, EntryMask, between, length_in
+from disclique.masks.registry import register_mask
+from disclique.model import FloatArray
+from disclique.quantities import KM_IN, Quantity
+
+_KENTHAPADI = "Kenthapadi, Korolova, Mironov and Mishra 2013, Journal of Privacy and Confidentiality 5(1):39-71"
+
+
+def _number(quantity: Quantity) -> float:
+    """Kilometres, or the number as it stands where it has no unit."""
+    return quantity.km if quantity.unit in KM_IN else quantity.value
+
+
+@register_mask
+@dataclass(frozen=True)
+class MatrixGaussian(EntryMask):
+    """Independent Gaussian noise of standard deviation ``sd`` on every distance; below 0 it is published as 0."""
+
+    name: ClassVar[str] = "matrix-gaussian"
+    reference: ClassVar[str] = _KENTHAPADI
+    dial: ClassVar[str | None] = "sd"
+
+    sd: Quantity = field(metadata=LENGTH)
+
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+        """Distances plus noise, at least 0."""
+        return np.asarray(np.maximum(d + rng.normal(0.0, length_in(unit, self, "sd"), d.shape), 0.0))
+
+    @property
+    def matrix_sd(self) -> float:
+        """The noise's standard deviation."""
+        return _number(self.sd)
+
+    @property
+    def law(self) -> Any:
+        """Normal around 0."""
+        from scipy.stats import norm
+
+        return norm(0.0, self.matrix_sd)
+
+
+@register_mask
+@dataclass(frozen=True)
+class MatrixLaplace(EntryMask):
+    """Independent Laplace noise of scale ``b`` on every distance; below 0 it is published as 0."""
+
+    name: ClassVar[str] = "matrix-laplace"
+    reference: ClassVar[str] = "Dwork, McSherry, Nissim and Smith 2006, Theory of Cryptography, 265-284"
+    dial: ClassVar[str | None] = "b"
+
+    b: Quantity = field(metadata=LENGTH)
+
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+        """Distances plus noise, at least 0."""
+        return np.asarray(np.maximum(d + rng.laplace(0.0, length_in(unit, self, "b"), d.shape), 0.0))
+
+    @property
+    def matrix_sd(self) -> float:
+        """√2 times the scale."""
+        return float(np.sqrt(2) * _number(self.b))
+
+    @property
+    def law(self) -> Any:
+        """Laplace around 0."""
+        from scipy.stats import laplace
+
+        return laplace(0.0, _number(self.b))
+
+
+@register_mask
+@dataclass(frozen=True)
+class Multiplicative(EntryMask):
+    """Every distance times an independent lognormal factor of mean 1 whose logarithm has standard deviation ``sd``."""
+
+    name: ClassVar[str] = "multiplicative"
+    reference: ClassVar[str] = "Kim and Winkler 2003, Multiplicative noise for masking continuous data, US Census"
+    dial: ClassVar[str | None] = "sd"
+    conditional: ClassVar[bool] = True
+
+    sd: float = field(metadata=between())
+
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+        """Distances times their factors."""
+        return np.asarray(d * rng.lognormal(-(self.sd**2) / 2, self.sd, d.shape))
+
+    def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """The masked distance over the quantiles of the factor: proportional to the distance."""
+        from scipy.stats import norm
+
+        bounds = np.exp(self.sd**2 / 2 + self.sd * norm.ppf([(1 - alpha) / 2, (1 + alpha) / 2]))
+        return masked * bounds[0], masked * bounds[1]
+
+
+@register_mask
+@dataclass(frozen=True)
+class Round(EntryMask):
+    """Every distance rounded to the nearest multiple of ``to``, halves to the even one."""
+
+    name: ClassVar[str] = "round"
+    reference: ClassVar[str] = "Willenborg and de Waal 2001, Elements of Statistical Disclosure Control (rounding)"
+    dial: ClassVar[str | None] = "to"
+    conditional: ClassVar[bool] = True
+
+    to: Quantity = field(metadata=LENGTH)
+
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+        """Rounded distances."""
+        step = length_in(unit, self, "to")
+        return np.asarray(np.round(d / step) * step)
+
+    def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """The middle part α of the rounding interval, in which distances are nearly uniform."""
+        half = alpha * _number(self.to) / 2
+        return masked - half, masked + half
+
+
+@register_mask
+@dataclass(frozen=True)
+class TopCode(EntryMask):
+    """Every distance above ``max`` published as ``max``."""
+
+    name: ClassVar[str] = "topcode"
+    reference: ClassVar[str] = "Willenborg and de Waal 2001, Elements of Statistical Disclosure Control (top-coding)"
+    dial: ClassVar[str | None] = "max"
+    dial_rises: ClassVar[bool] = False
+    conditional: ClassVar[bool] = True
+
+    max: Quantity = field(metadata=LENGTH)
+
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+        """Distances cut at the top."""
+        return np.asarray(np.minimum(d, length_in(unit, self, "max")))

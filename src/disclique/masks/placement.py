@@ -1,0 +1,204 @@
+"""Masks that put points at other places by a rule: cells, neighbours, exchanges, a motion of the whole map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from disclique.distances import EARTH_KM, GEOGRAPHIC, Points
+from disclique.errors import InputError
+from disclique.masks.base import LENGTH, PLACE, PointMask, between, length_in, one_of, place_in, unit_of
+from disclique.masks.displacement import RadiusMask
+from disclique.masks.geodesy import chord, from_vectors, neighbour_space, unit_vectors, wrapped
+from disclique.masks.registry import register_mask
+from disclique.model import FloatArray, Spread
+from disclique.quantities import Quantity
+
+_DEGREE_KM = EARTH_KM * np.pi / 180
+
+
+def _centres(x: FloatArray, cell: FloatArray | float) -> FloatArray:
+    """The middle of the cell that each number falls into, cells counted from 0."""
+    return np.asarray((np.floor(x / cell) + 0.5) * cell)
+
+
+@register_mask
+@dataclass(frozen=True)
+class Grid(PointMask):
+    """Every point moved to the centre of its grid cell of side ``cell``.
+
+    In degrees the cells are those of longitude and latitude. In m or km they are bands of that height from the equator,
+    each cut from Greenwich into the whole number of cells nearest to that width.
+    """
+
+    name: ClassVar[str] = "grid"
+    reference: ClassVar[str] = "Curtis, Mills, Agustin and Cockburn 2011, Comput Environ Urban Syst 35:57-64"
+    dial: ClassVar[str | None] = "cell"
+
+    cell: Quantity = field(metadata=PLACE)
+
+    def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
+        """The centres of the points' cells."""
+        cell, unit = place_in(points, self, "cell")
+        if points.metric not in GEOGRAPHIC:
+            return _centres(points.coordinates, cell)
+        lon, lat = wrapped(*points.coordinates.T).T
+        height = cell if unit == "deg" else cell / _DEGREE_KM
+        lat = np.clip(_centres(lat, height), -90, 90)
+        if unit == "deg":
+            width: FloatArray | float = cell
+        else:
+            around = 360 * _DEGREE_KM * np.cos(np.radians(lat)) / cell
+            width = 360 / np.maximum(np.round(around), 1)
+        return wrapped(_centres(lon, width), lat)
+
+    def displacement_spread(self) -> Spread:
+        """Uniform in the cell."""
+        quantity = self.cell
+        side, unit = (quantity.km, "km") if quantity.unit in ("m", "km") else (quantity.value, quantity.unit)
+        return Spread(float(side / np.sqrt(12)), float(side / np.sqrt(12)), unit)
+
+
+@register_mask
+@dataclass(frozen=True)
+class Voronoi(PointMask):
+    """Every point moved to the nearest edge of its Voronoi cell: half way to its nearest other place.
+
+    It draws nothing at random and can be undone where two points are each other's nearest.
+    """
+
+    name: ClassVar[str] = "voronoi"
+    scope: ClassVar[str] = "file"
+    reference: ClassVar[str] = "Seidl, Paulus, Jankowski and Regenfelder 2015, Applied Geography 63:253-263"
+
+    def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
+        """The points half way to their neighbours; people who share a place stay together."""
+        space = neighbour_space(points)
+        places, which = np.unique(space, axis=0, return_inverse=True)
+        if len(places) < 2:
+            raise InputError("mask voronoi: all points are at one place, so there is no neighbour to move towards")
+        _, nearest = cKDTree(places).query(places, k=2)
+        middle = (places + places[nearest[:, 1]]) / 2
+        half_way = middle if points.metric == "euclidean" else from_vectors(middle)
+        return np.asarray(half_way[which.ravel()])
+
+
+@register_mask
+@dataclass(frozen=True)
+class Swap(PointMask):
+    """Records exchange their places in pairs with another record of the file within ``radius``, drawn at random.
+
+    A variant: the publication draws the new place from all residences around, here they are those of the file. A record
+    that finds no partner stays where it is.
+    """
+
+    name: ClassVar[str] = "swap"
+    scope: ClassVar[str] = "file"
+    reference: ClassVar[str] = "Zhang, Freundschuh, Lenzer and Zandbergen 2017, Cartography and GIS 44:22-34 (variant)"
+    dial: ClassVar[str | None] = "radius"
+
+    radius: Quantity = field(metadata=LENGTH)
+
+    def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
+        """The same places, some of them exchanged."""
+        space = neighbour_space(points)
+        radius = length_in(unit_of(points), self, "radius")
+        reach = chord(radius) if points.metric in GEOGRAPHIC else radius
+        tree = cKDTree(space)
+        owner = np.arange(points.size)
+        free = np.ones(points.size, dtype=bool)
+        for record in rng.permutation(points.size):
+            if free[record]:
+                near = [other for other in tree.query_ball_point(space[record], reach) if free[other]]
+                near.remove(record)
+                if near:
+                    partner = near[int(rng.integers(len(near)))]
+                    owner[[record, partner]] = partner, record
+                    free[[record, partner]] = False
+        return np.asarray(points.coordinates[owner])
+
+
+@register_mask
+@dataclass(frozen=True)
+class Dhs(RadiusMask):
+    """The displacement of the Demographic and Health Surveys: direction and length both uniform.
+
+    Urban records move up to ``urban``, rural ones up to ``rural``, and the share ``far_share`` of rural ones up to
+    ``far``. The file does not say who is urban: taken are the ``urban_share`` of records with the nearest fifth
+    neighbour. Moves are not kept within districts.
+    """
+
+    name: ClassVar[str] = "dhs"
+    scope: ClassVar[str] = "file"
+    reference: ClassVar[str] = "Burgert, Colston, Roy and Zachary 2013, DHS Spatial Analysis Reports 7"
+
+    urban: Quantity = field(default=Quantity(2, "km"), metadata=LENGTH)
+    rural: Quantity = field(default=Quantity(5, "km"), metadata=LENGTH)
+    far: Quantity = field(default=Quantity(10, "km"), metadata=LENGTH)
+    far_share: float = field(default=0.01, metadata=between(0, 1, closed=True))
+    urban_share: float = field(default=0.5, metadata=between(0, 1, closed=True))
+
+    def is_urban(self, points: Points) -> NDArray[np.bool_]:
+        """Which records are taken to be urban."""
+        space = neighbour_space(points)
+        reach = cKDTree(space).query(space, k=min(6, points.size))[0].reshape(points.size, -1)[:, -1]
+        urban = np.zeros(points.size, dtype=bool)
+        urban[np.argsort(reach, kind="stable")[: round(self.urban_share * points.size)]] = True
+        return urban
+
+    def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
+        """Lengths uniform up to the limit of each record's kind."""
+        urban, rural, far = (length_in(unit_of(points), self, name) for name in ("urban", "rural", "far"))
+        outside = np.where(rng.random(points.size) < self.far_share, far, rural)
+        return np.asarray(np.where(self.is_urban(points), urban, outside) * rng.random(points.size))
+
+
+@register_mask
+@dataclass(frozen=True)
+class Affine(PointMask):
+    """A random rigid motion of the whole map: every distance stays as it is, so it protects nothing.
+
+    On the sphere a uniform rotation, on the ellipsoid a turn around the Earth's axis, in the plane a rotation and a
+    shift; with ``mirror`` ``random`` it is also turned over, or not, with equal chance.
+    """
+
+    name: ClassVar[str] = "affine"
+    scope: ClassVar[str] = "file"
+    reference: ClassVar[str] = "Armstrong, Rushton and Zimmerman 1999, Statistics in Medicine 18:497-525"
+
+    mirror: str = field(default="random", metadata=one_of("random", "yes", "no"))
+
+    def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
+        """The points after the motion."""
+        turned_over = self.mirror == "yes" or (self.mirror == "random" and rng.random() < 0.5)
+        if points.metric == "wgs84":
+            lon, lat = points.coordinates.T
+            return wrapped((-lon if turned_over else lon) + rng.uniform(-180, 180), lat)
+        if points.metric not in ("sphere", "euclidean"):
+            raise InputError("mask affine: the rigid motions of a metric of one's own are not known")
+        sphere = points.metric == "sphere"
+        space = unit_vectors(points.coordinates) if sphere else points.coordinates
+        motion = _random_rotation(space.shape[1], rng)
+        if turned_over:
+            motion[0] *= -1
+        if sphere:
+            return from_vectors(space @ motion.T)
+        centre = space.mean(axis=0)
+        return np.asarray((space - centre) @ motion.T + centre + rng.normal(0, 1, space.shape[1]) * space.std())
+
+    def displacement_spread(self) -> Spread:
+        """Nothing remains but the motion itself, which an attack undoes."""
+        return Spread(0.0, 0.0, "km")
+
+
+def _random_rotation(dimensions: int, rng: np.random.Generator) -> FloatArray:
+    """A rotation uniform over all rotations."""
+    if dimensions == 1:
+        return np.ones((1, 1))
+    from scipy.stats import special_ortho_group
+
+    return np.asarray(special_ortho_group.rvs(dimensions, random_state=rng))

@@ -1,0 +1,72 @@
+"""Which masks exist, and how a spec such as ``gaussian:sigma=500m`` becomes one."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar
+
+from disclique.errors import InputError
+from disclique.masks.base import Mask, spec_name
+
+_MASKS: dict[str, type[Mask]] = {}
+M = TypeVar("M", bound=type[Mask])
+
+
+def register_mask(cls: M) -> M:
+    """The class itself, from now on known to ``parse_mask`` under its name (use it as a decorator)."""
+    name = getattr(cls, "name", None)
+    if not name or not str(name).replace("-", "").isalnum():
+        raise InputError(f"{cls.__name__}: a mask needs a name of letters, digits and hyphens")
+    if name in _MASKS and _MASKS[name].__qualname__ != cls.__qualname__:
+        raise InputError(f"mask {name}: the name is already taken by {_MASKS[name].__qualname__}")
+    _MASKS[str(name)] = cls
+    return cls
+
+
+def masks() -> dict[str, type[Mask]]:
+    """All masks that exist, by name."""
+    return dict(sorted(_MASKS.items()))
+
+
+def parse_mask(spec: str) -> Mask:
+    """The mask that a spec names, such as ``donut:min=200m,max=1km``."""
+    name, _, rest = str(spec).strip().partition(":")
+    cls = _MASKS.get(name.strip().lower())
+    if cls is None:
+        raise InputError(f"mask {spec!r}: there is no mask {name.strip()!r}; there are {', '.join(masks())}")
+    given = _parameters(spec, rest, cls)
+    try:
+        return cls(**given)
+    except InputError as problem:
+        raise InputError(f"mask {spec!r}: {problem}") from None
+
+
+def usage(cls: type[Mask]) -> str:
+    """The form of a mask's spec: ``donut:min=…,max=…``, parameters with a default in brackets."""
+    parts = []
+    for parameter in dataclasses.fields(cls):
+        default = parameter.default
+        shown = f"{spec_name(parameter.name)}=…"
+        parts.append(shown if default is dataclasses.MISSING else f"[{spec_name(parameter.name)}={default}]")
+    return f"{cls.name}:{','.join(parts)}" if parts else cls.name
+
+
+def _parameters(spec: str, text: str, cls: type[Mask]) -> dict[str, Any]:
+    known = {spec_name(parameter.name): parameter for parameter in dataclasses.fields(cls)}
+    given: dict[str, Any] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value:
+            raise InputError(f"mask {spec!r}: {part!r} is not of the form name=value; write {usage(cls)}")
+        if key not in known:
+            raise InputError(
+                f"mask {spec!r}: {cls.name} has no parameter {key!r} (given {value!r}); "
+                + (f"there are {', '.join(known)}" if known else "it has none")
+            )
+        if known[key].name in given:
+            raise InputError(f"mask {spec!r}: {key} is given twice")
+        given[known[key].name] = value
+    absent = [k for k, p in known.items() if p.default is dataclasses.MISSING and p.name not in given]
+    if absent:
+        raise InputError(f"mask {spec!r}: {', '.join(absent)} is missing; write {usage(cls)}")
+    return given

@@ -1,0 +1,152 @@
+"""Masks that publish something else than the matrix: a part of it, or the distances of an embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from disclique.distances import EARTH_KM, Matrix, Points, full_matrix, pairwise
+from disclique.errors import InputError
+from disclique.masks.base import Mask, one_of, whole
+from disclique.masks.geodesy import unit_vectors
+from disclique.masks.registry import register_mask
+from disclique.model import Distances, FloatArray
+
+
+@register_mask
+@dataclass(frozen=True)
+class Nearest(Mask):
+    """Only the distances to the ``k`` nearest records, exact; a pair is published if one is near to the other."""
+
+    name: ClassVar[str] = "knn"
+    on: ClassVar[str] = "distances"
+    scope: ClassVar[str] = "file"
+    reference: ClassVar[str] = "a neighbour list, as released for spatial weights (Anselin 1988, Spatial Econometrics)"
+    dial: ClassVar[str | None] = "k"
+    dial_rises: ClassVar[bool] = False
+
+    k: int = field(metadata=whole(1))
+
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
+        """The matrix with NaN where nothing is published; ties are broken at random."""
+        values = np.array(full_matrix(distances))
+        size = len(values)
+        candidates = np.where(np.isnan(values) | np.eye(size, dtype=bool), np.inf, values)
+        order = np.lexsort((rng.random((size, size)), candidates))[:, : min(self.k, size)]
+        published = np.eye(size, dtype=bool)
+        np.put_along_axis(published, order, True, axis=1)
+        if not distances.directed:
+            published |= published.T
+        values[~published] = np.nan
+        return Matrix(values, directed=distances.directed, unpublished=True)
+
+
+@register_mask
+@dataclass(frozen=True)
+class Lipschitz(Mask):
+    """Distances of a Lipschitz embedding: coordinate i of a record is its distance to the nearest of a random set A_i.
+
+    ``sets`` reference sets of ``size`` points each are drawn from the ``records`` of the file or from the ``area``
+    (uniformly from the smallest box around the points). Published is the norm of the difference of two embedded
+    records, for the norms 1 and 2 divided by sets^(1/norm), so that no distance grows. A variant of the publication,
+    whose own choices may differ.
+    """
+
+    name: ClassVar[str] = "lipschitz"
+    on: ClassVar[str] = "distances"
+    scope: ClassVar[str] = "file"
+    reference: ClassVar[str] = "Kroll and Schnell 2016, International Journal of Health Geographics 15:1 (variant)"
+    dial: ClassVar[str | None] = "sets"
+    dial_rises: ClassVar[bool] = False
+    conditional: ClassVar[bool] = True
+    simulated_files: ClassVar[int] = 50
+
+    sets: int = field(metadata=whole(1))
+    size: int = field(default=1, metadata=whole(1))
+    drawn: str = field(default="area", metadata=one_of("area", "records"))
+    norm: str = field(default="2", metadata=one_of("1", "2", "inf"))
+
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
+        """The distances between the embedded records."""
+        if distances.directed:
+            raise InputError("mask lipschitz: it takes distances without a direction")
+        embedded = self._embedded(distances, rng)
+        metric = {"1": "cityblock", "2": "euclidean", "inf": "chebyshev"}[self.norm]
+        values = cdist(embedded, embedded, metric)
+        if self.norm != "inf":
+            values /= self.sets ** (1 / int(self.norm))
+        values = (values + values.T) / 2
+        return Matrix(values)
+
+    def _embedded(self, distances: Distances, rng: np.random.Generator) -> FloatArray:
+        """One row a record, one column a reference set; a distance that is not published counts as infinite."""
+        wanted = self.sets * self.size
+        if self.drawn == "records":
+            if self.size > distances.size:
+                raise InputError(f"mask lipschitz, size = {self.size}: the file has only {distances.size} records")
+            members = np.concatenate([rng.choice(distances.size, self.size, replace=False) for _ in range(self.sets)])
+            found = distances.block(np.arange(distances.size, dtype=np.int32), members.astype(np.int32))
+        else:
+            if not isinstance(distances, Points) or callable(distances.metric):
+                raise InputError("mask lipschitz: reference points of the area need coordinates; write drawn=records")
+            found = pairwise(distances.coordinates, _box_points(distances, wanted, rng), distances.metric)
+        nearest = np.where(np.isnan(found), np.inf, found).reshape(distances.size, self.sets, self.size).min(axis=2)
+        if not np.isfinite(nearest).all():
+            raise InputError("mask lipschitz: some records have no published distance to a reference set")
+        return np.asarray(nearest)
+
+
+def _box_points(points: Points, n: int, rng: np.random.Generator) -> FloatArray:
+    """Places uniform (by area on the Earth) in the smallest box around the points."""
+    low, high = points.coordinates.min(axis=0), points.coordinates.max(axis=0)
+    if points.metric == "euclidean":
+        return rng.uniform(low, high, (n, len(low)))
+    south, north = np.sin(np.radians([low[1], high[1]]))
+    return np.column_stack([rng.uniform(low[0], high[0], n), np.degrees(np.arcsin(rng.uniform(south, north, n)))])
+
+
+@register_mask
+@dataclass(frozen=True)
+class Projection(Mask):
+    """Distances after a random Gaussian projection of the records to ``dimensions``, right on average when squared.
+
+    Points of the Earth are projected as places in space (km through the Earth), a matrix by its classical scaling.
+    """
+
+    name: ClassVar[str] = "projection"
+    on: ClassVar[str] = "distances"
+    scope: ClassVar[str] = "file"
+    reference: ClassVar[str] = "Liu, Kargupta and Ryan 2006, IEEE Trans Knowledge and Data Engineering 18:92-106"
+    dial: ClassVar[str | None] = "dimensions"
+    dial_rises: ClassVar[bool] = False
+    conditional: ClassVar[bool] = True
+    simulated_files: ClassVar[int] = 400  # one projection a file
+
+    dimensions: int = field(metadata=whole(1))
+
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
+        """The straight distances between the projected records."""
+        places = _places(distances)
+        image = places @ rng.normal(0, 1 / np.sqrt(self.dimensions), (places.shape[1], self.dimensions))
+        return Matrix(cdist(image, image))
+
+
+def _places(distances: Distances) -> FloatArray:
+    """Records as places of a Euclidean space."""
+    if isinstance(distances, Points) and distances.metric == "euclidean":
+        return np.asarray(distances.coordinates)
+    if isinstance(distances, Points) and distances.metric in ("sphere", "wgs84"):
+        return unit_vectors(distances.coordinates) * EARTH_KM
+    if distances.directed:
+        raise InputError("mask projection: it takes distances without a direction")
+    values = full_matrix(distances)
+    if np.isnan(values).any():
+        raise InputError("mask projection: it takes a complete matrix, but some distances are not published")
+    squares = values**2
+    centred = -(squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()) / 2
+    eigenvalues, vectors = np.linalg.eigh(centred)
+    kept = eigenvalues > 1e-12 * max(float(eigenvalues.max(initial=0.0)), 1e-300)
+    return np.asarray(vectors[:, kept] * np.sqrt(eigenvalues[kept]))
