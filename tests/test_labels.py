@@ -5,10 +5,11 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import disclique as dq
+from disclique.comparators import Hierarchy, Similar, Tolerance, parse_comparator
 from disclique.generalise import century, parse_generaliser
 from disclique.labels import Exact, candidates, canonical, canonical_labels
 
@@ -77,13 +78,72 @@ def test_candidates_equal_the_pairwise_rule(missing: str) -> None:
 
 
 def test_error_rates_admit_and_weigh_unequal_labels() -> None:
-    """With an error rate every pair is a candidate, and unequal labels speak against it."""
+    """With an error rate every pair is a candidate; the evidence is Bayes' rule with the shares of the labels."""
     table = canonical_labels(pd.DataFrame({"x": ["a", "b", "c"]}), ["x"])
     found = candidates(table, table, comparators={"x": Exact(error=0.1)})
     assert len(found.relation) == 9
     equal = found.relation[:, 0] == found.relation[:, 1]
-    assert np.allclose(found.evidence[equal], np.log(0.9))
-    assert np.allclose(found.evidence[~equal], np.log(0.05))
+    assert np.allclose(found.evidence[equal], np.log(0.9 * 3))
+    assert np.allclose(found.evidence[~equal], np.log(0.05 * 3))
+
+
+def test_numbers_within_a_tolerance_are_candidates() -> None:
+    """An age that is off by one year still matches; text never does."""
+    left = canonical_labels(pd.DataFrame({"age": [30, 31, "old"]}), ["age"])
+    right = canonical_labels(pd.DataFrame({"age": [31, 33]}), ["age"])
+    found = candidates(left, right, comparators={"age": Tolerance(1)})
+    assert found.relation.tolist() == [[0, 0], [1, 0]]
+
+
+def test_similar_words_are_candidates() -> None:
+    """A misspelt name matches, another one does not; the similarity is rapidfuzz's."""
+    left = canonical_labels(pd.DataFrame({"name": ["Mueller", "Schmidt"]}), ["name"])
+    right = canonical_labels(pd.DataFrame({"name": ["Müller", "Meier", "Schmitt"]}), ["name"])
+    found = candidates(left, right, comparators={"name": Similar(0.75)})
+    assert found.relation.tolist() == [[0, 0], [1, 2]]
+
+
+def test_hierarchies_match_a_value_with_its_generalisation() -> None:
+    """A released region matches every known town in it."""
+    tree = Hierarchy({"Essen": "NRW", "Köln": "NRW", "NRW": "DE", "Mainz": "RLP", "RLP": "DE"})
+    left = canonical_labels(pd.DataFrame({"place": ["NRW", "DE", "Mainz"]}), ["place"])
+    right = canonical_labels(pd.DataFrame({"place": ["Essen", "Mainz"]}), ["place"])
+    found = candidates(left, right, comparators={"place": tree})
+    assert found.relation.tolist() == [[0, 0], [1, 0], [1, 1], [2, 1]]
+    with pytest.raises(dq.InputError, match="circle"):
+        Hierarchy({"a": "b", "b": "a"})
+
+
+@pytest.mark.parametrize(
+    ("spec", "made"),
+    [
+        ("age=tolerance:2", ("age", Tolerance(2))),
+        ("age=tolerance:2:0.05", ("age", Tolerance(2, 0.05))),
+        ("name=similar:0.85", ("name", Similar(0.85))),
+        ("sex=exact:0.01", ("sex", Exact(0.01))),
+    ],
+)
+def test_comparators_from_text(spec: str, made: object) -> None:
+    """The command line's form."""
+    assert parse_comparator(spec) == made
+
+
+@pytest.mark.parametrize(
+    "spec", ["", "age", "age=near:1", "age=tolerance:-1", "age=similar:2", "sex=exact:1", "x=hierarchy:no.csv"]
+)
+def test_wrong_comparators_are_refused(spec: str) -> None:
+    """One sentence."""
+    with pytest.raises(dq.InputError):
+        parse_comparator(spec)
+
+
+@settings(max_examples=50, deadline=None)
+@given(error=st.floats(0, 0.5), values=st.lists(st.integers(0, 9), min_size=2, max_size=8, unique=True))
+def test_weights_are_probabilities(error: float, values: list[int]) -> None:
+    """Over all target values they sum to one, whatever the known value."""
+    for rule in (Exact(error), Tolerance(2, error)):
+        total = np.exp(rule.weight(values, values)).sum(axis=0)
+        assert ((total <= 1 + 1e-9) & (total >= 1 - error - 1e-9)).all()
 
 
 def test_paper_years_fall_into_the_printed_centuries() -> None:

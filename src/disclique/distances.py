@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from disclique.errors import InputError
 from disclique.model import FloatArray, IntArray
@@ -30,7 +29,9 @@ def pairwise(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> Flo
     if metric == "sphere":
         return _sphere(a[:, None, :], b[None, :, :])
     if metric == "euclidean":
-        return cdist(a, b)
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(a, b))
     i, j = np.divmod(np.arange(len(a) * len(b)), max(len(b), 1))
     return _one_by_one(a[i], b[j], metric).reshape(len(a), len(b))
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -252,10 +252,10 @@ def _numbers(cells: pd.DataFrame, name: str) -> FloatArray:
         return cells.to_numpy(dtype=float)
     except (TypeError, ValueError):
         pass
-    wrong = cells.apply(lambda column: pd.to_numeric(column, errors="coerce").isna() & column.notna())
-    for i, j in np.argwhere(wrong.to_numpy()):
+    parsed = cells.apply(pd.to_numeric, errors="coerce")
+    for i, j in np.argwhere((parsed.isna() & cells.notna()).to_numpy()):
         raise InputError(f"{name}: row {i + 1}, column {j + 1} = {cells.iloc[i, j]!r}: not a number")
-    return cells.apply(pd.to_numeric).to_numpy(dtype=float)
+    return np.asarray(parsed.to_numpy(dtype=float))
 
 
 @contextmanager
@@ -337,7 +337,7 @@ def sha256(path: Path) -> str:
     """Hash of a file's content, by which a run can be repeated on the same input."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
-        for chunk in iter(lambda: cast(bytes, file.read(1 << 20)), b""):
+        for chunk in iter(lambda: file.read(1 << 20), b""):
             digest.update(chunk)
     return digest.hexdigest()
 

@@ -41,7 +41,7 @@ def canonical(value: Any) -> Hashable | None:
         number = float(value)
         if math.isnan(number):
             return None
-        return int(value) if math.isfinite(number) and number == int(number) else number
+        return (int(value) if isinstance(value, numbers.Integral) else int(number)) if number.is_integer() else number
     return value if isinstance(value, Hashable) else str(value)
 
 
@@ -64,43 +64,63 @@ def canonical_labels(frame: pd.DataFrame, columns: Sequence[str], name: str = "t
 
 
 class Comparator(Protocol):
-    """Which values of one quasi-identifier may belong to the same person."""
+    """Which values of one quasi-identifier may belong to the same person, and how well they do."""
 
     def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
         """Truth table of the distinct target values (rows) against the distinct known values (columns)."""
 
     def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
-        """Evidence for a common person, as log odds, of the same pairs; 0 says nothing either way."""
+        """Log probability of each target value for a person whom the known file gives each known value."""
+
+
+class Closeness:
+    """A comparator by a truth table of close values, beside which a share ``error`` of the people may lie."""
+
+    error: float
+
+    def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+        """Which values are close."""
+        raise NotImplementedError
+
+    def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+        """Close, or everything where errors are expected."""
+        return self.close(target, known) | (self.error > 0)
+
+    def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
+        """Log probability of each target value: even among the close ones, the errors elsewhere."""
+        return error_weight(self.close(target, known), self.error)
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Closeness):
     """Values that coincide; with an ``error`` rate above 0 any two values may match, but unequal ones weigh little."""
 
     error: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.error < 1:
-            raise InputError(f"error rate {self.error}: it lies between 0 and 1, 1 excluded")
+        check_error(self.error)
 
-    def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Equality, or everything where errors are expected."""
-        return _equal(target, known) | (self.error > 0)
+    def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+        """Equality."""
+        return equal(target, known)
 
-    def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
-        """Log odds of equality under the error rate, spread over the other values."""
-        return error_weight(_equal(target, known), self.error)
+
+def check_error(error: float) -> None:
+    """Raise unless ``error`` is a rate below 1."""
+    if not 0 <= error < 1:
+        raise InputError(f"error rate {error}: it lies between 0 and 1, 1 excluded")
 
 
 def error_weight(close: NDArray[np.bool_], error: float) -> FloatArray:
-    """Log of P(seen | same person) by whether the values are close, per pair, up to a constant."""
-    if error == 0:
-        return np.where(close, 0.0, -np.inf)
-    others = max(close.shape[1] - 1, 1)
-    return np.where(close, math.log1p(-error), math.log(error / others))
+    """Log probability of each target value given the known one: 1 - ``error`` among the close, the rest elsewhere."""
+    near = np.maximum(close.sum(axis=0), 1)
+    far = np.maximum(len(close) - near, 1)
+    with np.errstate(divide="ignore"):  # without errors a value that is not close is impossible
+        return np.asarray(np.where(close, np.log((1 - error) / near), np.log(error / far)))
 
 
-def _equal(target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+def equal(target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+    """Truth table of equality."""
     column = {value: j for j, value in enumerate(known)}
     table = np.zeros((len(target), len(known)), dtype=bool)
     for i, value in enumerate(target):
@@ -138,8 +158,12 @@ def candidates(
     else:
         relation = _relation(target_labels, known_labels, rules)
     used = np.isin(relation[:, 0], target_class) & np.isin(relation[:, 1], known_class)
-    weight = _evidence(relation[used], target_labels, known_labels, rules) if comparators else None
-    return Candidates(target_class, known_class, relation[used], weight)
+    relation = relation[used]
+    weight = None
+    if comparators:
+        share = np.bincount(known_class[known_class >= 0], minlength=len(known_labels)) / max(len(known_class), 1)
+        weight = _evidence(relation, target_labels, known_labels, rules, share)
+    return Candidates(target_class, known_class, relation, weight)
 
 
 def _classes(labels: pd.DataFrame) -> tuple[IntArray, list[tuple[Hashable | None, ...]]]:
@@ -195,14 +219,24 @@ def _codes(values: list[Any]) -> tuple[NDArray[np.intp], list[Any]]:
 
 
 def _evidence(
-    relation: IntArray, target: list[tuple[Any, ...]], known: list[tuple[Any, ...]], rules: Mapping[str, Comparator]
+    relation: IntArray,
+    target: list[tuple[Any, ...]],
+    known: list[tuple[Any, ...]],
+    rules: Mapping[str, Comparator],
+    share: FloatArray,
 ) -> FloatArray:
-    """Log odds for one person that each pair of related classes carries; a missing value says nothing."""
-    total = np.zeros(len(relation))
+    """Log odds for one person that each pair of related classes carries.
+
+    It is how much more probable the target label is for the person with the known label than for anybody in the known
+    file, whose labels have the given shares; a missing value says nothing.
+    """
+    same = np.zeros(len(relation))
     for k, rule in enumerate(rules.values()):
         of_target, of_known, table = _table(target, known, k, rule.weight, 0.0)
-        total += table[of_target[relation[:, 0]], of_known[relation[:, 1]]]
-    return total
+        same += table[of_target[relation[:, 0]], of_known[relation[:, 1]]]
+    anybody = np.bincount(relation[:, 0], weights=share[relation[:, 1]] * np.exp(same), minlength=len(target))
+    with np.errstate(divide="ignore"):
+        return np.asarray(same - np.log(anybody[relation[:, 0]]))
 
 
 def label_hints(target: pd.DataFrame, known: pd.DataFrame) -> list[str]:

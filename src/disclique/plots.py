@@ -172,7 +172,7 @@ def match_picture(target: Microdata, known: Microdata, matches: pd.DataFrame, ti
     for (v, w), right in zip(pairs, judged, strict=True):
         colour, style = {None: (UNKNOWN, "-"), True: (TRUE, "-"), False: (FALSE, "--")}[right]
         ends = sides[0][v], sides[1][w]
-        line = {"color": colour, "linestyle": style, "linewidth": 1.1, "alpha": 0.85}
+        line: dict[str, Any] = {"color": colour, "linestyle": style, "linewidth": 1.1, "alpha": 0.85}
         figure.add_artist(ConnectionPatch(*ends, "data", "data", axesA=panels[0], axesB=panels[1], **line))
         for axes, place in zip(panels, ends, strict=True):
             axes.plot(*place, "o", color=colour, markersize=4)

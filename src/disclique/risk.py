@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
+from numpy.typing import NDArray
 
 from disclique.errors import InputError
 
 Interval = tuple[float, float]
+Rows = Sequence[int] | NDArray[Any]
 
 
 def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval | None:
     """The Wilson interval of a share; None where nothing was tried."""
     if trials == 0:
         return None
+    from scipy.stats import binomtest
+
     found = binomtest(successes, trials).proportion_ci(confidence_level=confidence, method="wilson")
     return float(found.low), float(found.high)
 
@@ -71,12 +75,12 @@ def truth_pairs(target: Sequence[Hashable | None], known: Sequence[Hashable | No
     return found
 
 
-def true_matches(target: Sequence[int], known: Sequence[int], truth: dict[int, int]) -> np.ndarray:
+def true_matches(target: Rows, known: Rows, truth: dict[int, int]) -> NDArray[np.bool_]:
     """Which of the claimed pairs (rows from 0) are true."""
     return np.array([truth.get(int(v)) == int(w) for v, w in zip(target, known, strict=True)], dtype=bool)
 
 
-def risk(true: np.ndarray, common: int) -> Risk:
+def risk(true: NDArray[np.bool_], common: int) -> Risk:
     """The worth of claimed matches, given which are true and how many people the files have in common."""
     tp = int(np.count_nonzero(true))
     return Risk(tp=tp, fp=len(true) - tp, fn=common - tp)

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from disclique.cli import attack, example
+from disclique.cli import attack, clique, example
 from disclique.errors import DiscliqueError
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
     help="Audit what published distances disclose. Run it on your own data, before you release them.",
 )
 app.command("attack")(attack.command)
+app.command("clique")(clique.command)
 app.command("example")(example.command)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +11,22 @@ import typer
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from disclique.attacks import LabelRule, Linked, Method
+    from disclique.cli.screen import Screen
     from disclique.io import Source
-    from disclique.model import Agreement
+    from disclique.model import Microdata
+
+    Step = Callable[[str, float | None], None]
+    Files = tuple[Microdata, Microdata]
+    Outputs = tuple[Path | None, Path | None, Path | None]
 
 TargetFile = Annotated[Path, typer.Argument(help="The released file: CSV, TSV or Parquet.")]
 KnownFile = Annotated[Path, typer.Argument(help="The snooper's identification file.")]
 Labels = Annotated[list[str], typer.Option("--label", help="A quasi-identifier column of both files; repeatable.")]
-FILES, AGREE, LABELS, SEARCH, OUTPUT = "Distances", "Agreement", "Labels", "Search", "Output"
+FILES, AGREE, KNOWS, LABELS = "Distances", "Agreement", "What the snooper knows (register, isomap, extend)", "Labels"
+SEARCH, OUTPUT = "Attack and search", "Output"
 
 
 def command(
@@ -47,6 +57,10 @@ def command(
     unpublished: Annotated[
         bool, typer.Option(help="Empty matrix cells are distances that were not published.", rich_help_panel=FILES)
     ] = False,
+    attack: Annotated[
+        list[str] | None,
+        typer.Option(help="labels, clique, extend, register, isomap or all; repeatable.", rich_help_panel=SEARCH),
+    ] = None,
     within: Annotated[
         str | None,
         typer.Option(metavar="X", help="Distances agree if |d - d'| < X (5, 500m, 5km).", rich_help_panel=AGREE),
@@ -57,6 +71,30 @@ def command(
     between: Annotated[
         str | None, typer.Option(metavar="LO,HI", help="... if LO < d - d' < HI.", rich_help_panel=AGREE)
     ] = None,
+    mask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="... as often as --alpha for a release made by this mask, such as gaussian:sigma=0.01deg.",
+            rich_help_panel=AGREE,
+        ),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(help="Detection probability of a common edge, with --mask.", rich_help_panel=AGREE)
+    ] = 0.5,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation for --mask.", rich_help_panel=AGREE)] = 0,
+    noise: Annotated[
+        str | None,
+        typer.Option(help="Displacement of the points (500m, 0.01deg); estimated if not given.", rich_help_panel=KNOWS),
+    ] = None,
+    matrix_noise: Annotated[
+        str | None, typer.Option(help="Independent noise on each distance.", rich_help_panel=KNOWS)
+    ] = None,
+    common: Annotated[
+        float | None,
+        typer.Option(help="Share of the target in the known file; estimated if not given.", rich_help_panel=KNOWS),
+    ] = None,
+    coordinate_error: Annotated[str, typer.Option(help="Error of the known coordinates.", rich_help_panel=KNOWS)] = "0",
     missing: Annotated[
         str, typer.Option(help="A missing label value matches never or any value.", rich_help_panel=LABELS)
     ] = "never",
@@ -65,6 +103,14 @@ def command(
         typer.Option(
             metavar="NEW=RULE:COL",
             help="Make a coarser column first: cob=century:yob, age=classes:age:18,65, width, decade, prefix.",
+            rich_help_panel=LABELS,
+        ),
+    ] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COL=RULE",
+            help="Forgive label errors: age=tolerance:1, name=similar:0.85, sex=exact:0.01, place=hierarchy:FILE.",
             rich_help_panel=LABELS,
         ),
     ] = None,
@@ -95,13 +141,15 @@ def command(
 ) -> None:
     """Link a released file to a known one by labels and distances, and say what that is worth.
 
-    Distances agree by one of --within, --relative and --between; rows are counted from 1. Without --truth the matches
-    are listed but not judged.
+    For the paper's attack (clique) distances agree by one of --within, --relative, --between and --mask; rows are
+    counted from 1. Without --truth the matches are listed but not judged.
     """
-    from disclique.attacks import LabelRule, Search, attack
+    from disclique.attacks import LabelRule, Search
     from disclique.cli.screen import Screen
+    from disclique.cli.told import Told
+    from disclique.comparators import parse_comparator
     from disclique.generalise import parse_generaliser
-    from disclique.io import Source, check_writable, read_microdata, write_json, write_table
+    from disclique.io import Source, check_writable, read_microdata
     from disclique.model import Budget
 
     screen = Screen(quiet)
@@ -111,32 +159,91 @@ def command(
         Source(target, target_distances, _columns(target_coordinates), metric, id, directed, unpublished, scale),
         Source(known, known_distances, _columns(known_coordinates), metric, id, directed, unpublished, scale),
     )
-    on_earth = metric != "euclidean" and target_coordinates is not None and known_coordinates is not None
-    agreement = _agreement(within, relative, between, in_km=unit is not None or on_earth)
+    on_earth = metric != "euclidean" and (unit is not None or None not in (target_coordinates, known_coordinates))
+    told = Told(within, relative, between, mask, alpha, noise, matrix_noise, common, coordinate_error, seed, on_earth)
+    rule = LabelRule(missing, dict(parse_comparator(spec) for spec in compare or []))
     coarser = [parse_generaliser(spec) for spec in generalise or []]
+    search = Search(solver, Budget(budget), threads, cliques)
     with screen.steps() as step:
-        released, held = (read_microdata(side, label, coarser) for side in sides)
-        if id is not None and id not in released.table.columns and id not in held.table.columns:
+        files = (read_microdata(sides[0], label, coarser), read_microdata(sides[1], label, coarser))
+        if id is not None and not any(id in data.table.columns for data in files):
             raise InputError(f"neither file has an id column {id!r}")
-        result = attack(
-            released,
-            held,
-            agreement=agreement,
-            truth=truth,
-            labels=LabelRule(missing),
-            search=Search(solver, Budget(budget), threads, cliques),
-            progress=step,
-        )
+        methods = told.methods(attack or ["clique"], files[0].distances, files[1].distances, search)
+        results = _results(files, methods, truth, rule, (screen, step))
+    repeat = {"labels": label, "told": asdict(told), "seed": seed if mask else None}
+    _show(screen, results, files, (out, json, plot), {**repeat, **_provenance(sides)})
+
+
+def _results(
+    files: Files, methods: list[Method], truth: str | None, rule: LabelRule, to: tuple[Screen, Step]
+) -> list[Linked]:
+    """What each attack finds; one of several that does not apply says so instead of ending the rest."""
+    from disclique._kernels.cache import warm
+    from disclique.attacks import ByClique, attack
+
+    screen, step = to
+    if not warm():
+        screen.say(["compiling the kernels, once: this takes about half a minute"])
+    found: list[Linked] = []
+    for method in methods:
+        step(method.name, None)
+        try:
+            if isinstance(method, ByClique):
+                said, how = method.agreement, method.search
+                found.append(attack(*files, agreement=said, truth=truth, labels=rule, search=how, progress=step))
+            else:
+                found.append(attack(*files, method=method, truth=truth, labels=rule))
+        except InputError as problem:
+            if len(methods) == 1:
+                raise
+            screen.say([f"{method.name} does not apply: {problem}"])
+    return found
+
+
+def _show(screen: Screen, results: list[Linked], files: Files, to: Outputs, repeat: dict[str, object]) -> None:
+    """Write what was asked for, then print it: one attack in full, several side by side."""
+    import pandas as pd
+
+    from disclique.io import write_json, write_table
+
+    out, json, plot = to
+    several = len(results) > 1
+    tables = [result.matches.assign(attack=result.method) if several else result.matches for result in results]
+    matches = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
     if out is not None:
-        write_table(result.matches, out)
+        write_table(matches, out)
     if json is not None:
-        write_json({**result.to_dict(), **_provenance(sides, label, agreement)}, json)
+        content = {"attacks": [result.to_dict() for result in results]} if several else results[0].to_dict()
+        write_json({**content, **repeat}, json)
     if plot is not None:
         from disclique.plots import match_picture, save
 
-        save(match_picture(released, held, result.matches), plot)
-    screen.say(result.lines())
-    screen.table(result.matches, title="Matches")
+        best = max(results, key=lambda result: len(result.matches))
+        save(match_picture(*files, best.matches), plot)
+    if several:
+        screen.table(pd.DataFrame([_row(result) for result in results]), title="Attacks")
+    else:
+        screen.say(results[0].lines())
+        screen.table(matches, title="Matches")
+
+
+def _row(result: Linked) -> dict[str, object]:
+    """One attack beside others."""
+    value = result.risk
+
+    def shown(rate: float | None) -> str:
+        return "undefined" if rate is None else f"{rate:.3f}"
+
+    judged = (
+        {} if value is None else {"true": value.tp, "precision": shown(value.precision), "recall": shown(value.recall)}
+    )
+    return {
+        "attack": result.method,
+        "matches": len(result.matches),
+        **judged,
+        "seconds": round(result.seconds, 2),
+        "note": result.doubtful,
+    }
 
 
 def _columns(text: str | None) -> tuple[str, ...] | None:
@@ -153,43 +260,8 @@ def _scale(unit: str | None) -> float:
     return KM_IN[unit]
 
 
-def _agreement(within: str | None, relative: float | None, between: str | None, *, in_km: bool) -> Agreement:
-    from disclique.agreement import Between, Relative, Within
-
-    if [within, relative, between].count(None) != 2:
-        raise InputError("say when distances agree: give exactly one of --within, --relative and --between")
-    if relative is not None:
-        return Relative(relative)
-    if within is not None:
-        return Within(_length(within, "--within", in_km=in_km))
-    ends = (between or "").split(",")
-    if len(ends) != 2:
-        raise InputError(f"--between {between}: give two numbers, LO,HI")
-    return Between(*(_length(end, "--between", in_km=in_km) for end in ends))
-
-
-def _length(text: str, option: str, *, in_km: bool) -> float:
-    """A length in the unit of the distances; a unit can be converted only where that of the distances is known."""
-    from disclique.quantities import LENGTH_UNITS, parse_quantity
-
-    found = parse_quantity(text, units=LENGTH_UNITS)
-    if not found.unit:
-        return found.value
-    if not in_km:
-        raise InputError(
-            f"{option} {text}: the unit of the distance files is not known; say it with --unit, or give a plain number"
-        )
-    return found.km
-
-
-def _provenance(sides: tuple[Source, Source], labels: list[str], agreement: Agreement) -> dict[str, object]:
-    """What makes the run repeatable: options, versions and the hashes of all input files."""
+def _provenance(sides: tuple[Source, Source]) -> dict[str, object]:
+    """What makes the run repeatable beside its options: versions and the hashes of all input files."""
     from disclique.io import sha256, versions
 
-    return {
-        "labels": labels,
-        "agreement": repr(agreement),
-        "seed": None,  # the attack draws nothing at random
-        "versions": versions(),
-        "inputs": {str(path): sha256(path) for side in sides for path in side.files},
-    }
+    return {"versions": versions(), "inputs": {str(path): sha256(path) for side in sides for path in side.files}}

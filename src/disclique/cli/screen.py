@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def _nothing(step: str, share: float | None = None) -> None:
+    pass
+
+
 class Screen:
     """Where output goes, and how much of it."""
 
@@ -49,14 +53,25 @@ class Screen:
         self.out.print(shown)
 
     @contextmanager
-    def steps(self) -> Iterator[Callable[[str], None]]:
-        """A function that announces the step at work; on a terminal it spins with the time gone by."""
+    def steps(self, first: str = "reading") -> Iterator[Callable[[str, float | None], None]]:
+        """A function that announces the step at work and the share of it that is done, for a bar with an estimate."""
         if self.quiet or not self.err.is_terminal:
-            yield lambda step: None
+            yield _nothing
             return
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        text = TextColumn("{task.description}", markup=False)
+        columns = (SpinnerColumn(), text, BarColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
         with Progress(*columns, console=self.err, transient=True) as progress:
-            task = progress.add_task("reading")
-            yield lambda step: progress.update(task, description=step)
+            task = progress.add_task(first, total=None)
+
+            def announce(step: str, share: float | None = None) -> None:
+                progress.update(task, description=step, total=None if share is None else 1.0, completed=share or 0.0)
+
+            yield announce
+
+    @contextmanager
+    def search(self, name: str) -> Iterator[Callable[[int, int, int], None]]:
+        """A listener of a clique search: done, total, and the size of the best clique so far."""
+        with self.steps(name) as step:
+            yield lambda done, total, best: step(f"{name}, {best} members so far", done / max(total, 1))

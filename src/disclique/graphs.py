@@ -1,0 +1,63 @@
+"""Plain graphs from files: the DIMACS clique format, or one edge a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.errors import InputError
+from disclique.model import Graph
+
+_COMMENTS = ("c", "#", "%")
+
+
+def read_graph(path: Path) -> Graph:
+    """The graph of a DIMACS file (``p edge n m``, ``e u v``) or of a plain edge list (``u v``); vertices from 1.
+
+    Edges may be listed twice or in both directions; further columns, such as weights, are not read.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: the graph cannot be read ({error})") from None
+    order, ends = 0, []
+    for number, line in enumerate(lines, 1):
+        words = line.replace(",", " ").split()
+        if not words or words[0].startswith(_COMMENTS):
+            continue
+        if words[0] == "p":
+            order = _vertex(words[2] if len(words) > 2 else "", f"{path}: line {number}", least=0)
+            continue
+        pair = words[1:3] if words[0] == "e" else words[:2]
+        if len(pair) != 2:
+            raise InputError(f"{path}: line {number} = {line!r}: an edge has two vertices")
+        u, v = (_vertex(word, f"{path}: line {number}") for word in pair)
+        if u == v:
+            raise InputError(f"{path}: line {number} = {line!r}: a vertex cannot be joined to itself")
+        ends.append((u - 1, v - 1))
+    edges = np.array(ends, dtype=np.int64).reshape(-1, 2)
+    largest = int(edges.max(initial=-1)) + 1
+    if order and largest > order:
+        raise InputError(f"{path}: vertex {largest} is named, but the file declares {order}")
+    if not order and not largest:
+        raise InputError(f"{path}: the file has no edges")
+    return graph_of(edges, order or largest)
+
+
+def _vertex(word: str, where: str, least: int = 1) -> int:
+    try:
+        number = int(word)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise InputError(f"{where} = {word!r}: not a number from {least} up")
+    return number
+
+
+def graph_of(edges: NDArray[np.int64], order: int) -> Graph:
+    """The graph with these edges, pairs of vertices from 0; an edge given twice counts once."""
+    both = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(both[:, 0], minlength=order))]).astype(np.int64)
+    return Graph(offsets, both[:, 1].astype(np.int32))
