@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from disclique.agreement import Between, Relative, Within, quantiles
-    from disclique.attacks import Attack, LabelRule, Search, attack
+    from disclique.attacks import METHODS, Attack, LabelRule, Linked, Search, attack
     from disclique.clique import maximum_clique
     from disclique.distances import Matrix, Points
     from disclique.errors import DiscliqueError, InputError
     from disclique.labels import Exact
-    from disclique.model import Budget, Microdata
+    from disclique.linkage import Knowledge
+    from disclique.model import Budget, Microdata, Spread
     from disclique.tables import microdata
 
 _HOME = {
@@ -30,6 +31,8 @@ _HOME = {
     "quantiles": "agreement",
     "Attack": "attacks",
     "LabelRule": "attacks",
+    "Linked": "attacks",
+    "METHODS": "attacks",
     "Search": "attacks",
     "attack": "attacks",
     "maximum_clique": "clique",
@@ -38,24 +41,30 @@ _HOME = {
     "DiscliqueError": "errors",
     "InputError": "errors",
     "Exact": "labels",
+    "Knowledge": "linkage",
     "Budget": "model",
     "Microdata": "model",
+    "Spread": "model",
     "microdata": "tables",
 }
 
 __all__ = [
+    "METHODS",
     "Attack",
     "Between",
     "Budget",
     "DiscliqueError",
     "Exact",
     "InputError",
+    "Knowledge",
     "LabelRule",
+    "Linked",
     "Matrix",
     "Microdata",
     "Points",
     "Relative",
     "Search",
+    "Spread",
     "Within",
     "attack",
     "maximum_clique",

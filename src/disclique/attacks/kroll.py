@@ -23,7 +23,11 @@ from disclique.model import (
 )
 from disclique.product import product_graph
 
-Progress = Callable[[str], None]
+Progress = Callable[[str, float | None], None]  # the step at work, and the share of it that is done if known
+
+
+def silent(step: str, share: float | None = None) -> None:
+    """Nothing: the listener of those who do not want to know."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Search:
             raise InputError(f"limit of {self.limit} maximum cliques: list at least one")
 
 
-def attack(
+def clique_attack(
     target: Microdata,
     known: Microdata,
     *,
@@ -60,30 +64,15 @@ def attack(
     truth: str | None = None,
     labels: LabelRule | None = None,
     search: Search | None = None,
-    progress: Progress = lambda step: None,
+    progress: Progress = silent,
 ) -> Attack:
-    """Link ``target`` to ``known`` by a maximum approximate common subgraph.
-
-    Parameters
-    ----------
-    target, known : Microdata
-        The released file and the snooper's identification file.
-    agreement : Agreement
-        Which known distances agree with a target distance, such as ``Within(5)``.
-    truth : column name
-        A column of both tables that tells which records belong to one person; only the data holder has it.
-    labels : LabelRule
-        How missing label values match, and comparators for labels with errors.
-    search : Search
-        Solver, time budget, threads, and how many maximum cliques to list.
-    progress : function of the step's name
-    """
+    """The paper's attack: the matches of a maximum approximate common subgraph (parameters: see ``attack``)."""
     how = search or Search()
     start = time.perf_counter()
-    progress("labels")
+    progress("labels", None)
     found = (labels or LabelRule()).candidates(target, known)
     graph, clique, cliques = common_graph(target, known, found, agreement=agreement, search=how, progress=progress)
-    progress("matches")
+    progress("matches", None)
     linked = matches(graph, cliques, clique=clique, ids=(target.ids, known.ids))
     linked, value = judged(linked, target, known, truth)
     return Attack(
@@ -108,14 +97,18 @@ def common_graph(
     *,
     agreement: Agreement,
     search: Search,
-    progress: Progress = lambda step: None,
+    progress: Progress = silent,
 ) -> tuple[ProductGraph, Clique, MaximumCliques]:
     """The product graph, its maximum clique, and all cliques of that size; the clique is checked by definition 5."""
-    progress("product graph")
+    progress("product graph", None)
     graph = product_graph(target.distances, known.distances, candidates=found, agreement=agreement)
-    progress("maximum clique")
-    clique = maximum_clique(graph, solver=search.solver, budget=search.budget, threads=search.threads)
-    progress("all maximum cliques")
+    progress("maximum clique", None)
+
+    def tell(done: int, total: int, size: int) -> None:
+        progress(f"maximum clique, {size} members so far", done / max(total, 1))
+
+    clique = maximum_clique(graph, solver=search.solver, budget=search.budget, threads=search.threads, progress=tell)
+    progress("all maximum cliques", None)
     cliques = maximum_cliques(graph, clique, limit=search.limit, budget=search.budget)
     wrong = violation(common_subgraph(clique, graph), target, known, agreement=agreement, candidates=found)
     if wrong:
