@@ -107,7 +107,8 @@ def check(target, known, candidates, agreement):
     source = np.repeat(np.arange(product.order), np.diff(graph.offsets))
     found = list(zip(source.tolist(), graph.neighbours.tolist(), strict=True))
     assert found == sorted(edges | {(j, i) for i, j in edges})
-    assert product.order == len(vertices) and product.size == len(edges)
+    assert product.order == len(vertices)
+    assert product.size == len(edges)
     return product, edges
 
 
@@ -122,7 +123,8 @@ def test_product_graphs_follow_the_definition():
     for _ in range(2000):
         product, edges = check(*random_case(rng, largest=int(rng.integers(3, 8))))
         clique = maximum_clique(product, threads=1)
-        assert clique.proven and is_clique(product, clique.members)
+        assert clique.proven
+        assert is_clique(product, clique.members)
         reference = nx.Graph(list(edges))
         reference.add_nodes_from(range(product.order))
         assert clique.size == max(map(len, nx.find_cliques(reference)), default=0)
@@ -135,7 +137,8 @@ def test_small_only_candidates_are_asked_for_distances():
     known_class[[4, 9]] = 0
     candidates = Candidates(np.zeros(3, np.int32), known_class, np.array([[0, 0]], np.int32))
     product = product_graph(target, known, candidates=candidates, agreement=Offsets(-1, 1))
-    assert product.known.tolist() == [4, 4, 4, 9, 9, 9] and known.asked <= 4
+    assert product.known.tolist() == [4, 4, 4, 9, 9, 9]
+    assert known.asked <= 4
 
 
 def test_small_no_label_in_common_gives_an_empty_graph():
@@ -149,10 +152,10 @@ def test_small_no_label_in_common_gives_an_empty_graph():
 def test_small_loops_give_no_edge():
     """Example 9 of the paper: V = {1}, W = {2, 3}; one record cannot be matched twice."""
     candidates = Candidates(np.zeros(1, np.int32), np.zeros(2, np.int32), np.array([[0, 0]], np.int32))
-    product = product_graph(
-        Table([[0]]), Table([[0, 0], [0, 0]]), candidates=candidates, agreement=Offsets(-5, 5)
-    )
-    assert product.order == 2 and product.size == 0 and maximum_clique(product).size == 1
+    product = product_graph(Table([[0]]), Table([[0, 0], [0, 0]]), candidates=candidates, agreement=Offsets(-5, 5))
+    assert product.order == 2
+    assert product.size == 0
+    assert maximum_clique(product).size == 1
 
 
 def test_small_too_large_is_refused_with_the_estimate():

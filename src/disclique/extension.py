@@ -116,7 +116,7 @@ def _consistent(target: Distances, known: Distances, anchors: Anchors, spread: f
         return anchors
     residual = np.abs(known.block(anchors[1], anchors[1]) - target.block(anchors[0], anchors[0]))
     np.fill_diagonal(residual, np.nan)
-    silent = np.isnan(residual).all(axis=1)
+    silent: NDArray[np.bool_] = np.asarray(np.isnan(residual).all(axis=1))
     typical = np.nanmedian(np.where(silent[:, None], 0.0, residual), axis=1)
     keep = np.asarray(silent | (typical <= CONSISTENT * spread))
     return anchors[0][keep], anchors[1][keep]

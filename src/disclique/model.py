@@ -6,8 +6,9 @@ from 1 wherever a person reads them (``Clique.members``, match tables, messages)
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -91,8 +92,8 @@ class Candidates:
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
-    """A simple undirected graph in compressed rows: ``neighbours[offsets[v]:offsets[v + 1]]`` ascending."""
+class Rows:
+    """Compressed rows: ``neighbours[offsets[v]:offsets[v + 1]]`` belong to vertex v."""
 
     offsets: NDArray[np.int64]
     neighbours: IntArray
@@ -102,10 +103,18 @@ class Graph:
         """Number of vertices."""
         return len(self.offsets) - 1
 
+
+class Graph(Rows):
+    """A simple undirected graph in compressed rows, each ascending; every edge is stored both ways."""
+
     @property
     def size(self) -> int:
         """Number of edges."""
         return len(self.neighbours) // 2
+
+
+def _edgeless(rows: Rows) -> Graph:
+    return Graph(rows.offsets, rows.neighbours)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +122,14 @@ class ProductGraph:
     """The product graph of a target and a known file (definition 6 of the paper).
 
     Vertex v pairs the rows ``target[v]`` and ``known[v]``, counted from 0; vertices ascend by (known, target), as in
-    the paper's example.
+    the paper's example. ``later`` stores each edge once, with the smaller vertex, in any order; ``graph`` is the same
+    graph with full ascending rows, made by ``complete`` when first asked for.
     """
 
     target: IntArray
     known: IntArray
-    graph: Graph
+    later: Rows
+    complete: Callable[[Rows], Graph] = field(default=_edgeless, repr=False)
 
     @property
     def order(self) -> int:
@@ -128,7 +139,12 @@ class ProductGraph:
     @property
     def size(self) -> int:
         """Number of edges."""
-        return self.graph.size
+        return len(self.later.neighbours)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph in compressed rows, each edge stored both ways."""
+        return self.complete(self.later)
 
 
 @dataclass(frozen=True)

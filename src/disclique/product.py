@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique._kernels import merge, threads, vertices
+from disclique._kernels import edges, merge, threads, vertices
 from disclique.errors import TooLarge
-from disclique.model import Agreement, Candidates, Distances, FloatArray, Graph, IntArray, ProductGraph
+from disclique.model import Agreement, Candidates, Distances, FloatArray, Graph, IntArray, ProductGraph, Rows
 
 DEFAULT_MEMORY = 2 * 1024**3  # bytes that the graph may take
 CHUNK = 4 * 1024**2  # distances asked for at a time
@@ -31,62 +33,86 @@ def product_graph(
     that have a candidate are asked for their distances.
     """
     pairs = _pairs(candidates, memory)
+    later = _later(pairs, *_both(target, known, pairs, agreement, memory), memory)
+    return ProductGraph(pairs.target_row, pairs.known_row, later, _complete)
+
+
+def _both(
+    target: Distances, known: Distances, pairs: _Pairs, agreement: Agreement, memory: int
+) -> tuple[merge.TargetEdges, edges.Edges]:
+    """The edges of both files, made side by side."""
     directed = target.directed or known.directed
-    target_edges = _target_edges(target, pairs, agreement, directed)
-    known_edges = _known_edges(known, pairs, directed)
-    graph = _stored(pairs, target_edges, known_edges, memory)
-    return ProductGraph(target=pairs.target_row, known=pairs.known_row, graph=graph)
+    made: dict[str, Any] = {}
+
+    def make(side: str) -> None:
+        if side == "target":
+            made[side] = _target_edges(target, pairs.target, agreement, directed, memory)
+        else:
+            records = pairs.known
+            matrix = _matrix(known, records.rows, memory)
+            made[side] = edges.edges(matrix, records.begin, records.name, directed, directed)
+
+    threads.run(make, ("target", "known"))
+    return made["target"], made["known"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The records of one file that have a candidate, class by class."""
+
+    rows: IntArray
+    begin: NDArray[np.int64]  # first record of each class
+    name: NDArray[np.uint32]  # target: rank in the class; known: number of the record's first vertex
 
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """The candidate pairs, and the records and classes that take part in them, renumbered from 0 without gaps."""
+    """The candidate pairs in the order of their vertices, and the records and classes that take part."""
 
-    target_rows: IntArray  # records with a candidate, ascending
-    known_rows: IntArray
-    target_class: NDArray[np.int64]
-    known_class: NDArray[np.int64]
-    rank: IntArray  # of a target record within its class
-    base: IntArray  # first vertex of a known record
+    target: _Side
+    known: _Side
     relation: merge.Relation
-    target_row: IntArray  # per vertex, rows of the files
+    target_row: IntArray  # per vertex
     known_row: IntArray
 
 
 def _pairs(candidates: Candidates, memory: int) -> _Pairs:
-    """The candidate pairs in the order of their vertices."""
+    """The candidate pairs; classes are numbered anew, without those that have no counterpart."""
     relation = candidates.relation
     present = np.isin(relation[:, 0], candidates.target_class) & np.isin(relation[:, 1], candidates.known_class)
     relation = relation[present & (relation >= 0).all(axis=1)].astype(np.int64)
-    target_classes, left = np.unique(relation[:, 0], return_inverse=True)
-    known_classes, right = np.unique(relation[:, 1], return_inverse=True)
-    target_rows = np.flatnonzero(np.isin(candidates.target_class, target_classes)).astype(np.int32)
-    known_rows = np.flatnonzero(np.isin(candidates.known_class, known_classes)).astype(np.int32)
-    target_class = np.searchsorted(target_classes, candidates.target_class[target_rows]).astype(np.int64)
-    known_class = np.searchsorted(known_classes, candidates.known_class[known_rows]).astype(np.int64)
-    start = np.searchsorted(left, np.arange(len(target_classes) + 1)).astype(np.int64)
-    target_sizes = np.bincount(target_class, minlength=len(target_classes))
-    width = np.bincount(right, weights=target_sizes[left], minlength=len(known_classes)).astype(np.int64)
+    target_rows, target_class, left = _active(candidates.target_class, relation[:, 0])
+    known_rows, known_class, right = _active(candidates.known_class, relation[:, 1])
+    target_sizes = np.bincount(target_class, minlength=left.max(initial=-1) + 1)
+    classes = int(right.max(initial=-1)) + 1
+    width = np.bincount(right, weights=target_sizes[left], minlength=classes).astype(np.int64)
     base = np.concatenate([[0], np.cumsum(width[known_class])])
     _check_vertices(int(base[-1]), memory)
-    place = np.concatenate([[0], np.cumsum(target_sizes[left])])[:-1].astype(np.int64)
-    table = merge.Relation(
-        start, right.astype(np.int64), place, np.empty(int(target_sizes[left].sum()), np.int32), len(known_classes)
-    )
+    start = np.searchsorted(left, np.arange(len(target_sizes) + 1)).astype(np.int64)
+    place = np.concatenate([[0], np.cumsum(target_sizes[left])])
+    table = merge.Relation(start, right, place[:-1], np.empty(int(place[-1]), np.uint32), classes)
     rank, members, first = vertices.positions(target_class, table, width)
-    target_row = target_rows[vertices.spread(known_class, members, first, base)]
-    known_row = np.repeat(known_rows, width[known_class])
     return _Pairs(
-        target_rows,
-        known_rows,
-        target_class,
-        known_class,
-        rank,
-        base[:-1].astype(np.int32),
+        _side(target_rows, target_class, rank),
+        _side(known_rows, known_class, base[:-1].astype(np.uint32)),
         table,
-        target_row,
-        known_row,
+        target_rows[vertices.spread(known_class, members, first, base)],
+        np.repeat(known_rows, width[known_class]),
     )
+
+
+def _active(classes: IntArray, related: NDArray[Any]) -> tuple[IntArray, NDArray[np.int64], NDArray[np.int64]]:
+    """Records whose class is related to any, their classes numbered from 0, and so those of the relation."""
+    kept, renumbered = np.unique(related, return_inverse=True)
+    rows = np.flatnonzero(np.isin(classes, kept)).astype(np.int32)
+    return rows, np.searchsorted(kept, classes[rows]).astype(np.int64), renumbered.astype(np.int64)
+
+
+def _side(rows: IntArray, group: NDArray[np.int64], name: NDArray[np.uint32]) -> _Side:
+    """The records class by class."""
+    order = np.argsort(group, kind="stable")
+    begin = np.concatenate([[0], np.cumsum(np.bincount(group))]).astype(np.int64)
+    return _Side(rows[order], begin, name[order])
 
 
 def _check_vertices(order: int, memory: int) -> None:
@@ -98,48 +124,39 @@ def _check_vertices(order: int, memory: int) -> None:
         )
 
 
-def _edges(distances: Distances, rows: IntArray, group: NDArray[np.int64], *, directed: bool, every: bool) -> tuple:  # type: ignore[type-arg]
-    """Distances, opposite distances (empty unless directed) and both ends of the edges among ``rows``."""
+def _matrix(distances: Distances, rows: IntArray, memory: int) -> FloatArray:
+    """Distances among ``rows``, asked for in slices."""
     n = len(rows)
-    count = n * (n - 1) if every else n * (n - 1) // 2
-    first, second = np.empty(count, np.int32), np.empty(count, np.int32)
-    distance = np.empty(count)
-    if directed:
-        back = np.empty(count)
-        merge.arcs(
-            np.ascontiguousarray(distances.block(rows, rows), dtype=np.float64),
-            group,
-            every,
-            (distance, back, first, second),
+    if 24 * n * n > memory:
+        raise TooLarge(
+            f"{n:,} records have a candidate; their distances need {24 * n * n / 1e9:.1f} GB of the "
+            f"{memory / 1e9:.1f} GB allowed; use more selective labels"
         )
-        return distance, back, first, second
-    at = 0
     step = max(1, CHUNK // max(n, 1))
+    if step >= n:
+        return np.ascontiguousarray(distances.block(rows, rows), dtype=np.float64)
+    matrix = np.empty((n, n))
     for row in range(0, n, step):
-        block = np.ascontiguousarray(distances.block(rows[row : row + step], rows), dtype=np.float64)
-        at = merge.upper(block, row, at, (distance, first, second))
-    return distance, np.empty(0), first, second
+        matrix[row : row + step] = distances.block(rows[row : row + step], rows)
+    return matrix
 
 
-def _target_edges(target: Distances, pairs: _Pairs, agreement: Agreement, directed: bool) -> merge.TargetEdges:
+def _target_edges(
+    distances: Distances, side: _Side, agreement: Agreement, directed: bool, memory: int
+) -> merge.TargetEdges:
     """The target's edges in blocks, with the intervals that agree."""
-    group = pairs.target_class
-    classes = len(pairs.relation.start) - 1
-    distance, back, first, second = _edges(target, pairs.target_rows, group, directed=directed, every=False)
-    start, middle, source, left, right = merge.blocks(
-        np.argsort(distance), (distance, first, second), group, classes, False
-    )
-    low, high = _intervals(agreement, distance[source])
-    back_low, back_high = _intervals(agreement, back[source]) if directed else (back, back)
-    return merge.TargetEdges(low, high, back_low, back_high, pairs.rank[left], pairs.rank[right], start, middle)
+    found = edges.edges(_matrix(distances, side.rows, memory), side.begin, side.name, directed, False)
+    low, high = _intervals(agreement, found.distance)
+    back_low, back_high = _intervals(agreement, found.back) if directed else (found.back, found.back)
+    return merge.TargetEdges(low, high, back_low, back_high, found.first, found.second, found.start, found.middle)
 
 
 def _intervals(agreement: Agreement, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Interval ends per distance: NaN exactly where the distance is unpublished, an empty interval for no agreement."""
-    published = ~np.isnan(distance)
-    if not published.all():
+    missing = np.isnan(distance)
+    if missing.any():
         low, high = np.full(len(distance), np.nan), np.full(len(distance), np.nan)
-        low[published], high[published] = _intervals(agreement, distance[published])
+        low[~missing], high[~missing] = _intervals(agreement, distance[~missing])
         return low, high
     low, high = (np.array(end, dtype=np.float64) for end in agreement.interval(distance))
     empty = ~(low < high)
@@ -147,59 +164,55 @@ def _intervals(agreement: Agreement, distance: FloatArray) -> tuple[FloatArray, 
     return low, high
 
 
-def _known_edges(known: Distances, pairs: _Pairs, directed: bool) -> merge.KnownEdges:
-    """The known file's edges in blocks."""
-    group = pairs.known_class
-    distance, back, first, second = _edges(known, pairs.known_rows, group, directed=directed, every=directed)
-    start, middle, source, left, right = merge.blocks(
-        np.argsort(distance), (distance, first, second), group, pairs.relation.classes, directed
-    )
-    back = back[source] if directed else back
-    return merge.KnownEdges(distance[source], back, pairs.base[left], pairs.base[right], start, middle)
-
-
-def _stored(pairs: _Pairs, target: merge.TargetEdges, known: merge.KnownEdges, memory: int) -> Graph:
-    """The graph in compressed rows."""
+def _later(pairs: _Pairs, target: merge.TargetEdges, known: edges.Edges, memory: int) -> Rows:
+    """Every product edge once, in compressed rows of the larger neighbours."""
     n = len(pairs.target_row)
-    blocks = len(target.start) - 1
-    per_block = np.zeros(blocks, np.int64)
-    nothing = np.zeros(0, np.int32)
-    empty = merge.Half(np.zeros(0, np.int64), nothing)
-    merge.merge(target, known, pairs.relation, (0, blocks, merge.COUNT), (per_block, nothing, nothing), empty)
-    total = int(per_block.sum())
-    if total * 12 + n * 32 > memory:
+    workers = threads.available() if len(target.low) > 20_000 else 1
+    shares = _shares(merge.weights(target, known, pairs.relation), workers)
+    found: list[tuple[merge.Windows, int, int]] = [()] * len(shares)  # type: ignore[list-item]
+    larger = np.zeros((len(shares), n), np.uint32)
+
+    def meet(share: int) -> None:
+        found[share] = merge.windows(target, known, pairs.relation, shares[share])
+
+    def count(share: int) -> None:
+        merge.degrees(target, known, *found[share][:2], larger[share])
+
+    threads.run(meet, range(len(shares)))
+    _check_edges(n, sum(total for _, _, total in found), memory)
+    threads.run(count, range(len(shares)))
+    below = np.cumsum(larger, axis=0, dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum(below[-1])])
+    heads = np.concatenate([offsets[:-1][None], offsets[:-1] + below[:-1]]).astype(np.uint64)
+    row = np.empty(offsets[-1], np.uint32)
+
+    def write(share: int) -> None:
+        merge.fill(target, known, *found[share][:2], (heads[share], row))
+
+    threads.run(write, range(len(shares)))
+    return Rows(offsets, row.view(np.int32))
+
+
+def _check_edges(order: int, size: int, memory: int) -> None:
+    """Nothing, or TooLarge if the edges do not fit."""
+    need = 4 * size + 40 * order
+    if need > memory:
         raise TooLarge(
-            f"the product graph has {n:,} vertices and {total:,} edges, which need {(total * 12 + n * 32) / 1e9:.1f} GB "
-            f"of the {memory / 1e9:.1f} GB allowed"
+            f"the product graph has {order:,} vertices and {size:,} edges, which need {need / 1e9:.1f} GB of the "
+            f"{memory / 1e9:.1f} GB allowed; use a narrower agreement or more selective labels"
         )
-    parts = _shares(per_block, threads.available() if total > 100_000 else 1)
-    smaller = np.zeros((len(parts), n), np.int32)
-    larger = np.zeros((len(parts), n), np.int32)
-
-    def count(part: int) -> None:
-        span = (*parts[part], merge.DEGREES)
-        merge.merge(target, known, pairs.relation, span, (per_block, smaller[part], larger[part]), empty)
-
-    threads.run(count, range(len(parts)))
-    below = smaller.sum(axis=0, dtype=np.int64)
-    start = np.concatenate([[0], np.cumsum(below)])
-    heads = start[:-1] + np.concatenate([np.zeros((1, n), np.int64), np.cumsum(smaller, axis=0, dtype=np.int64)[:-1]])
-    row = np.empty(start[-1], np.int32)
-
-    def fill(part: int) -> None:
-        span = (*parts[part], merge.FILL)
-        merge.merge(target, known, pairs.relation, span, (per_block, nothing, nothing), merge.Half(heads[part], row))
-
-    threads.run(fill, range(len(parts)))
-    offsets = np.concatenate([[0], np.cumsum(below + larger.sum(axis=0, dtype=np.int64))])
-    return Graph(offsets=offsets, neighbours=merge.rows(start, row, offsets, below))
 
 
-def _shares(weight: NDArray[np.int64], parts: int) -> list[tuple[int, int]]:
+def _complete(later: Rows) -> Graph:
+    """The graph with every edge stored both ways, rows ascending."""
+    return Graph(*merge.complete(later.offsets, later.neighbours))
+
+
+def _shares(weight: FloatArray, parts: int) -> list[tuple[int, int]]:
     """Consecutive spans of about equal weight that cover everything."""
     total = np.cumsum(weight)
     if len(total) == 0:
         return [(0, 0)]
     cuts = np.searchsorted(total, total[-1] * np.arange(1, parts) / parts) + 1
     ends = [0, *np.minimum(cuts, len(weight)).tolist(), len(weight)]
-    return list(zip(ends[:-1], ends[1:], strict=True))
+    return list(itertools.pairwise(ends))

@@ -9,6 +9,6 @@ from disclique._kernels import merge
 
 def warm() -> bool:
     """True if compiled kernels lie in the cache; the first run takes some seconds longer to fill it."""
-    cache = getattr(merge.merge, "_cache", None)
+    cache = getattr(merge.windows, "_cache", None)
     folder = getattr(cache, "cache_path", None)
     return folder is None or any(Path(folder).glob("*.nbi"))

@@ -1,8 +1,7 @@
-"""Product edges by merging: target and known edges, sorted by distance within each pair of classes, meet in windows.
+"""Product edges by merging: target and known edges, sorted by distance in each pair of classes, meet in windows.
 
-An *edge* here joins two records of one file. The edges of a file lie in blocks, one a pair of classes, each block with
-its published distances ascending and the unpublished ones (NaN) behind them. The known edges that a target edge agrees
-with are then one contiguous window of a block: those inside the agreement interval, or the unpublished tail.
+An *edge* here joins two records of one file. The known edges that a target edge agrees with are one contiguous window
+of a block of known edges: those inside the agreement interval, or the unpublished tail (condition (b)).
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique._kernels.compiled import kernel
+from disclique._kernels.edges import Edges
 
 
 class TargetEdges(NamedTuple):
@@ -22,21 +22,10 @@ class TargetEdges(NamedTuple):
     high: NDArray[np.float64]
     back_low: NDArray[np.float64]  # the same for the opposite arcs; empty unless directed
     back_high: NDArray[np.float64]
-    first: NDArray[np.int32]  # index of the record within its class
-    second: NDArray[np.int32]
+    first: NDArray[np.uint32]  # rank of the record in its class
+    second: NDArray[np.uint32]
     start: NDArray[np.int64]
     middle: NDArray[np.int64]  # end of the published part of each block
-
-
-class KnownEdges(NamedTuple):
-    """Edges of the known file by block; directed: every arc in block c * classes + d, else c ≤ d."""
-
-    distance: NDArray[np.float64]
-    back: NDArray[np.float64]  # distance of the opposite arc; empty unless directed
-    first: NDArray[np.int32]  # number of the first product vertex of the record
-    second: NDArray[np.int32]
-    start: NDArray[np.int64]
-    middle: NDArray[np.int64]
 
 
 class Relation(NamedTuple):
@@ -45,94 +34,21 @@ class Relation(NamedTuple):
     start: NDArray[np.int64]  # by target class
     known: NDArray[np.int64]
     place: NDArray[np.int64]  # of the first entry in ``position``
-    position: NDArray[np.int32]
+    position: NDArray[np.uint32]
     classes: int  # of the known file
 
 
-class Half(NamedTuple):
-    """Per vertex, the neighbours with smaller numbers; ``head`` moves as a row fills."""
+class Windows(NamedTuple):
+    """Target edges with the known edges they agree with: ``[begin, end)``, and the places of the two target records.
 
-    head: NDArray[np.int64]
-    row: NDArray[np.int32]
-
-
-@kernel
-def upper(block: NDArray[np.float64], row: int, at: int, out: tuple[NDArray[np.float64], ...]) -> int:
-    """Where the next row goes, after writing distances right of the diagonal and their ends into ``out``."""
-    distance, first, second = out
-    records = block.shape[1]
-    for i in range(block.shape[0]):
-        for j in range(row + i + 1, records):
-            distance[at] = block[i, j]
-            first[at] = row + i
-            second[at] = j
-            at += 1
-    return at
-
-
-@kernel
-def arcs(
-    matrix: NDArray[np.float64], group: NDArray[np.int64], every: bool, out: tuple[NDArray[np.float64], ...]
-) -> int:
-    """Number of arcs written: every ordered pair, or each pair once from its smaller class to its larger."""
-    distance, back, first, second = out
-    at = 0
-    for i in range(matrix.shape[0]):
-        for j in range(matrix.shape[0]):
-            once = group[i] < group[j] or (group[i] == group[j] and i < j)
-            if i != j and (every or once):
-                distance[at] = matrix[i, j]
-                back[at] = matrix[j, i]
-                first[at] = i
-                second[at] = j
-                at += 1
-    return at
-
-
-@kernel
-def blocks(
-    order: NDArray[np.int64],
-    edges: tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]],
-    group: NDArray[np.int64],
-    classes: int,
-    directed: bool,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Start and middle of each block, and per place the edge that goes there with its two ends.
-
-    ``order`` sorts the edges by distance, NaN last; a stable counting sort by block keeps that order inside.
+    Known records are called by their first product vertex: known edge k gives {first[k] + left, second[k] + right}.
     """
-    distance, first, second = edges
-    count = len(order)
-    start = np.zeros(classes * classes + 1, np.int64)
-    middle = np.zeros(classes * classes, np.int64)
-    key = np.empty(count, np.int64)
-    for e in range(count):
-        a, b = group[first[e]], group[second[e]]
-        if not directed and a > b:
-            a, b = b, a
-        key[e] = a * classes + b
-        start[key[e] + 1] += 1
-    for k in range(classes * classes):
-        start[k + 1] += start[k]
-        middle[k] = start[k]
-    head = start[:-1].copy()
-    source = np.empty(count, np.int64)
-    left = np.empty(count, np.int32)
-    right = np.empty(count, np.int32)
-    for s in range(count):
-        e = order[s]
-        k = key[e]
-        at = head[k]
-        head[k] = at + 1
-        i, j = first[e], second[e]
-        if not directed and group[i] > group[j]:
-            i, j = j, i
-        source[at] = e
-        left[at] = i
-        right[at] = j
-        if not np.isnan(distance[e]):
-            middle[k] = at + 1
-    return start, middle, source, left, right
+
+    left: NDArray[np.uint32]
+    right: NDArray[np.uint32]
+    begin: NDArray[np.uint32]
+    end: NDArray[np.uint32]
+    edge: NDArray[np.int32]
 
 
 @kernel
@@ -155,77 +71,56 @@ def reach(values: NDArray[np.float64], at: int, end: int, bound: float, closed: 
 
 
 @kernel
-def windows(
-    target: TargetEdges, known: KnownEdges, block: tuple[int, int], out: tuple[NDArray[np.int64], NDArray[np.int64]]
-) -> int:
-    """Number of agreeing pairs of one target and one known block, with the window of every target edge in ``out``.
-
-    Linear in the two blocks where the interval's ends rise with the distance (then no search starts anew).
-    """
-    a, b = block
-    begin, finish = out
-    total = 0
-    s, m, e = target.start[a], target.middle[a], target.start[a + 1]
-    first, published, last = known.start[b], known.middle[b], known.start[b + 1]
-    i, j = first, first
-    for edge in range(s, m):
-        low, high = target.low[edge], target.high[edge]
-        if edge > s and not low >= target.low[edge - 1]:
-            i = first
-        if edge > s and not high >= target.high[edge - 1]:
-            j = first
-        if low < high:
-            i = reach(known.distance, i, published, low, False)
-            j = reach(known.distance, max(i, j), published, high, True)
-            begin[edge - s], finish[edge - s] = i, j
-            total += j - i
-        else:
-            begin[edge - s], finish[edge - s] = 0, 0
-    for edge in range(m, e):
-        begin[edge - s], finish[edge - s] = published, last
-    return total + (e - m) * (last - published)
+def weights(target: TargetEdges, known: Edges, relation: Relation) -> NDArray[np.float64]:
+    """Pairs of target and known edges per target block: what a fair share of the work is measured by."""
+    groups = len(relation.start) - 1
+    out = np.zeros(len(target.start) - 1)
+    for k in range(len(out)):
+        edges = target.start[k + 1] - target.start[k]
+        if edges == 0:
+            continue
+        a, b = k // groups, k % groups
+        for p in range(relation.start[a], relation.start[a + 1]):
+            for q in range(relation.start[b], relation.start[b + 1]):
+                c, d = relation.known[p], relation.known[q]
+                other = min(c, d) * relation.classes + max(c, d)
+                out[k] += edges * (1.0 + known.start[other + 1] - known.start[other])
+    return out
 
 
 @kernel
-def agree(target: TargetEdges, known: KnownEdges, edge: int, other: int) -> bool:
-    """True if the opposite arcs of a target and a known edge agree too."""
-    distance = known.back[other]
-    low = target.back_low[edge]
-    if np.isnan(distance):
-        return bool(np.isnan(low) and np.isnan(target.back_high[edge]))
-    return bool(low < distance and distance < target.back_high[edge])
-
-
-COUNT, DEGREES, FILL = 0, 1, 2
+def room(size: int) -> Windows:
+    """Room for so many windows."""
+    places, ends = np.empty((2, size), np.uint32), np.empty((2, size), np.uint32)
+    return Windows(places[0], places[1], ends[0], ends[1], np.empty(size, np.int32))
 
 
 @kernel
-def merge(
-    target: TargetEdges,
-    known: KnownEdges,
-    relation: Relation,
-    span: tuple[int, int, int],
-    counts: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]],
-    half: Half,
-) -> None:
-    """Pass over all product edges whose target edge lies in blocks ``span[0]:span[1]``; ``span[2]`` says what to do.
+def enlarged(old: Windows, used: int, more: int) -> Windows:
+    """The same windows with room for at least ``more`` beyond those ``used``."""
+    if used + more <= len(old.left):
+        return old
+    new = room(max(2 * len(old.left), used + more))
+    new.left[:used] = old.left[:used]
+    new.right[:used] = old.right[:used]
+    new.begin[:used] = old.begin[:used]
+    new.end[:used] = old.end[:used]
+    new.edge[:used] = old.edge[:used]
+    return new
 
-    COUNT adds up the edges of each block in ``counts[0]`` without visiting them (an upper bound if directed); DEGREES
-    counts smaller neighbours in ``counts[1]`` and larger ones in ``counts[2]``; FILL writes the smaller end of every edge
-    into the row of the larger. Cost: the edges of both files per pair of related classes, and the product edges.
+
+@kernel
+def windows(target: TargetEdges, known: Edges, relation: Relation, span: tuple[int, int]) -> tuple[Windows, int, int]:
+    """Every window of the target blocks in ``span`` that is not empty, their number, and the product edges in them.
+
+    With directed distances only the forward arcs have been compared.
     """
-    per_block, smaller, larger = counts
-    first_block, last_block, mode = span
     directed = len(known.back) > 0
     groups = len(relation.start) - 1
-    longest = 0
-    for k in range(first_block, last_block):
-        longest = max(longest, target.start[k + 1] - target.start[k])
-    begin = np.empty(longest, np.int64)
-    finish = np.empty(longest, np.int64)
-    for k in range(first_block, last_block):
-        s, e = target.start[k], target.start[k + 1]
-        if s == e:
+    out = room(2 * (target.start[span[1]] - target.start[span[0]]))
+    used, total = 0, 0
+    for k in range(span[0], span[1]):
+        if target.start[k] == target.start[k + 1]:
             continue
         a, b = k // groups, k % groups
         for p in range(relation.start[a], relation.start[a + 1]):
@@ -236,60 +131,131 @@ def merge(
                 other = d * relation.classes + c if swap else c * relation.classes + d
                 if known.start[other] == known.start[other + 1]:
                     continue
-                total = windows(target, known, (k, other), (begin, finish))
-                if mode == COUNT:
-                    per_block[k] += 2 * total if both else total
-                    continue
-                if total == 0:
-                    continue
-                left, right = known.first, known.second
-                if swap:
-                    left, right = right, left
-                for edge in range(s, e):
-                    v = relation.position[relation.place[p] + target.first[edge]]
-                    w = relation.position[relation.place[q] + target.second[edge]]
-                    for other_edge in range(begin[edge - s], finish[edge - s]):
-                        if directed and not agree(target, known, edge, other_edge):
-                            continue
-                        for turn in range(2 if both else 1):
-                            if turn == 0:
-                                x, y = left[other_edge] + v, right[other_edge] + w
-                            else:
-                                x, y = right[other_edge] + v, left[other_edge] + w
-                            if x < y:
-                                x, y = y, x
-                            if mode == DEGREES:
-                                smaller[x] += 1
-                                larger[y] += 1
-                            else:
-                                half.row[half.head[x]] = y
-                                half.head[x] += 1
+                out = enlarged(out, used, 2 * (target.start[k + 1] - target.start[k]))
+                left = relation.position[relation.place[p] :]
+                right = relation.position[relation.place[q] :]
+                more, edges = meet(target, known, (k, other), (left, right, swap), out, used)
+                if both:  # the two known records may also take each other's places
+                    for w in range(used, used + more):
+                        v = w + more
+                        out.left[v], out.right[v] = out.right[w], out.left[w]
+                        out.begin[v], out.end[v], out.edge[v] = out.begin[w], out.end[w], out.edge[w]
+                    more, edges = 2 * more, 2 * edges
+                used, total = used + more, total + edges
+    return out, used, total
 
 
 @kernel
-def rows(
-    half_start: NDArray[np.int64], half_row: NDArray[np.int32], offsets: NDArray[np.int64], smaller: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """Neighbours of every vertex ascending, from each vertex's smaller neighbours in any order.
+def meet(
+    target: TargetEdges,
+    known: Edges,
+    blocks: tuple[int, int],
+    position: tuple[NDArray[np.uint32], NDArray[np.uint32], bool],
+    out: Windows,
+    used: int,
+) -> tuple[int, int]:
+    """Number of windows of one target and one known block, written from ``used`` on, and the product edges in them.
 
-    Row x of the result is its smaller neighbours, then its larger ones. Visiting x upwards appends x to the larger
-    part of its neighbours in order; visiting those parts upwards then orders the smaller parts.
+    Linear in the edges of both blocks where the interval's ends rise with the distance; otherwise searches start anew.
+    """
+    k, other = blocks
+    left, right, swap = position
+    first, published, last = known.start[other], known.middle[other], known.start[other + 1]
+    i, j = first, first
+    low, high = -np.inf, -np.inf
+    at, total = used, 0
+    for edge in range(target.start[k], target.start[k + 1]):
+        begin, end = published, last
+        if edge < target.middle[k]:
+            if not target.low[edge] < target.high[edge]:
+                continue
+            if target.low[edge] < low:
+                i = first
+            if target.high[edge] < high:
+                j = first
+            low, high = target.low[edge], target.high[edge]
+            i = reach(known.distance, i, published, low, False)
+            j = reach(known.distance, max(i, j), published, high, True)
+            begin, end = i, j
+        if begin == end:
+            continue
+        one, two = left[target.first[edge]], right[target.second[edge]]
+        out.left[at], out.right[at] = (two, one) if swap else (one, two)
+        out.begin[at], out.end[at], out.edge[at] = begin, end, edge
+        at += 1
+        total += end - begin
+    return at - used, total
+
+
+@kernel
+def agree(target: TargetEdges, known: Edges, edge: int, other: int) -> bool:
+    """True if the opposite arcs of a target and a known edge agree too."""
+    distance = known.back[other]
+    low = target.back_low[edge]
+    if np.isnan(distance) or np.isnan(low):
+        return bool(np.isnan(distance) and np.isnan(low))
+    return bool(low < distance < target.back_high[edge])
+
+
+@kernel
+def degrees(target: TargetEdges, known: Edges, found: Windows, used: int, larger: NDArray[np.uint32]) -> None:
+    """Nothing; adds up in ``larger`` how many neighbours with larger numbers each vertex has."""
+    directed = len(known.back) > 0
+    for w in range(used):
+        left, right, edge = found.left[w], found.right[w], found.edge[w]
+        for other in range(found.begin[w], found.end[w]):
+            if directed and not agree(target, known, edge, other):
+                continue
+            x, y = known.first[other] + left, known.second[other] + right
+            larger[min(x, y)] += 1
+
+
+@kernel
+def fill(
+    target: TargetEdges,
+    known: Edges,
+    found: Windows,
+    used: int,
+    out: tuple[NDArray[np.uint64], NDArray[np.uint32]],
+) -> None:
+    """Nothing; writes the larger end of every product edge into the row of the smaller; ``out`` is (heads, rows)."""
+    head, row = out
+    directed = len(known.back) > 0
+    for w in range(used):
+        left, right, edge = found.left[w], found.right[w], found.edge[w]
+        for other in range(found.begin[w], found.end[w]):
+            if directed and not agree(target, known, edge, other):
+                continue
+            x, y = known.first[other] + left, known.second[other] + right
+            low = min(x, y)
+            row[head[low]] = max(x, y)
+            head[low] += np.uint64(1)
+
+
+@kernel
+def complete(offsets: NDArray[np.int64], later: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Compressed rows with every neighbour of each vertex ascending, from its larger neighbours in any order.
+
+    A row of the result is the smaller neighbours, then the larger ones. Visiting the vertices upwards appends each to
+    the smaller part of its neighbours' rows in order; visiting those parts upwards then orders the larger parts.
     """
     n = len(offsets) - 1
-    neighbours = np.empty(offsets[n], np.int32)
-    head = np.empty(n, np.int64)
+    smaller = np.zeros(n, np.int64)
+    for e in range(len(later)):
+        smaller[later[e]] += 1
+    start = np.zeros(n + 1, np.int64)
     for x in range(n):
-        head[x] = offsets[x] + smaller[x]
+        start[x + 1] = start[x] + smaller[x] + offsets[x + 1] - offsets[x]
+    neighbours = np.empty(start[n], np.int32)
+    head = start[:-1].copy()
     for x in range(n):
-        for i in range(half_start[x], half_start[x + 1]):
-            y = half_row[i]
+        for e in range(offsets[x], offsets[x + 1]):
+            y = later[e]
             neighbours[head[y]] = x
             head[y] += 1
-    for x in range(n):
-        head[x] = offsets[x]
-    for y in range(n):
-        for i in range(offsets[y] + smaller[y], offsets[y + 1]):
-            x = neighbours[i]
+    for y in range(n):  # each head now stands at the start of the larger part
+        for e in range(start[y], start[y] + smaller[y]):
+            x = neighbours[e]
             neighbours[head[x]] = y
             head[x] += 1
-    return neighbours
+    return start, neighbours

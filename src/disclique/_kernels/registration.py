@@ -170,10 +170,12 @@ def _pose(a: Floats, b: Floats, side: float, flat: bool, out: Floats) -> None:
 
 
 @kernel
-def score(search: Search, turn: Floats, shift: Floats, positions: Floats, classes: Ints) -> tuple[float, int]:
+def score(
+    search: Search, turn: Floats, shift: Floats, positions: Floats, classes: Ints, pair: Ints
+) -> tuple[float, int]:
     """Log likelihood ratio of the targets under a motion against their being strangers, and the work it took.
 
-    Wrong motions are many: a score no better than that of strangers is given up once a few common records should have
+    The ``pair`` of targets that the motion was made from is left out. Wrong motions are many: a score no better than that of strangers is given up once a few common records should have
     shown themselves.
     """
     cells, related, rarity = search.cells, search.related, search.rarity  # taken apart once: it is not free
@@ -182,8 +184,12 @@ def score(search: Search, turn: Floats, shift: Floats, positions: Floats, classe
     mask, width, double = len(start) - 2, cells.width, 2 * search.variance
     reach, peak = 9 * search.variance, search.common / (np.pi * double)
     check = min(max(8, int(3 / search.common)), search.shown // 4 + 8)
+    first_shown = (pair[0] * 31 + pair[1] * 17) % search.shown  # not the same few records for all hypotheses
     total, work = 0.0, 0
-    for i in range(search.shown):
+    for k in range(search.shown):
+        i = (k + first_shown) % search.shown
+        if i == pair[0] or i == pair[1]:
+            continue
         x0, x1, x2 = positions[i, 0], positions[i, 1], positions[i, 2]
         y0 = turn[0, 0] * x0 + turn[0, 1] * x1 + turn[0, 2] * x2 + shift[0]
         y1 = turn[1, 0] * x0 + turn[1, 1] * x1 + turn[1, 2] * x2 + shift[1]
@@ -204,7 +210,7 @@ def score(search: Search, turn: Floats, shift: Floats, positions: Floats, classe
                         if square <= reach:
                             here += peak * rarity[member[p]] * np.exp(gain[q] - square / double)
         total += np.log(here)
-        if i + 1 == check:
+        if k >= check:
             if total < check * np.log(1 - search.common) / 2:
                 break
             check *= 2
@@ -284,7 +290,7 @@ def try_pairs(
                         for side in range(2):
                             _pose(roster.position[p1], roster.position[p2], 1.0 - 2.0 * side, search.flat, theirs)
                             _between(ours, theirs, turn, shift)
-                            value, work = score(search, turn, shift, positions, classes)
+                            value, work = score(search, turn, shift, positions, classes, pairs[u])
                             cost += work
                             worst = np.argmin(best[:, 0])
                             if value > best[worst, 0]:

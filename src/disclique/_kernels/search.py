@@ -37,11 +37,15 @@ class Found(NamedTuple):
 
 
 def new_stack(vertices: int, depth: int) -> Stack:
-    """An empty stack for a graph of ``vertices`` whose cliques have at most ``depth`` members."""
+    """A stack before the first step, all ``vertices`` candidates, for cliques of at most ``depth`` members."""
     words = (vertices + 63) // 64
-    levels = depth + 2
+    levels = min(vertices, depth) + 2
+    candidates = np.zeros((levels, words), np.int64)
+    candidates[0] = -1
+    if vertices % 64:
+        candidates[0, -1] = ~(-1 << (vertices % 64))
     return Stack(
-        np.zeros((levels, words), np.int64),
+        candidates,
         np.zeros((levels, vertices), np.int32),
         np.zeros((levels, vertices), np.int32),
         np.zeros(levels, np.int64),
@@ -51,9 +55,14 @@ def new_stack(vertices: int, depth: int) -> Stack:
     )
 
 
+def new_found(cliques: int, longest: int) -> Found:
+    """Room for so many cliques."""
+    return Found(np.empty((cliques, longest), np.int32), np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
 @kernel
 def renumber(adjacency: NDArray[np.int64], classes: NDArray[np.int64], vertex: int, limit: int) -> bool:
-    """True if ``vertex`` could join one of the first ``limit`` classes after moving one of its neighbours to another."""
+    """True if ``vertex`` could join one of the first ``limit`` classes after a neighbour there moved to another."""
     words = adjacency.shape[1]
     for k in range(1, limit + 1):
         conflict = -1

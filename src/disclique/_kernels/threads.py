@@ -17,8 +17,11 @@ def available() -> int:
     return os.cpu_count() or 1
 
 
-def run(work: Callable[[T], None], items: Iterable[T]) -> None:
-    """Nothing, after ``work`` was done on every item, each in a thread of its own; the first error is raised again."""
+def run(work: Callable[[T], None], items: Iterable[T], stop: Callable[[], None] = lambda: None) -> None:
+    """Nothing, after ``work`` was done on every item, each in a thread of its own; the first error is raised again.
+
+    An interrupt calls ``stop``, which should make the work end soon, and goes on once it has.
+    """
     items = list(items)
     if len(items) == 1:
         work(items[0])
@@ -29,12 +32,19 @@ def run(work: Callable[[T], None], items: Iterable[T]) -> None:
         try:
             work(item)
         except BaseException as error:
+            stop()
             errors.append(error)
 
     threads = [threading.Thread(target=guarded, args=(item,), daemon=True) for item in items]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        stop()
+        for thread in threads:
+            thread.join()
+        raise
     if errors:
         raise errors[0]

@@ -12,7 +12,7 @@ from disclique._kernels.merge import Relation
 @kernel
 def positions(
     target_class: NDArray[np.int64], relation: Relation, width: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int64]]:
     """Rank of each target record in its class, and per known class its candidates ascending (members, first member).
 
     Fills ``relation.position``: for each related pair of classes and each target record of the first, its place among
@@ -24,14 +24,14 @@ def positions(
         first[c + 1] = first[c] + width[c]
     head = first[:-1].copy()
     members = np.empty(first[classes], np.int32)
-    rank = np.empty(len(target_class), np.int32)
-    seen = np.zeros(len(relation.start) - 1, np.int32)
+    rank = np.empty(len(target_class), np.uint32)
+    seen = np.zeros(len(relation.start) - 1, np.int64)
     for i in range(len(target_class)):
         a = target_class[i]
         rank[i] = seen[a]
         for p in range(relation.start[a], relation.start[a + 1]):
             c = relation.known[p]
-            relation.position[relation.place[p] + rank[i]] = head[c] - first[c]
+            relation.position[relation.place[p] + seen[a]] = head[c] - first[c]
             members[head[c]] = i
             head[c] += 1
         seen[a] += 1

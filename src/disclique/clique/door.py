@@ -12,14 +12,15 @@ from disclique.clique.watch import Progress, Watch
 from disclique.errors import InputError
 from disclique.model import UNLIMITED, Budget, Clique, Graph, MaximumCliques, ProductGraph
 
-Solver = Callable[[Graph, Watch], tuple[list[int], int]]
+Solver = Callable[[Graph | ProductGraph, Watch], tuple[list[int], int]]
 
 SOLVERS: dict[str, Solver] = {
     "exact": exact.solve,
     "mcqd": mcqd.solve,
-    "greedy": exact.sift,
+    "greedy": exact.greedy,
     "networkx": peers.networkx,
     "igraph": peers.igraph,
+    "cliquematch": peers.cliquematch,
 }
 
 
@@ -33,19 +34,18 @@ def maximum_clique(
 ) -> Clique:
     """A maximum clique with its proof, or within the budget the largest one found with a bound on all others.
 
-    ``solver`` is one of SOLVERS; ``threads`` defaults to every core at hand; ``progress(done, total, size)`` is called now
-    and then. Ctrl-C ends the search like a spent budget. The default solver returns the same clique whatever the number
-    of threads, if it comes to its end: among the vertices in degeneracy order, backwards, the first that starts a maximum
-    clique, and there the first one that a sequential search finds.
+    ``solver`` is one of SOLVERS; ``threads`` defaults to every core at hand; ``progress(done, total, size)`` is called
+    now and then. Ctrl-C ends the search like a spent budget. The default solver, if it comes to its end, returns the
+    same clique whatever the number of threads: of all maximum cliques of a product graph the one whose members, compared
+    one by one, have the smallest numbers; in a plain graph the one that comes first in degeneracy order.
     """
     if solver not in SOLVERS:
         raise InputError(f"solver {solver!r}: choose one of {', '.join(SOLVERS)}")
-    plain = graph.graph if isinstance(graph, ProductGraph) else graph
     begun = time.perf_counter()
-    if plain.order == 0:
+    if graph.order == 0:
         return Clique(members=(), bound=0, solver=solver)
     watch = Watch.start(budget, threads, progress)
-    members, bound = SOLVERS[solver](plain, watch)
+    members, bound = SOLVERS[solver](graph, watch)
     return Clique(
         members=tuple(sorted(v + 1 for v in members)),
         bound=max(bound, len(members)),
@@ -63,10 +63,9 @@ def maximum_cliques(
     """
     if limit < 1:
         raise InputError(f"limit {limit}: list at least one clique")
-    plain = graph.graph if isinstance(graph, ProductGraph) else graph
     if clique.size == 0:
         return MaximumCliques(cliques=((),), complete=True)
-    found, complete = exact.enumerate_size(plain, clique.size, limit, Watch.start(budget, 1, None))
+    found, complete = exact.listed(graph, clique.size, limit, Watch.start(budget, 1, None))
     listed = {tuple(sorted(v + 1 for v in members)) for members in found}
     if not complete:
         listed.add(clique.members)
@@ -75,12 +74,12 @@ def maximum_cliques(
 
 def is_clique(graph: Graph | ProductGraph, members: Iterable[int]) -> bool:
     """True if ``members``, vertex numbers from 1, are distinct vertices of the graph and pairwise adjacent."""
-    plain = graph.graph if isinstance(graph, ProductGraph) else graph
+    rows = graph.later if isinstance(graph, ProductGraph) else graph
     chosen = np.array(sorted(members), dtype=np.int64) - 1
-    if len(chosen) and (chosen[0] < 0 or chosen[-1] >= plain.order or (np.diff(chosen) == 0).any()):
+    if len(chosen) and (chosen[0] < 0 or chosen[-1] >= graph.order or (np.diff(chosen) == 0).any()):
         return False
     for i, v in enumerate(chosen):
-        row = plain.neighbours[plain.offsets[v] : plain.offsets[v + 1]]
+        row = rows.neighbours[rows.offsets[v] : rows.offsets[v + 1]]
         if not np.isin(chosen[i + 1 :], row).all():
             return False
     return True

@@ -8,22 +8,23 @@ from disclique._kernels import mcqd as kernels
 from disclique._kernels import order
 from disclique.clique.watch import Watch
 from disclique.errors import TooLarge
-from disclique.model import Graph
+from disclique.model import Graph, ProductGraph
 
 SORT_SHARE = 0.025  # Tlimit of the publication
 MEMORY = 2 * 1024**3
 STEPS = 2_000
 
 
-def solve(graph: Graph, watch: Watch) -> tuple[list[int], int]:
+def solve(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
     """Vertices of a maximum clique and a bound that equals its size, unless the watch stopped the search."""
     n = graph.order
-    degree = np.diff(graph.offsets)
-    depth = _degeneracy(graph) + 2
+    plain = graph.graph if isinstance(graph, ProductGraph) else graph
+    degree = np.diff(plain.offsets)
+    depth = _degeneracy(plain) + 2
     need = n * n // 8 + 8 * n * (depth + 2)
     if need > MEMORY:
         raise TooLarge(f"mcqd stores {n:,} rows of bits, which need {need / 1e9:.1f} GB; use the solver exact")
-    bits = kernels.adjacency(graph.offsets, graph.neighbours)
+    bits = kernels.adjacency(plain.offsets, plain.neighbours)
     levels = _levels(n, depth)
     levels.vertex[0] = np.argsort(-degree, kind="stable")
     widest = int(degree.max(initial=0))

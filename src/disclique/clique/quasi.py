@@ -22,7 +22,7 @@ from disclique.model import UNLIMITED, Budget, Graph, ProductGraph
 
 CHUNK = 256  # vertices between looks at the clock
 SETS = 300  # largest local sets that are merged
-STARTS = 10  # of them from which a merging starts
+STARTS = 5  # of them from which a merging starts
 LONGEST = 2048  # members of a local set
 Vertices = NDArray[np.int64]
 
