@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from disclique.cli import attack, clique, example
+from disclique.cli import attack, calibrate, clique, compare, example, study
 from disclique.errors import DiscliqueError
 
 app = typer.Typer(
@@ -16,9 +16,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Audit what published distances disclose. Run it on your own data, before you release them.",
 )
-app.command("attack")(attack.command)
-app.command("clique")(clique.command)
-app.command("example")(example.command)
+for name, module in (
+    ("attack", attack),
+    ("study", study),
+    ("compare", compare),
+    ("calibrate", calibrate),
+    ("clique", clique),
+    ("example", example),
+):
+    app.command(name)(module.command)
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,262 @@
+"""What a study is: its axes, its people, its seed; and how a work unit and its chance follow from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from disclique.attacks import Search
+from disclique.errors import InputError
+from disclique.masks import parse_mask
+from disclique.model import Budget, Json
+
+FORMAT = 1  # raised when the same definition no longer gives the same records
+TIES = 100  # maximum cliques listed in each cell
+
+
+@dataclass(frozen=True)
+class People:
+    """Whose data are released: sizes of the two files, people in both, and how many data sets are drawn.
+
+    The paper has one data set for all repetitions; with more, repetition r is made on data set r modulo ``datasets``.
+    ``points`` and ``shares`` are files of one's own places and label counts; without them the people live in Germany.
+    """
+
+    n_target: int = 500
+    n_known: int = 500
+    common: int = 50
+    datasets: int = 1
+    points: str | None = None
+    shares: str | None = None
+
+    def __post_init__(self) -> None:
+        least = {"n_target": 1, "n_known": 1, "common": 0, "datasets": 1}
+        for name, low in least.items():
+            if getattr(self, name) < low:
+                raise InputError(f"{name} = {getattr(self, name)}: it must be at least {low}")
+        if self.common > min(self.n_target, self.n_known):
+            smaller = min(self.n_target, self.n_known)
+            raise InputError(f"common = {self.common}: the smaller file has only {smaller} people")
+        if self.shares is not None and self.points is None:
+            raise InputError(f"shares {self.shares}: give the points of these people too")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The axes of a study: masks by their spec, detection probabilities α, repetitions (noise draws), attacks."""
+
+    masks: tuple[str, ...]
+    alphas: tuple[float, ...]
+    repetitions: int
+    attacks: tuple[str, ...] = ("clique",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "masks", tuple(parse_mask(spec).spec for spec in self.masks))
+        object.__setattr__(self, "alphas", tuple(float(alpha) for alpha in self.alphas))
+        for alpha in self.alphas:
+            if not 0 < alpha < 1:
+                raise InputError(f"alpha = {alpha}: a detection probability lies strictly between 0 and 1")
+        if self.repetitions < 1:
+            raise InputError(f"repetitions = {self.repetitions}: at least one is needed")
+        for name in ("masks", "alphas", "attacks"):
+            values = getattr(self, name)
+            if not values:
+                raise InputError(f"{name}: a study needs at least one")
+            if len(set(values)) < len(values):
+                twice = next(value for value in values if values.count(value) > 1)
+                raise InputError(f"{name}: {twice} is given twice")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One piece of work: a noise draw, attacked in every way and with every α of the study."""
+
+    mask: str
+    repetition: int
+
+    def __str__(self) -> str:
+        return f"{self.mask}, repetition {self.repetition + 1}"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A grid of masks × agreements × repetitions, each cell one attack measured.
+
+    ``pairs`` is the size of the snooper's simulation that calibrates ≈, once a mask. All chance follows from ``seed``
+    and from *what* is drawn, never from when or where: a mask, a repetition and a data set have the same numbers in
+    every study with this seed.
+    """
+
+    grid: Grid
+    people: People = People()
+    search: Search = field(default_factory=lambda: Search(threads=1, limit=TIES))
+    seed: int = 0
+    pairs: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"seed = {self.seed}: a seed is a whole number from 0 up")
+        if self.pairs < 2:
+            raise InputError(f"pairs = {self.pairs}: a calibration needs at least 2 pairs")
+
+    def units(self) -> Iterator[Unit]:
+        """All work units, repetition by repetition, so that early results cover the whole grid."""
+        return (Unit(mask, r) for r in range(self.grid.repetitions) for mask in self.grid.masks)
+
+    def chance(self, *what: str | int) -> int:
+        """A seed for one thing that is drawn, such as ("noise", mask, repetition)."""
+        digest = hashlib.sha256(json.dumps(what).encode()).digest()
+        key = tuple(int.from_bytes(digest[at : at + 4], "big") for at in range(0, 16, 4))
+        state = np.random.SeedSequence(self.seed, spawn_key=key).generate_state(1, np.uint64)
+        return int(state[0] >> np.uint64(1))  # fits the signed integers of tables
+
+    def to_dict(self) -> Json:
+        """The definition in plain types, under the names of the options; ``study_from`` reads it back."""
+        people, grid, search = self.people, self.grid, self.search
+        return {
+            "mask": list(grid.masks),
+            "alpha": list(grid.alphas),
+            "repetitions": grid.repetitions,
+            "attack": list(grid.attacks),
+            "n": [people.n_target, people.n_known],
+            "common": people.common,
+            "datasets": people.datasets,
+            "points": people.points,
+            "shares": people.shares,
+            "seed": self.seed,
+            "pairs": self.pairs,
+            "solver": search.solver,
+            "budget": search.budget.seconds,
+            "ties": search.limit,
+        }
+
+    @property
+    def digest(self) -> str:
+        """A hash of the definition and of the files it names: equal for the same study only."""
+        files = {name: _hash(getattr(self.people, name)) for name in ("points", "shares")}
+        content = {**self.to_dict(), **files, "format": FORMAT}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _hash(path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+SIGMAS = tuple(round(0.005 * k, 3) for k in range(1, 11))
+ALPHAS = tuple(round(0.1 * k, 1) for k in range(1, 10))
+PRESETS: dict[str, Json] = {
+    "kroll2014": {
+        "mask": [f"gaussian:sigma={sigma}deg" for sigma in SIGMAS],
+        "alpha": list(ALPHAS),
+        "repetitions": 100,
+        "n": [500, 500],
+        "common": 50,
+        "seed": 0,
+        "pairs": 1000,
+    }
+}
+OPTIONS = (
+    "preset",
+    "mask",
+    "sigma",
+    "alpha",
+    "repetitions",
+    "attack",
+    "n",
+    "common",
+    "datasets",
+    "points",
+    "shares",
+    "seed",
+    "pairs",
+    "solver",
+    "budget",
+    "ties",
+)
+
+
+def study_from(options: Mapping[str, Any]) -> Study:
+    """The study that options name, as on the command line or in a TOML file.
+
+    ``preset`` is filled in first, then the other options; ``sigma`` gives the values of the mask's dial.
+    """
+    strange = sorted(set(options) - set(OPTIONS))
+    if strange:
+        raise InputError(f"study: unknown option {strange[0]!r}; there are {', '.join(OPTIONS)}")
+    given = {key: value for key, value in options.items() if value is not None}
+    preset = given.pop("preset", None)
+    if preset is not None and preset not in PRESETS:
+        raise InputError(f"preset {preset!r}: choose one of {', '.join(PRESETS)}")
+    all_of = {**PRESETS["kroll2014"], **given}
+    try:
+        return _built(all_of, sigma_only="sigma" in given and "mask" not in given)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"study: {error}") from None
+
+
+def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
+    masks = ["gaussian:sigma=1deg"] if sigma_only else _many(options["mask"])
+    if "sigma" in options:
+        masks = [_turned(mask, value) for mask in masks for value in _many(options["sigma"])]
+    sizes = [int(n) for n in _many(options["n"])]
+    budget = options.get("budget")
+    return Study(
+        grid=Grid(
+            masks=tuple(masks),
+            alphas=tuple(float(alpha) for alpha in _many(options["alpha"])),
+            repetitions=int(options["repetitions"]),
+            attacks=tuple(str(name) for name in _many(options.get("attack", ["clique"]))),
+        ),
+        people=People(
+            n_target=sizes[0],
+            n_known=sizes[-1],
+            common=int(options["common"]),
+            datasets=int(options.get("datasets", 1)),
+            points=options.get("points"),
+            shares=options.get("shares"),
+        ),
+        search=Search(
+            solver=str(options.get("solver", "exact")),
+            budget=Budget(None if budget is None else float(budget)),
+            threads=1,
+            limit=int(options.get("ties", TIES)),
+        ),
+        seed=int(options["seed"]),
+        pairs=int(options["pairs"]),
+    )
+
+
+def _many(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _turned(mask: str, value: Any) -> str:
+    """The mask with its dial at a value; a number without a unit is in the mask's own."""
+    plain = isinstance(value, (int, float)) or str(value).strip().replace(".", "", 1).isdigit()
+    return parse_mask(mask).with_dial(float(value) if plain else value).spec
+
+
+def read_options(path: Path) -> dict[str, Any]:
+    """The options of a study from a TOML file."""
+    import tomllib
+
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a TOML file ({error})") from None
