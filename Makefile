@@ -16,8 +16,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-demo: $(READY)  ## run the paper's example: matches on the screen, pictures in demo/
-	$(BIN)/disclique example poets --out demo
+demo: $(READY)  ## the paper's example, then an audit of a synthetic survey: pictures and report in demo/
+	$(BIN)/disclique example poets --out demo/poets
+	$(BIN)/disclique demo --out demo/audit
 
 test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest -m 'not slow'
@@ -34,6 +35,7 @@ slow: $(READY)  ## full-scale checks
 
 bench: $(READY) ## time the engine and its peers
 	$(BIN)/disclique bench --out benchmarks/results
+	$(BIN)/python benchmarks/document.py
 
 clean:          ## remove what make created
 	rm -rf $(VENV) demo build dist src/*.egg-info

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from disclique.clique import is_clique, maximum_clique
+from disclique.clique import is_clique, maximum_clique, maximum_cliques
 from disclique.errors import TooLarge
 from disclique.model import Candidates
 from disclique.product import product_graph
@@ -127,7 +127,11 @@ def test_product_graphs_follow_the_definition():
         assert is_clique(product, clique.members)
         reference = nx.Graph(list(edges))
         reference.add_nodes_from(range(product.order))
-        assert clique.size == max(map(len, nx.find_cliques(reference)), default=0)
+        cliques = [tuple(sorted(v + 1 for v in members)) for members in nx.find_cliques(reference)]
+        size = max(map(len, cliques), default=0)
+        largest = sorted(members for members in cliques if len(members) == size)
+        assert clique.members == (largest[0] if largest else ())  # of several the one with the smallest numbers
+        assert maximum_cliques(product, clique, limit=10**6).cliques == (tuple(largest) or ((),))
 
 
 def test_small_only_candidates_are_asked_for_distances():

@@ -41,7 +41,7 @@ def paired(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> Float
     if metric == "sphere":
         return _sphere(a, b)
     if metric == "euclidean":
-        return np.sqrt(((a - b) ** 2).sum(axis=1))
+        return np.asarray(np.sqrt(((a - b) ** 2).sum(axis=1)))
     return _one_by_one(a, b, metric)
 
 

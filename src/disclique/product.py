@@ -49,7 +49,7 @@ def _both(
             made[side] = _target_edges(target, pairs.target, agreement, directed, memory)
         else:
             records = pairs.known
-            matrix = _matrix(known, records.rows, memory)
+            matrix = _matrix(known, records, memory)
             made[side] = edges.edges(matrix, records.begin, records.name, directed, directed)
 
     threads.run(make, ("target", "known"))
@@ -124,13 +124,14 @@ def _check_vertices(order: int, memory: int) -> None:
         )
 
 
-def _matrix(distances: Distances, rows: IntArray, memory: int) -> FloatArray:
-    """Distances among ``rows``, asked for in slices."""
-    n = len(rows)
-    if 24 * n * n > memory:
+def _matrix(distances: Distances, side: _Side, memory: int) -> FloatArray:
+    """Distances among the records of one side, asked for in slices."""
+    rows, n = side.rows, len(side.rows)
+    need = 24 * n * n + 16 * len(side.begin) ** 2
+    if need > memory:
         raise TooLarge(
-            f"{n:,} records have a candidate; their distances need {24 * n * n / 1e9:.1f} GB of the "
-            f"{memory / 1e9:.1f} GB allowed; use more selective labels"
+            f"{n:,} records have a candidate; their distances need {need / 1e9:.1f} GB of the {memory / 1e9:.1f} GB "
+            "allowed; use more selective labels"
         )
     step = max(1, CHUNK // max(n, 1))
     if step >= n:
@@ -145,7 +146,7 @@ def _target_edges(
     distances: Distances, side: _Side, agreement: Agreement, directed: bool, memory: int
 ) -> merge.TargetEdges:
     """The target's edges in blocks, with the intervals that agree."""
-    found = edges.edges(_matrix(distances, side.rows, memory), side.begin, side.name, directed, False)
+    found = edges.edges(_matrix(distances, side, memory), side.begin, side.name, directed, False)
     low, high = _intervals(agreement, found.distance)
     back_low, back_high = _intervals(agreement, found.back) if directed else (found.back, found.back)
     return merge.TargetEdges(low, high, back_low, back_high, found.first, found.second, found.start, found.middle)

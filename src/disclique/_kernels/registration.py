@@ -113,7 +113,7 @@ def _around(cells: Cells, x: Floats, classes: Ints, radius: float, found: Ints) 
 @kernel
 def near(cells: Cells, positions: Floats, classes: Ints, related: Related, radius: float) -> tuple[Ints, Ints, Ints]:
     """Target rows, known rows and relation rows of all related pairs within ``radius``, by target row."""
-    found = np.empty((len(cells.member), 2), np.int64)
+    found = np.empty((1024, 2), np.int64)
     target, known = np.empty(1024, np.int64), np.empty(1024, np.int64)
     relation = np.empty(1024, np.int64)
     total = 0
@@ -123,6 +123,9 @@ def near(cells: Cells, positions: Floats, classes: Ints, related: Related, radiu
             continue
         first = related.start[a]
         count = _around(cells, positions[i], related.known[first : related.start[a + 1]], radius, found)
+        while count == len(found):
+            found = np.empty((4 * len(found), 2), np.int64)
+            count = _around(cells, positions[i], related.known[first : related.start[a + 1]], radius, found)
         if total + count > len(target):
             size = max(2 * len(target), total + count)
             grown = np.empty((3, size), np.int64)
@@ -134,6 +137,97 @@ def near(cells: Cells, positions: Floats, classes: Ints, related: Related, radiu
             relation[total] = first + found[f, 0]
             total += 1
     return target[:total].copy(), known[:total].copy(), relation[:total].copy()
+
+
+class Ground(NamedTuple):
+    """What the likelihood of a target at some place needs of the known records."""
+
+    cells: Cells
+    related: Related
+    rarity: Floats  # of each known record: 1 / density of known records around it
+    variance: Floats  # (known, 2): east and north
+    east: Floats  # (known, 3)
+    north: Floats
+    flat: bool
+
+
+@kernel
+def _slope(at: Floats, direction: Floats, pivot: Floats, flat: bool, out: Floats) -> None:
+    """Fill ``out`` with the change of a residual along ``direction`` under a small motion of the position ``at``.
+
+    On the sphere the motion is a vector of turns; in the plane an angle about ``pivot`` and two shifts.
+    """
+    if flat:
+        out[0] = (at[0] - pivot[0]) * direction[1] - (at[1] - pivot[1]) * direction[0]
+        out[1], out[2] = direction[0], direction[1]
+    else:
+        out[0] = at[1] * direction[2] - at[2] * direction[1]
+        out[1] = at[2] * direction[0] - at[0] * direction[2]
+        out[2] = at[0] * direction[1] - at[1] * direction[0]
+
+
+@kernel
+def ascent(
+    ground: Ground, positions: Floats, classes: Ints, extra: Floats, common: float, pivot: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Log likelihood ratio of the targets at ``positions``, and its slope and curvature over small motions.
+
+    Returns ([log likelihood, expected number of common targets, expected squares of the displacement east and north],
+    slope (3,), curvature (2, 3, 3)): the curvature if it were known who is who, and the observed one, which is less
+    (Louis's formula). ``extra`` is each target's variance besides the displacement.
+    """
+    cells, related, rarity, variance = ground.cells, ground.related, ground.rarity, ground.variance
+    first, theirs, gain = related.start, related.known, related.gain
+    radius = cells.width / 2
+    sums, slope, curve = np.zeros(4), np.zeros(3), np.zeros((2, 3, 3))
+    found, weight, residual = np.empty((1024, 2), np.int64), np.empty(1024), np.empty((1024, 2))
+    steps, score, mean = np.empty((2, 3)), np.empty(3), np.empty(3)
+    for i in range(len(positions)):
+        at, begin = positions[i], first[classes[i]]
+        related_to = theirs[begin : first[classes[i] + 1]]
+        count = _around(cells, at, related_to, radius, found)
+        while count == len(found):
+            found, weight, residual = np.empty((4 * count, 2), np.int64), np.empty(4 * count), np.empty((4 * count, 2))
+            count = _around(cells, at, related_to, radius, found)
+        total = 1 - common
+        for f in range(count):
+            p = found[f, 1]
+            j = cells.member[p]
+            residual[f, 0] = residual[f, 1] = 0.0
+            for c in range(3):
+                residual[f, 0] += (at[c] - cells.position[p, c]) * ground.east[j, c]
+                residual[f, 1] += (at[c] - cells.position[p, c]) * ground.north[j, c]
+            v0, v1 = variance[j, 0] + extra[i], variance[j, 1] + extra[i]
+            half = (residual[f, 0] ** 2 / v0 + residual[f, 1] ** 2 / v1) / 2
+            weight[f] = common * rarity[j] * np.exp(gain[begin + found[f, 0]] - half) / (2 * np.pi * np.sqrt(v0 * v1))
+            total += weight[f]
+        sums[0] += np.log(total)
+        mean[:] = 0.0
+        for f in range(count):
+            share = weight[f] / total
+            if share < 1e-6:
+                continue
+            j = cells.member[found[f, 1]]
+            v0, v1 = variance[j, 0] + extra[i], variance[j, 1] + extra[i]
+            sums[1] += share
+            for k in range(2):
+                part = variance[j, k] / (variance[j, k] + extra[i])  # of a residual: displacement, not error of the map
+                sums[2 + k] += share * part * (part * residual[f, k] ** 2 + extra[i])
+            _slope(at, ground.east[j], pivot, ground.flat, steps[0])
+            _slope(at, ground.north[j], pivot, ground.flat, steps[1])
+            for c in range(3):
+                score[c] = -(steps[0, c] * residual[f, 0] / v0 + steps[1, c] * residual[f, 1] / v1)
+                mean[c] += share * score[c]
+            for c in range(3):
+                for d in range(3):
+                    full = share * (steps[0, c] * steps[0, d] / v0 + steps[1, c] * steps[1, d] / v1)
+                    curve[0, c, d] += full
+                    curve[1, c, d] += full - share * score[c] * score[d]
+        for c in range(3):
+            slope[c] += mean[c]
+            for d in range(3):
+                curve[1, c, d] += mean[c] * mean[d]
+    return sums, slope, curve
 
 
 class Search(NamedTuple):
@@ -211,7 +305,7 @@ def score(
                             here += peak * rarity[member[p]] * np.exp(gain[q] - square / double)
         total += np.log(here)
         if k >= check:
-            if total < check * np.log(1 - search.common) / 2:
+            if total < max(-1.0, check * np.log(1 - search.common) / 2):
                 break
             check *= 2
     return total, work
@@ -328,13 +422,13 @@ def matching_marginals(weight: Floats, rows: tuple[Ints, Ints], columns: tuple[I
         _others(weight * up, rows[0], rows[1], fresh)
         moved = 0.0
         for e in range(len(weight)):
-            moved = max(moved, abs(fresh[e] - down[e]))
+            moved = max(moved, abs(fresh[e] - down[e]) / fresh[e])
             down[e] = (fresh[e] + down[e]) / 2
         _others(weight * down, columns[0], columns[1], fresh)
         for e in range(len(weight)):
-            moved = max(moved, abs(fresh[e] - up[e]))
+            moved = max(moved, abs(fresh[e] - up[e]) / fresh[e])
             up[e] = (fresh[e] + up[e]) / 2
-        if moved < 1e-7:
+        if moved < 1e-4:
             break
     both = weight * down * up
     return both / (1 + both)

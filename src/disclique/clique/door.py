@@ -36,8 +36,8 @@ def maximum_clique(
 
     ``solver`` is one of SOLVERS; ``threads`` defaults to every core at hand; ``progress(done, total, size)`` is called
     now and then. Ctrl-C ends the search like a spent budget. The default solver, if it comes to its end, returns the
-    same clique whatever the number of threads: of all maximum cliques of a product graph the one whose members, compared
-    one by one, have the smallest numbers; in a plain graph the one that comes first in degeneracy order.
+    same clique whatever the number of threads: of all maximum cliques of a product graph the one whose members,
+    compared one by one, have the smallest numbers; in a plain graph the one that comes first in degeneracy order.
     """
     if solver not in SOLVERS:
         raise InputError(f"solver {solver!r}: choose one of {', '.join(SOLVERS)}")
@@ -67,9 +67,9 @@ def maximum_cliques(
         return MaximumCliques(cliques=((),), complete=True)
     found, complete = exact.listed(graph, clique.size, limit, Watch.start(budget, 1, None))
     listed = {tuple(sorted(v + 1 for v in members)) for members in found}
-    if not complete:
-        listed.add(clique.members)
-    return MaximumCliques(cliques=tuple(sorted(listed)[:limit]), complete=complete)
+    if not complete:  # whatever was cut off, the clique at hand stays
+        listed = {clique.members, *sorted(listed - {clique.members})[: limit - 1]}
+    return MaximumCliques(cliques=tuple(sorted(listed)), complete=complete)
 
 
 def is_clique(graph: Graph | ProductGraph, members: Iterable[int]) -> bool:

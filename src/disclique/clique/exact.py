@@ -144,21 +144,26 @@ def _shared(work: Callable[[Callable[[], int], roots.Workspace], None], state: S
 
 
 def _sweep(state: State, watch: Watch) -> None:
-    """Nothing; lowers the ceiling of every root by its inner degrees."""
+    """Nothing; lowers the ceiling of every root by its inner degrees.
+
+    From the side where a large clique is met soon: the start of an arbitrary order, since that is where the first of
+    many members lies; the end of a degeneracy order, where the dense part is.
+    """
     n = state.order
     look = sweep.sweep
     average = len(state.later.row) / n
-    chunk = int(min(max(16, WEDGES / (average * average + 1)), 1 + n // (4 * watch.threads)))
+    chunk = int(min(max(16, WEDGES / (average * average + 1)), 1 + n // (8 * watch.threads)))
     threads = watch.threads if len(state.later.row) > 20_000 else 1
     if n * n // 8 <= BITS and average * len(state.later.row) > MANY:
         _set_bits(state, threads)
         look, chunk = sweep.sweep_bits, 512
+    starts = range(0, n, chunk) if state.vertices is None else range(0, n, chunk)[::-1]
 
     def work(turn: Callable[[], int], space: roots.Workspace) -> None:
-        while (first := turn() * chunk) < n and not watch.over(len(state.clique)) and not state.best[1]:
-            look(state.later, (first, min(n, first + chunk)), space, state.best, state.ceiling)
+        while (at := turn()) < len(starts) and not watch.over(len(state.clique)) and not state.best[1]:
+            look(state.later, (starts[at], min(n, starts[at] + chunk)), space, state.best, state.ceiling)
             state.keep(space.clique[: space.size[0]].tolist())
-            watch.tell(min(n, first + chunk), n, len(state.clique))
+            watch.tell(at + 1, len(starts), len(state.clique))
 
     _shared(work, state, threads)
 
