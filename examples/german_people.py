@@ -1,6 +1,6 @@
 """The picture of the README: 500 synthetic people, masked, attacked, and drawn.
 
-    python examples/german_people.py [PICTURE.png]
+python examples/german_people.py [PICTURE.png]
 """
 
 import sys
@@ -30,5 +30,5 @@ target = dq.microdata(holder, LABELS, coordinates=masked.coordinates, name="targ
 result = dq.attack(target, known, agreement=calibrate(mask, rng=rng).agreement(0.5), truth="id")
 print(result)
 
-title = f"500 people, masked by {mask}: {result.risk.tp} true (green, solid), {result.risk.fp} false (red, dashed) matches"
+title = f"500 people, masked by {mask}: {result.risk.tp} matches true (green), {result.risk.fp} false (red, dashed)"
 save(match_picture(target, known, result.matches, title), Path(sys.argv[1] if len(sys.argv) > 1 else "matches.png"))

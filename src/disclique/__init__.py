@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from disclique.agreement import Between, Relative, Within, quantiles
     from disclique.attacks import METHODS, Attack, LabelRule, Linked, Search, attack
+    from disclique.calibration import calibrate
     from disclique.clique import maximum_clique
+    from disclique.datasets import germany
     from disclique.distances import Matrix, Points
     from disclique.errors import DiscliqueError, InputError
     from disclique.labels import Exact
     from disclique.linkage import Knowledge
+    from disclique.masks import parse_mask
     from disclique.model import Budget, Microdata, Spread
     from disclique.tables import microdata
 
@@ -46,6 +49,9 @@ _HOME = {
     "Microdata": "model",
     "Spread": "model",
     "microdata": "tables",
+    "calibrate": "calibration",
+    "germany": "datasets",
+    "parse_mask": "masks",
 }
 
 __all__ = [
@@ -67,8 +73,11 @@ __all__ = [
     "Spread",
     "Within",
     "attack",
+    "calibrate",
+    "germany",
     "maximum_clique",
     "microdata",
+    "parse_mask",
     "quantiles",
 ]
 

@@ -5,11 +5,14 @@ Every function returns a matplotlib ``Figure``; what is drawn has been computed 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from disclique.datasets import Population
 from disclique.plots import COLOURS
@@ -45,20 +48,49 @@ def _lines(points: pd.DataFrame, line: str, title: str, axis: str, masks: tuple[
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True)
     kinds = list(dict.fromkeys(points[line]))
-    colours = colormaps["viridis"](np.linspace(0, 0.92, len(kinds)))
+    by_name = line == "attack"  # names are told apart by hue, values of a dial by brightness
+    colours = COLOURS[: len(kinds)] if by_name else colormaps["viridis"](np.linspace(0, 0.92, len(kinds)))
     for axes, rate in zip(panels, RATES, strict=True):
         for kind, colour in zip(kinds, colours, strict=True):
             part = points[points[line] == kind].sort_values("x")
             label = f"{kind:g}" if isinstance(kind, (int, float)) else str(kind)
-            axes.plot(part["x"], part[rate], "o-", color=colour, markersize=3, label=label)
+            style = "s--" if kind == "ceiling" else "o-"
+            axes.plot(part["x"], part[rate], style, color=colour, markersize=3, label=label)
             axes.fill_between(
                 part["x"], part[f"{rate}_low"], part[f"{rate}_high"], color=colour, alpha=0.18, linewidth=0
             )
         axes.set(xlabel=axis, ylabel=f"average {rate}", ylim=(0, 1.02))
+        axes.xaxis.set_major_locator(MaxNLocator(6))
         if axis == "mask":
             axes.set_xticks(range(len(masks)), masks, rotation=30, ha="right", fontsize=7)
         _quiet(axes)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", title=title, frameon=False)
+    return figure
+
+
+def rates_by_attack(table: pd.DataFrame, alpha: float = 0.5) -> Figure:
+    """Precision and recall against the mask's dial, a line with a 95 % band for each attack; the ceiling is dashed.
+
+    Attacks that depend on a detection probability are shown at ``alpha``.
+    """
+    chosen = table[table["alpha"].isna() | np.isclose(table["alpha"].fillna(-1.0), alpha)]
+    masks = tuple(dict.fromkeys(chosen["mask"]))
+    value = dials(masks) or {mask: place for place, mask in enumerate(masks)}
+    return _lines(chosen.assign(x=chosen["mask"].map(value)), "attack", "attack", _axis(masks), masks)
+
+
+def reliability_plot(tables: dict[str, pd.DataFrame]) -> Figure:
+    """The share of true pairs against the probability that each attack gave them; on the diagonal it is right."""
+    figure = Figure(figsize=(5.5, 5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], "--", color=RELEASED, linewidth=1)
+    for (attack, found), colour, mark in zip(tables.items(), COLOURS, "osD^vP*X", strict=False):
+        spread = np.sqrt(found["true"] * (1 - found["true"]) / found["pairs"])
+        style: dict[str, Any] = {"color": colour, "fmt": f"{mark}-", "markersize": 4, "capsize": 2}
+        axes.errorbar(found["probability"], found["true"], yerr=1.96 * spread, label=attack, **style)
+    axes.set(xlabel="probability given", ylabel="share of true pairs", xlim=(0, 1), ylim=(0, 1.02))
+    axes.legend(frameon=False)
+    _quiet(axes)
     return figure
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from disclique.errors import InputError
 from disclique.model import FloatArray, IntArray, Json, Spread
 
+
 @dataclass(frozen=True)
 class Knowledge:
     """What the snooper knows of the mask and of the files; None is estimated from the data.

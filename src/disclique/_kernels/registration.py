@@ -269,8 +269,8 @@ def score(
 ) -> tuple[float, int]:
     """Log likelihood ratio of the targets under a motion against their being strangers, and the work it took.
 
-    The ``pair`` of targets that the motion was made from is left out. Wrong motions are many: a score no better than that of strangers is given up once a few common records should have
-    shown themselves.
+    The ``pair`` of targets that the motion was made from is left out. Wrong motions are many: a score no better than
+    that of strangers is given up once a few common records should have shown themselves.
     """
     cells, related, rarity = search.cells, search.related, search.rarity  # taken apart once: it is not free
     axes, start, member, cell, place = cells.axes, cells.start, cells.member, cells.cell, cells.position

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from disclique.cli import attack, calibrate, clique, compare, example, study
+from disclique.cli import attack, audit, bench, calibrate, clique, compare, demo, example, mask, report, study
 from disclique.errors import DiscliqueError
 
 app = typer.Typer(
@@ -17,12 +17,17 @@ app = typer.Typer(
     help="Audit what published distances disclose. Run it on your own data, before you release them.",
 )
 for name, module in (
+    ("audit", audit),
+    ("report", report),
+    ("mask", mask),
     ("attack", attack),
     ("study", study),
     ("compare", compare),
     ("calibrate", calibrate),
     ("clique", clique),
+    ("bench", bench),
     ("example", example),
+    ("demo", demo),
 ):
     app.command(name)(module.command)
 

@@ -56,7 +56,11 @@ def command(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="All chance follows from it.", rich_help_panel=PEOPLE)] = None,
     attack: Annotated[
-        list[str] | None, typer.Option(help="clique, quasi or quasi:gamma=0.5; repeatable.", rich_help_panel=ATTACKS)
+        list[str] | None,
+        typer.Option(
+            help="clique, quasi[:gamma=G], extend, register, isomap, labels, ceiling, guess; repeatable.",
+            rich_help_panel=ATTACKS,
+        ),
     ] = None,
     solver: Annotated[str | None, typer.Option(help="Clique solver.", rich_help_panel=ATTACKS)] = None,
     budget: Annotated[
@@ -169,17 +173,31 @@ def _show(screen: Screen, outcome: Outcome) -> None:
 
 def draw_all(outcome: Outcome, folder: Path) -> list[Path]:
     """The pictures of a study, written to its folder."""
-    from disclique.figures import files_map, rates_by_alpha, rates_by_mask, risk_utility
+    from disclique.figures import (
+        files_map,
+        rates_by_alpha,
+        rates_by_attack,
+        rates_by_mask,
+        reliability_plot,
+        risk_utility,
+    )
     from disclique.plots import match_picture, match_title, save
     from disclique.study import deviations, people_of, summary, typical
+    from disclique.study.summary import reliability
 
     study, table = outcome.study, summary(outcome.records)
-    first = study.grid.attacks[0]
     pictures = {"files.png": files_map(people_of(study))}
+    middle = min(study.grid.alphas, key=lambda alpha: abs(alpha - 0.5))
+    if len(study.grid.attacks) > 1:
+        pictures |= {"rates_by_attack.png": rates_by_attack(table, middle)}
+    weighed = {attack: reliability(outcome.records, attack) for attack in study.grid.attacks}
+    weighed = {attack: found for attack, found in weighed.items() if len(found)}
+    if weighed:
+        pictures |= {"reliability.png": reliability_plot(weighed)}
     if table["alpha"].notna().any():
+        first = table.loc[table["alpha"].notna(), "attack"].iloc[0]
         pictures |= {"rates_by_mask.png": rates_by_mask(table, first)}
         pictures |= {"rates_by_alpha.png": rates_by_alpha(table, first)}
-        middle = min(study.grid.alphas, key=lambda alpha: abs(alpha - 0.5))
         pictures |= {"risk_utility.png": risk_utility(table, deviations(study), middle, first)}
         for place, example in enumerate(typical(study), start=1):
             title = f"{example.unit.mask}, α = {example.alpha:g}: {match_title(example.matches)}"

@@ -10,6 +10,7 @@ from disclique.model import FloatArray
 
 Ints = NDArray[np.int64]
 ROUNDS = 400
+FAINT = 1e-4  # a pair less probable than that, were the target alone, is left out
 
 
 def matching_posterior(
@@ -26,7 +27,12 @@ def matching_posterior(
     strangers = max(1 - share * targets / max(knowns, 1), 0.5 / max(knowns, 1))
     with np.errstate(divide="ignore"):
         weight = np.exp(np.minimum(ratio + np.log(share) - np.log1p(-share) - np.log(strangers), 200.0))
-    return np.asarray(matching_marginals(weight, _rows(target, targets), _rows(known, knowns), ROUNDS))
+    alone = weight / (1 + np.bincount(target, weights=weight, minlength=targets))[target]
+    live = np.flatnonzero(alone > FAINT)
+    found = np.zeros(len(weight))
+    rows, columns = _rows(target[live], targets), _rows(known[live], knowns)
+    found[live] = matching_marginals(weight[live], rows, columns, ROUNDS)
+    return found
 
 
 def _rows(record: Ints, records: int) -> tuple[Ints, Ints]:

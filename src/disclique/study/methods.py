@@ -12,14 +12,15 @@ from disclique.clique import SOLVERS, maximum_clique, maximum_cliques
 from disclique.clique.quasi import quasi_clique
 from disclique.distances import Points
 from disclique.errors import InputError
-from disclique.linkage import Knowledge
+from disclique.linkage import Knowledge, Linkage
 from disclique.masks import parse_mask
-from disclique.model import Json, ProductGraph
+from disclique.model import FloatArray, Json, ProductGraph
 from disclique.risk import Risk
 from disclique.study.draw import Draw, Pairs
 from disclique.study.grid import Study, Unit
 
 QUASI = "quasi"
+BINS = 10  # classes of probability in which claims are compared with the truth
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +36,18 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What an attack claims: pairs, a bound on how many it could be if there is one, and ties that serve as well."""
+    """What an attack claims: pairs, a bound on how many it could be if there is one, and ties that serve as well.
+
+    ``weighed`` are all pairs that an attack with probabilities has considered, the claimed ones among them, and
+    ``expected`` is the sum of all its probabilities.
+    """
 
     pairs: Pairs
     bound: int | None
     ties: tuple[Pairs, ...]
     complete: bool
+    weighed: tuple[Pairs, FloatArray] | None = None
+    expected: float | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,19 @@ def worth(claim: Claim, made: Draw) -> Json:
         "tp_mean": float(np.mean(tied)) if tied else None,
         "tp_min": min(tied, default=None),
         "tp_max": max(tied, default=None),
+        "expected": claim.expected,
+        **_reliability(claim, made),
     }
+
+
+def _reliability(claim: Claim, made: Draw) -> Json:
+    """How many pairs had a probability in each of BINS equal classes, its sum, and how many of them were true."""
+    if claim.weighed is None:
+        return {"weighed": None, "weight": None, "right": None}
+    pairs, probability = claim.weighed
+    of_pair = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
+    sums = {"weighed": None, "weight": probability, "right": made.true(pairs).astype(float)}
+    return {name: np.bincount(of_pair, weights=values, minlength=BINS).tolist() for name, values in sums.items()}
 
 
 def _clique(cell: Cell, _: float | None) -> Claim:
@@ -116,8 +135,41 @@ def _informed(name: str, cell: Cell, _: float | None) -> Claim:
     told = _knowledge(study, cell.unit.mask, cell.unit.repetition % study.people.datasets)
     options = {} if cell.alpha is None else {"alpha": cell.alpha}
     method = methods([name], made.calibration, knowledge=told, search=study.search, **options)[0]
-    rows = method.run(made.target, made.known, made.candidates).claimed(method.threshold)[:2]
-    pairs = np.column_stack(rows).astype(np.int32)
+    return _weighed(method.run(made.target, made.known, made.candidates), method.threshold)
+
+
+def _weighed(found: Linkage, threshold: float) -> Claim:
+    """The claim of an attack that gives probabilities."""
+    pairs = np.column_stack(found.claimed(threshold)[:2]).astype(np.int32)
+    every = np.column_stack([found.target, found.known]).astype(np.int32)
+    return Claim(
+        pairs, bound=None, ties=(pairs,), complete=False, weighed=(every, found.probability), expected=found.expected
+    )
+
+
+def _ceiling(cell: Cell, _: float | None) -> Claim:
+    """The best that any snooper could do: the same posterior on the masked points themselves, truly aligned."""
+    from disclique.attacks.methods import PROBABLE
+    from disclique.registration import ceiling
+
+    made = cell.draw
+    if not isinstance(made.masked, Points):
+        raise InputError(f"mask {cell.unit.mask}: it masks distances, so there are no masked points to be a ceiling")
+    told = _knowledge(cell.study, cell.unit.mask, cell.unit.repetition % cell.study.people.datasets)
+    known = made.known.distances
+    assert isinstance(known, Points)
+    return _weighed(ceiling(made.masked, known, candidates=made.candidates, knowledge=told), PROBABLE)
+
+
+def _guess(cell: Cell, _: float | None) -> Claim:
+    """The worst: for each target record one of the known records that share its label, at random."""
+    made = cell.draw
+    rng = np.random.default_rng(cell.study.chance("guess", cell.unit.mask, cell.unit.repetition))
+    members = {int(b): np.flatnonzero(made.candidates.known_class == b) for b in made.candidates.relation[:, 1]}
+    related = dict(made.candidates.relation.tolist())
+    rows = [v for v, own in enumerate(made.candidates.target_class.tolist()) if own in related]
+    chosen = [rng.choice(members[related[int(made.candidates.target_class[v])]]) for v in rows]
+    pairs = np.column_stack([rows, chosen]).astype(np.int32).reshape(-1, 2)
     return Claim(pairs, bound=None, ties=(pairs,), complete=False)
 
 
@@ -139,6 +191,8 @@ METHODS: dict[str, Method] = {
     "labels": Method(partial(_informed, "labels"), by_alpha=False),
     "register": Method(partial(_informed, "register"), by_alpha=False),
     "isomap": Method(partial(_informed, "isomap"), by_alpha=False),
+    "ceiling": Method(_ceiling, by_alpha=False),
+    "guess": Method(_guess, by_alpha=False),
 }
 
 

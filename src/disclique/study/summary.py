@@ -51,6 +51,10 @@ COLUMNS = {
     "tp_mean": "float64",
     "tp_min": "float64",
     "tp_max": "float64",
+    "expected": "float64",
+    "weighed": "object",
+    "weight": "object",
+    "right": "object",
     "seconds": "float64",
 }
 
@@ -75,6 +79,8 @@ def summary(records: pd.DataFrame) -> pd.DataFrame:
         empty=("precision", lambda values: int(values.isna().sum())),
         unproven=("unproven", "sum"),
         size=("size", "mean"),
+        tp=("tp", "mean"),
+        expected=("expected", "mean"),
         **{rate: (rate, "mean") for rate in RATES},
         **{f"{rate}_sd": (rate, "std") for rate in RATES},
         **{f"{rate}_ties": (f"{rate}_ties", "mean") for rate in RATES},
@@ -85,6 +91,17 @@ def summary(records: pd.DataFrame) -> pd.DataFrame:
         for side, sign in (("low", -1), ("high", 1)):
             table[f"{rate}_{side}"] = (table[rate] + sign * BAND * table[f"{rate}_se"]).clip(0, 1)
     return table
+
+
+def reliability(records: pd.DataFrame, attack: str) -> pd.DataFrame:
+    """For each class of probability that an attack gave to pairs: how many there were, its mean, and the true share."""
+    chosen = records[(records["attack"] == attack) & records["weighed"].notna()]
+    if chosen.empty:
+        return pd.DataFrame(columns=["pairs", "probability", "true"])
+    count, weight, right = (np.array(chosen[name].tolist()).sum(axis=0) for name in ("weighed", "weight", "right"))
+    some = count > 0
+    shares = {"probability": weight[some] / count[some], "true": right[some] / count[some]}
+    return pd.DataFrame({"pairs": count[some].astype(int), **shares})
 
 
 def dials(masks: tuple[str, ...]) -> dict[str, float] | None:

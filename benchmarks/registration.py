@@ -1,0 +1,268 @@
+"""What the attacks by a map find: the figures of docs/attacks.md, from fixed seeds.
+
+    python benchmarks/registration.py [paper scale robust matrix short strangers] [--sets 20]
+
+People are drawn as in the paper's study (disclique.datasets.germany); the snooper knows the mask and the share of
+common people; pairs with a posterior above one half are claimed. *Ceiling* is the same assignment from the masked
+coordinates themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.datasets import germany
+from disclique.distances import Matrix, Points, full_matrix, pairwise
+from disclique.linkage import Knowledge, Linkage
+from disclique.model import Candidates, Distances, FloatArray, Spread
+from disclique.registration import ceiling, isomap, register
+
+SIGMAS = (0.001, 0.005, 0.01, 0.025, 0.05)
+RURAL = ((12.2, 53.3), (9.3, 54.4), (11.3, 53.0), (10.0, 50.3), (12.9, 49.0), (14.0, 53.2), (7.6, 52.9), (6.6, 50.1))
+CITIES = ((13.40, 52.52), (9.99, 53.55), (11.58, 48.14), (8.68, 50.11), (6.96, 50.94))
+
+
+class Case(NamedTuple):
+    """One data set: the masked target, the known file and who is who (-1: not in the known file)."""
+
+    masked: Points
+    known: Points
+    candidates: Candidates
+    truth: NDArray[np.int64]
+    knowledge: Knowledge
+
+
+class Score(NamedTuple):
+    """How a linkage did against the truth."""
+
+    precision: float
+    recall: float
+    expected: float  # sum of posteriors
+    claims: float
+    doubtful: float
+
+
+def people(n: int, rng: np.random.Generator) -> tuple[FloatArray, NDArray[np.int32]]:
+    """Homes and label classes of ``n`` people."""
+    table = germany(n_target=n, n_known=n, common=n, rng=rng).target
+    label = table.drop(columns=["id", "lon", "lat"]).astype(str).agg(" ".join, axis=1)
+    return table[["lon", "lat"]].to_numpy(), np.unique(label, return_inverse=True)[1].astype(np.int32)
+
+
+def case(
+    sizes: tuple[int, int, int], sigma: float, rng: np.random.Generator, *, around: FloatArray | None = None
+) -> Case:
+    """Targets masked by N(0, σ²) degrees; with ``around`` (lon, lat, km) all of them live there."""
+    n_target, n_known, common = sizes
+    homes, labels = people(n_target + n_known - common, rng)
+    if around is not None:
+        crowd, theirs = people(60_000, rng)
+        near = np.flatnonzero(pairwise(crowd, around[None, :2])[:, 0] < around[2])[:n_target]
+        n_target = len(near)
+        homes, labels = (np.concatenate(pair) for pair in ((crowd[near], homes), (theirs[near], labels)))
+    known = rng.permutation(np.r_[:common, n_target : n_target + n_known - common])
+    place = np.full(len(homes), -1)
+    place[known] = np.arange(len(known))
+    both = np.unique(labels)
+    return Case(
+        Points(homes[:n_target] + rng.normal(0, sigma, (n_target, 2))),
+        Points(homes[known]),
+        Candidates(labels[:n_target], labels[known], np.stack((both, both), axis=1)),
+        place[:n_target],
+        Knowledge(Spread(sigma, sigma, "deg"), common=common / n_target),
+    )
+
+
+def score(link: Linkage, truth: NDArray[np.int64]) -> Score:
+    """Precision, recall, sum of posteriors, claims, and whether nothing was claimed out of doubt."""
+    target, known, _ = link.claimed()
+    right, common = int((truth[target] == known).sum()), int((truth >= 0).sum())
+    return Score(
+        right / max(len(target), 1), right / max(common, 1), link.expected, len(target), float(link.doubtful != "")
+    )
+
+
+def mean(scores: list[Score]) -> Score:
+    """Means over data sets."""
+    return Score(*(float(np.mean(column)) for column in zip(*scores, strict=True)))
+
+
+def off(link: Linkage, one: Case) -> float:
+    """Median distance in km between the aligned and the masked points of the claimed targets' counterparts."""
+    target, known, _ = link.claimed()
+    if not len(target):
+        return 0.0
+    return float(np.median(pairwise(one.masked.coordinates[target], one.known.coordinates[known]).diagonal()))
+
+
+def paper(sets: int) -> None:
+    """500 × 500 with 50 common."""
+    print("| σ | register P/R | ceiling P/R | expected | doubtful | s |\n|---|---|---|---|---|---|")
+    for sigma in SIGMAS:
+        ours, best, began = [], [], time.perf_counter()
+        for seed in range(sets):
+            one = case((500, 500, 50), sigma, np.random.default_rng(seed))
+            ours.append(score(attack(one), one.truth))
+            best.append(score(top(one), one.truth))
+        a, b = mean(ours), mean(best)
+        each = (time.perf_counter() - began) / sets
+        print(
+            f"| {sigma} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | {a.expected:.1f} | "
+            f"{a.doubtful:.0%} | {each:.1f} |",
+            flush=True,
+        )
+
+
+def attack(one: Case, target: Distances | None = None) -> Linkage:
+    """Registration of a case."""
+    return register(target or one.masked, one.known, candidates=one.candidates, knowledge=one.knowledge)
+
+
+def top(one: Case) -> Linkage:
+    """The ceiling of a case."""
+    return ceiling(one.masked, one.known, candidates=one.candidates, knowledge=one.knowledge)
+
+
+def scale(sets: int) -> None:
+    """5,000 with their matrix, and 20,000 by landmark columns, against 200,000 that contain them."""
+    print("| targets | σ | register P/R | ceiling P/R | CPU s |\n|---|---|---|---|---|")
+    attack(case((300, 3000, 300), 0.01, np.random.default_rng(0)))  # compiles the kernels
+    for n, sigmas in ((5000, SIGMAS), (20000, (0.005,))):
+        for sigma in sigmas:
+            one = case((n, 200_000, n), sigma, np.random.default_rng(0))
+            target = Matrix(full_matrix(one.masked)) if n == 5000 else one.masked
+            began = time.process_time()
+            link = attack(one, target)
+            seconds = time.process_time() - began
+            a, b = score(link, one.truth), score(top(one), one.truth)
+            print(
+                f"| {n} | {sigma} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | "
+                f"{seconds:.1f} |",
+                flush=True,
+            )
+
+
+def robust(sets: int) -> None:
+    """Targets from one region, and few common records."""
+    print("| targets | σ | P/R | ceiling P/R | misaligned | doubtful |\n|---|---|---|---|---|---|")
+    cases: dict[str, tuple[tuple[int, int, int], tuple[tuple[float, float], ...], float]] = {
+        "150 within 60 km, rural; 500 known, 50 common": ((150, 500, 50), RURAL, 60.0),
+        "150 within 60 km, rural; 5,000 known, 50 common": ((150, 5000, 50), RURAL, 60.0),
+        "150 within 60 km, rural; 50,000 known, all common": ((150, 50_000, 150), RURAL, 60.0),
+        "150 within 20 km of a city; 500 known, 50 common": ((150, 500, 50), CITIES, 20.0),
+        "150 within 20 km of a city; 5,000 known, 50 common": ((150, 5000, 50), CITIES, 20.0),
+        "500 × 500, 10 common": ((500, 500, 10), (), 0.0),
+        "100 × 100, 10 common": ((100, 100, 10), (), 0.0),
+    }
+    for name, (sizes, centres, km) in cases.items():
+        for sigma in (0.005, 0.01):
+            ours, best, wrong = [], [], 0
+            for seed in range(sets):
+                rng = np.random.default_rng(1000 + seed)
+                around = np.array([*centres[seed % len(centres)], km]) if centres else None
+                one = case(sizes, sigma, rng, around=around)
+                link = attack(one)
+                wrong += off(link, one) > 15
+                ours.append(score(link, one.truth))
+                best.append(score(top(one), one.truth))
+            a, b = mean(ours), mean(best)
+            print(
+                f"| {name} | {sigma} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | "
+                f"{wrong} of {sets} | {round(a.doubtful * sets)} of {sets} |",
+                flush=True,
+            )
+
+
+def matrix(sets: int) -> None:
+    """Independent noise on the distances instead of the coordinates."""
+    print("| noise, km | P/R | expected | P/R, noise and share estimated |\n|---|---|---|---|")
+    for noise in (7.0, 20.0, 50.0):
+        told, untold = [], []
+        for seed in range(sets):
+            rng = np.random.default_rng(seed)
+            one = case((500, 500, 50), 0.0, rng)
+            shift = np.triu(rng.normal(0, noise, (500, 500)), 1)
+            target = Matrix(np.maximum(full_matrix(one.masked) + shift + shift.T, 0.0))
+            for scores, knowledge in (
+                (told, Knowledge(Spread(0.0, 0.0, "km"), matrix_noise=noise, common=0.1)),
+                (untold, Knowledge(None, matrix_noise=None, common=None)),
+            ):
+                scores.append(score(attack(one._replace(knowledge=knowledge), target), one.truth))
+        a, b = mean(told), mean(untold)
+        print(
+            f"| {noise:g} | {a.precision:.3f}/{a.recall:.3f} | {a.expected:.1f} | {b.precision:.3f}/{b.recall:.3f} |",
+            flush=True,
+        )
+
+
+def neighbours_only(points: Points, k: int) -> Matrix:
+    """The distances of every record to its ``k`` nearest others; the rest is unpublished."""
+    values = full_matrix(points)
+    reach = np.partition(values, k, axis=1)[:, k]
+    values[values > np.maximum(reach[:, None], reach[None, :])] = np.nan
+    return Matrix(values, unpublished=True)
+
+
+def short(sets: int) -> None:
+    """Lists of nearest neighbours: 2,000 targets, 50,000 known people that contain them, σ = .005."""
+    print("| nearest | isomap P/R | ceiling of the full matrix | s | says |\n|---|---|---|---|---|")
+    for k in (10, 4):
+        for seed in range(max(sets // 10, 1)):
+            one = case((2000, 50_000, 2000), 0.005, np.random.default_rng(seed))
+            began = time.perf_counter()
+            link = isomap(neighbours_only(one.masked, k), one.known, candidates=one.candidates, knowledge=one.knowledge)
+            seconds = time.perf_counter() - began
+            a, b = score(link, one.truth), score(top(one), one.truth)
+            print(
+                f"| {k} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | {seconds:.0f} | "
+                f"{link.doubtful} |",
+                flush=True,
+            )
+
+
+def strangers(sets: int) -> None:
+    """Known files that share nobody with the target, while the snooper believes in a share of common people."""
+    print("| sizes | believed share | σ | claims / targets | not doubtful |\n|---|---|---|---|---|")
+    for sizes, share in (((500, 500, 0), 0.1), ((100, 100, 0), 0.1), ((500, 5000, 0), 0.5), ((2000, 50_000, 0), 1.0)):
+        for sigma in (0.001, 0.005, 0.01):
+            scores = []
+            for seed in range(sets if sizes[1] < 10_000 else max(sets // 10, 1)):
+                one = case(sizes, sigma, np.random.default_rng(5000 + seed))
+                told = one._replace(knowledge=Knowledge(one.knowledge.noise, common=share))
+                scores.append(score(attack(told), one.truth))
+            a = mean(scores)
+            print(
+                f"| {sizes[0]} × {sizes[1]} | {share} | {sigma} | {a.claims / sizes[0]:.2%} | {1 - a.doubtful:.0%} |",
+                flush=True,
+            )
+
+
+PARTS: dict[str, Callable[[int], None]] = {
+    "paper": paper,
+    "scale": scale,
+    "robust": robust,
+    "matrix": matrix,
+    "short": short,
+    "strangers": strangers,
+}
+
+
+def main() -> None:
+    """Print the tables that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", default=[], help=", ".join(PARTS))
+    parser.add_argument("--sets", type=int, default=20, help="data sets a cell")
+    given = parser.parse_args()
+    for name in given.parts or PARTS:
+        print(f"\n{name}: {PARTS[name].__doc__}\n")
+        PARTS[name](given.sets)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""``disclique report``: the page of an audit, from its result alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    result: Annotated[Path, typer.Argument(help="result.json of an audit.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+) -> None:
+    """Render the report of an audit as one HTML file that needs no network."""
+    from disclique.cli.screen import Screen
+    from disclique.io import check_writable
+    from disclique.report import read_result, write_report
+
+    check_writable([out])
+    write_report(read_result(result), out)
+    Screen(quiet).say([f"report: {out.resolve()}"])

@@ -1,0 +1,60 @@
+"""The map of the target, rebuilt from its distances up to a rigid motion or a mirror image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from disclique.model import FloatArray
+
+Ints = NDArray[np.int64]
+LANDMARKS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Positions of the targets in a frame of their own, and how far each may be off."""
+
+    positions: FloatArray  # (n, 3); on the sphere of the frame's radius, or with third coordinate 0
+    variance: FloatArray  # (n,), per axis, of the error of the position
+    misfit: float  # root mean square difference between the published distances and those of the map
+
+
+def lengths(a: FloatArray, b: FloatArray, radius: float) -> FloatArray:
+    """Distances on the sphere (or in the plane, radius 0) between positions, shape (len(a), len(b))."""
+    square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2 * (a @ b.T)
+    chord = np.sqrt(np.maximum(square, 0))
+    return chord if radius == 0 else np.asarray(2 * radius * np.arcsin(np.minimum(chord / (2 * radius), 1)))
+
+
+def landmark_map(block: FloatArray, marks: Ints, radius: float) -> FloatArray:
+    """Positions from the distances of every record to the landmark records ``marks``, shape (n, len(marks))."""
+    inner = _inner_products(block[marks], radius)
+    dimension = 2 if radius == 0 else 3
+    top = min(dimension, len(marks))
+    values, vectors = eigh(inner, subset_by_index=[len(marks) - top, len(marks) - 1])
+    keep = values > 1e-14 * max(float(values.max(initial=0.0)), 1e-300)
+    anchors = vectors[:, keep] * np.sqrt(values[keep])
+    if radius:
+        cross = radius**2 * np.cos(block / radius)
+    else:
+        square = block**2
+        cross = (square[marks].mean(axis=0) - square) / 2
+        cross -= cross @ np.ones((len(marks), 1)) / len(marks)
+    positions = np.zeros((len(block), 3))
+    positions[:, : keep.sum()] = cross @ anchors @ np.linalg.pinv(anchors.T @ anchors)
+    if radius:
+        positions *= radius / np.maximum(np.linalg.norm(positions, axis=1, keepdims=True), 1e-300)
+    return positions
+
+
+def _inner_products(distances: FloatArray, radius: float) -> FloatArray:
+    """Inner products of the positions, seen from the Earth's centre or from the middle of the points."""
+    if radius:
+        return np.asarray(radius**2 * np.cos(distances / radius))
+    square = distances**2
+    rows = square.mean(axis=0)
+    return np.asarray((rows[:, None] + rows[None, :] - rows.mean() - square) / 2)

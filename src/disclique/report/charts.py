@@ -1,0 +1,321 @@
+"""The charts of a report as Vega-Lite specifications: they show what the result says and compute nothing.
+
+Attacks and masks differ in colour *and* shape (Okabe and Ito's palette), so that no chart needs colour vision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Json = dict[str, Any]
+ATTACKS = ("labels", "clique", "extend", "register", "isomap")
+COLOURS = ("#7F7F7F", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#A6761D")
+SHAPES = ("cross", "circle", "square", "diamond", "triangle-up", "triangle-down", "triangle-right", "triangle-left")
+PERCENT = ".1%"
+MEASURES = {
+    "neighbours": "usefulness: nearest neighbours kept",
+    "spearman": "usefulness: rank correlation of distances",
+    "pearson": "usefulness: correlation of distances",
+    "rand_index": "usefulness: agreement of clusterings",
+}
+_ROW = 15  # pixels for one attack on one setting
+
+
+def charts(result: Mapping[str, Any]) -> dict[str, Json]:
+    """Every chart that the result has the data for, by the name of its place in the report."""
+    found = {
+        "risk": _risk(result),
+        "front": _front(result),
+        "groups": _groups(result),
+        "people": _people(result),
+        **_dials(result),
+    }
+    return {name: chart for name, chart in found.items() if chart is not None}
+
+
+def _alt() -> Any:
+    import altair
+
+    return altair
+
+
+def _plain(chart: Any) -> Json:
+    """The specification with its data inside and without the library's own colours, which the page sets."""
+    found: Json = chart.properties(width="container").to_dict()
+    found.pop("config", None)
+    return found
+
+
+def _data(rows: Sequence[Mapping[str, Any]]) -> Any:
+    return _alt().Data(values=[dict(row) for row in rows])
+
+
+def _looks(domain: Sequence[str], field: str, title: str) -> Json:
+    """Colour and shape by one field, the same in every chart."""
+    alt = _alt()
+    places = [ATTACKS.index(name) if name in ATTACKS else (k + 1) % len(COLOURS) for k, name in enumerate(domain)]
+    legend = alt.Legend(title=title, orient="bottom", columns=3, symbolSize=90, symbolOpacity=1)
+    return {
+        "color": alt.Color(
+            f"{field}:N",
+            scale=alt.Scale(domain=list(domain), range=[COLOURS[k] for k in places]),
+            legend=legend,
+        ),
+        "shape": alt.Shape(
+            f"{field}:N",
+            scale=alt.Scale(domain=list(domain), range=[SHAPES[k] for k in places]),
+            legend=legend,
+        ),
+    }
+
+
+def _share(name: str, title: str, *, top: float = 1.0) -> Any:
+    alt = _alt()
+    domain = alt.Scale(domain=[0, top], nice=False)
+    return alt.X(f"{name}:Q", title=title, scale=domain, axis=alt.Axis(format="%", tickCount=5))
+
+
+def _risk(result: Mapping[str, Any]) -> Json | None:
+    """Share of people re-identified by attack and setting, with intervals, the guess and the limit."""
+    alt = _alt()
+    rows = [
+        {
+            "mask": s["spec"],
+            "attack": a["attack"],
+            "recall": a["recall"],
+            "low": a["recall_interval"][0],
+            "high": a["recall_interval"][1],
+            "precision": a["precision"],
+            "claims": a["claims"],
+            "control": a["control"],
+            "guess": s["guess_share"],
+            "repetitions": s["repetitions"],
+            "bound": "lower bound: search cut short" if a["lower_bound"] else "no search cut short",
+            "mark": "≥" if a["lower_bound"] else "",
+        }
+        for s in result["settings"]
+        for a in s["attacks"]
+        if a["applies"] and a["recall"] is not None
+    ]
+    if not rows:
+        return None
+    order = [s["spec"] for s in result["settings"]]
+    attacks = [name for name in ATTACKS if any(row["attack"] == name for row in rows)]
+    y = alt.Y("mask:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
+    offset = alt.YOffset("attack:N", sort=attacks)
+    tooltip = [
+        alt.Tooltip("mask:N"),
+        alt.Tooltip("attack:N"),
+        alt.Tooltip("recall:Q", title="re-identified", format=PERCENT),
+        alt.Tooltip("low:Q", title="interval from", format=PERCENT),
+        alt.Tooltip("high:Q", title="to", format=PERCENT),
+        alt.Tooltip("precision:Q", title="claims that are right", format=PERCENT),
+        alt.Tooltip("control:Q", title="false claims in the control", format=PERCENT),
+        alt.Tooltip("guess:Q", title="by guessing", format=PERCENT),
+        alt.Tooltip("repetitions:Q"),
+        alt.Tooltip("bound:N", title="search"),
+    ]
+    base = alt.Chart(_data(rows)).encode(y=y, yOffset=offset, tooltip=tooltip)
+    looks = _looks(attacks, "attack", "attack")
+    title = "people re-identified"
+    layers = [
+        base.mark_rule(strokeWidth=2).encode(x=_share("low", title), x2="high:Q", color=looks["color"]),
+        base.mark_point(size=75, filled=True, opacity=1).encode(x=_share("recall", title), **looks),
+        base.mark_text(dx=5, align="left", fontSize=14).encode(x=_share("high", title), text="mark:N"),
+        base.mark_tick(thickness=2, opacity=0.7, color="#999999").encode(x=_share("guess", title)),
+    ]
+    limit = result["plan"].get("max_risk")
+    if limit is not None:
+        layers.append(_limit(limit, "x"))
+    return _plain(alt.layer(*layers).properties(height=len(order) * (len(attacks) * _ROW + 8)))
+
+
+def _limit(limit: float, axis: str) -> Any:
+    """The line that the risk must not cross."""
+    alt = _alt()
+    encoding = {"x": alt.X("limit:Q")} if axis == "x" else {"y": alt.Y("limit:Q")}
+    line = alt.Chart(_data([{"limit": limit}])).mark_rule(strokeDash=[6, 4], strokeWidth=1.5, color="#E69F00")
+    return line.encode(tooltip=[alt.Tooltip("limit:Q", title="limit", format=PERCENT)], **encoding)
+
+
+def _front(result: Mapping[str, Any]) -> Json | None:
+    """Risk against usefulness of every setting, and the line of those that no other one beats."""
+    alt = _alt()
+    rows = [
+        {
+            "mask": s["mask"],
+            "setting": s["spec"],
+            "risk": s["risk"]["value"],
+            "low": s["risk"]["interval"][0],
+            "high": s["risk"]["interval"][1],
+            "attack": s["risk"]["attack"] or "none",
+            "use": s["usefulness"],
+            "front": "on the front" if s["pareto"] else "another one is better in both",
+            "bound": "lower bound" if s["risk"]["lower_bound"] else "no search cut short",
+        }
+        for s in result["settings"]
+        if s["usefulness"] is not None
+    ]
+    if not rows:
+        return None
+    looks = _looks(list(dict.fromkeys(row["mask"] for row in rows)), "mask", "mask")
+    x = alt.X(
+        "use:Q",
+        title=MEASURES[result["plan"]["utility"]],
+        scale=alt.Scale(zero=False, padding=14),
+        axis=alt.Axis(format="%" if result["plan"]["utility"] == "neighbours" else ".2f", tickCount=5),
+    )
+    room = alt.Scale(domain=[-0.03, 1.03], nice=False)  # symbols at 0 and 1 are seen whole
+    y = alt.Y("risk:Q", title="risk (worst attack)", scale=room, axis=alt.Axis(format="%", tickCount=5))
+    tooltip = [
+        alt.Tooltip("setting:N"),
+        alt.Tooltip("risk:Q", format=PERCENT),
+        alt.Tooltip("low:Q", title="interval from", format=PERCENT),
+        alt.Tooltip("high:Q", title="to", format=PERCENT),
+        alt.Tooltip("attack:N", title="worst attack"),
+        alt.Tooltip("use:Q", title="usefulness", format=".3f"),
+        alt.Tooltip("front:N", title="front"),
+        alt.Tooltip("bound:N", title="search"),
+    ]
+    base = alt.Chart(_data(rows))
+    zoom = alt.selection_interval(bind="scales", zoom="wheel![event.shiftKey]")
+    on_front = base.transform_filter("datum.front == 'on the front'")
+    layers = [
+        on_front.mark_line(color="#999999", strokeDash=[2, 3], strokeWidth=1.5).encode(x=x, y=y, order="use:Q"),
+        base.mark_rule(opacity=0.55).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=looks["color"]),
+        base.mark_point(size=110, filled=True, opacity=1).encode(x=x, y=y, tooltip=tooltip, **looks).add_params(zoom),
+    ]
+    limit = result["plan"].get("max_risk")
+    if limit is not None:
+        layers.append(_limit(limit, "y"))
+    return _plain(alt.layer(*layers).properties(height=360))
+
+
+def _dials(result: Mapping[str, Any]) -> dict[str, Json]:
+    """Risk along the dial of every mask that has more than one setting."""
+    families: dict[str, list[Any]] = {}
+    for s in result["settings"]:
+        if s["dial"] is not None:
+            families.setdefault(s["family"] if s["family"] != s["spec"] else s["mask"], []).append(s)
+    panels: dict[str, Json] = {}
+    for settings in families.values():
+        if len(settings) < 2:
+            continue
+        rows = [
+            {
+                "setting": s["spec"],
+                "dial": s["dial_value"],
+                "risk": s["risk"]["value"],
+                "low": s["risk"]["interval"][0],
+                "high": s["risk"]["interval"][1],
+                "attack": s["risk"]["attack"] or "none",
+                "repetitions": s["repetitions"],
+            }
+            for s in sorted(settings, key=lambda s: s["dial_value"])
+        ]
+        title = f"{settings[0]['mask']}: {settings[0]['dial']}" + _unit(settings[0])
+        panels[f"dial-{len(panels) + 1}"] = _dial_panel(title, rows, result["plan"].get("max_risk"))
+    return panels
+
+
+def _unit(setting: Mapping[str, Any]) -> str:
+    """The unit in which the dial of a setting is written, such as `` (m)``."""
+    value = setting["spec"].partition(f"{setting['dial'].replace('_', '-')}=")[2].partition(",")[0]
+    unit = value.lstrip("0123456789.e+-")
+    return f" ({unit})" if unit else ""
+
+
+def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | None) -> Json:
+    alt = _alt()
+    tooltip = [
+        alt.Tooltip("setting:N"),
+        alt.Tooltip("risk:Q", format=PERCENT),
+        alt.Tooltip("low:Q", title="interval from", format=PERCENT),
+        alt.Tooltip("high:Q", title="to", format=PERCENT),
+        alt.Tooltip("attack:N", title="worst attack"),
+        alt.Tooltip("repetitions:Q"),
+    ]
+    x = alt.X("dial:Q", scale=alt.Scale(type="log", nice=False, padding=10), title=title)
+    base = alt.Chart(_data(rows)).encode(x=x, tooltip=tooltip)
+    y = alt.Y("risk:Q", title="risk (worst attack)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    layers = [
+        base.mark_area(opacity=0.25, color="#0072B2").encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_line(color="#0072B2").encode(y=y),
+        base.mark_point(color="#0072B2", filled=True, size=60, opacity=1).encode(y=y),
+    ]
+    if limit is not None:
+        layers.append(_limit(limit, "y"))
+    return _plain(alt.layer(*layers).properties(height=200))
+
+
+def _groups(result: Mapping[str, Any]) -> Json | None:
+    """Risk of single records by how many others share their label; the setting is chosen from a list."""
+    alt = _alt()
+    rows = result["groups"]
+    if not rows:
+        return None
+    specs = list(dict.fromkeys(row["spec"] for row in rows))
+    sizes = [group["size"] for group in result["file"]["label_groups"]]
+    choice = alt.param(
+        name="setting",
+        value=result["verdict"]["setting"],
+        bind=alt.binding_select(options=specs, name="setting: "),
+    )
+    base = alt.Chart(_data(rows)).transform_filter("datum.spec == setting")
+    x = alt.X("size:N", sort=sizes, title="people who share the label", axis=alt.Axis(labelAngle=0))
+    y = alt.Y("risk:Q", title="re-identified", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    tooltip = [
+        alt.Tooltip("size:N", title="people who share the label"),
+        alt.Tooltip("records:Q", title="records"),
+        alt.Tooltip("risk:Q", title="re-identified on average", format=PERCENT),
+        alt.Tooltip("highest:Q", title="most exposed record", format=PERCENT),
+    ]
+    layers = [
+        base.mark_bar(color="#56B4E9", width={"band": 0.5}).encode(x=x, y=y, tooltip=tooltip),
+        base.mark_point(shape="triangle-up", filled=True, size=60, color="#D55E00", opacity=1).encode(
+            x=x, y=alt.Y("highest:Q"), tooltip=tooltip
+        ),
+    ]
+    return _plain(alt.layer(*layers).add_params(choice).properties(height=240))
+
+
+def _people(result: Mapping[str, Any]) -> Json | None:
+    """The map of records by risk with the matches of one repetition; only where the result holds places."""
+    alt = _alt()
+    records = result.get("records")
+    if not records or not records["people"] or "x" not in records["people"][0]:
+        return None
+    plane = result["file"].get("distances") == "coordinates" and _plane(records["people"])
+    shades = alt.Color(
+        "risk:Q",
+        scale=alt.Scale(domain=[0, 0.5, 1], range=["#8C96A3", "#E69F00", "#D55E00"]),
+        legend=alt.Legend(title="risk", orient="bottom", format="%"),
+    )
+    tooltip = [alt.Tooltip(f"{name}:N") for name in ("row", "id", "label_k", "by")]
+    tooltip.append(alt.Tooltip("risk:Q", format=PERCENT))
+    dots = alt.Chart(_data(records["people"])).mark_circle(opacity=0.9)
+    size = alt.Size("risk:Q", scale=alt.Scale(domain=[0, 1], range=[12, 90]), legend=None)
+    lines = alt.Chart(_data([line for line in records["lines"] if not line["true"]]))
+    dashed = lines.mark_rule(color="#D62728", strokeDash=[4, 3], strokeWidth=1.2)
+    right = alt.Chart(_data([line for line in records["lines"] if line["true"]]))
+    rings = right.mark_point(color="#009E73", size=130, strokeWidth=1.6, opacity=1)
+    if plane:
+        x, y = (alt.X("x:Q", axis=None, scale=alt.Scale(zero=False)), alt.Y("y:Q", axis=None))
+        shown = alt.layer(
+            rings.encode(x=x, y=y),
+            dashed.encode(x=x, y=y, x2="x2:Q", y2="y2:Q"),
+            dots.encode(x=x, y=y, color=shades, size=size, tooltip=tooltip),
+        )
+    else:
+        shown = alt.layer(
+            rings.encode(longitude="x:Q", latitude="y:Q"),
+            dashed.encode(longitude="x:Q", latitude="y:Q", longitude2="x2:Q", latitude2="y2:Q"),
+            dots.encode(longitude="x:Q", latitude="y:Q", color=shades, size=size, tooltip=tooltip),
+        ).project("mercator")
+    return _plain(shown.properties(height=520))
+
+
+def _plane(people: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether places are coordinates of a plane instead of degrees."""
+    return any(abs(person["x"]) > 360 or abs(person["y"]) > 90 for person in people)
