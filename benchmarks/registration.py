@@ -48,11 +48,11 @@ class Score(NamedTuple):
     doubtful: float
 
 
-def people(n: int, rng: np.random.Generator) -> tuple[FloatArray, NDArray[np.int32]]:
-    """Homes and label classes of ``n`` people."""
+def people(n: int, rng: np.random.Generator) -> tuple[FloatArray, NDArray[np.str_]]:
+    """Homes and labels of ``n`` people."""
     table = germany(n_target=n, n_known=n, common=n, rng=rng).target
-    label = table.drop(columns=["id", "lon", "lat"]).astype(str).agg(" ".join, axis=1)
-    return table[["lon", "lat"]].to_numpy(), np.unique(label, return_inverse=True)[1].astype(np.int32)
+    label = table["sex"].astype(str) + " " + table["age_class"].astype(str)
+    return table[["lon", "lat"]].to_numpy(), label.to_numpy(dtype=str)
 
 
 def case(
@@ -60,16 +60,17 @@ def case(
 ) -> Case:
     """Targets masked by N(0, σ²) degrees; with ``around`` (lon, lat, km) all of them live there."""
     n_target, n_known, common = sizes
-    homes, labels = people(n_target + n_known - common, rng)
+    homes, names = people(n_target + n_known - common, rng)
     if around is not None:
         crowd, theirs = people(60_000, rng)
         near = np.flatnonzero(pairwise(crowd, around[None, :2])[:, 0] < around[2])[:n_target]
         n_target = len(near)
-        homes, labels = (np.concatenate(pair) for pair in ((crowd[near], homes), (theirs[near], labels)))
+        homes, names = np.concatenate((crowd[near], homes)), np.concatenate((theirs[near], names))
     known = rng.permutation(np.r_[:common, n_target : n_target + n_known - common])
     place = np.full(len(homes), -1)
     place[known] = np.arange(len(known))
-    both = np.unique(labels)
+    both, labels = np.unique(names, return_inverse=True)
+    labels, both = labels.astype(np.int32), np.arange(len(both), dtype=np.int32)
     return Case(
         Points(homes[:n_target] + rng.normal(0, sigma, (n_target, 2))),
         Points(homes[known]),

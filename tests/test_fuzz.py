@@ -134,17 +134,19 @@ TIDY: dict[str, Any] = {
 }
 
 
-def outcome(file: Path, given_options: dict[str, Any], folder: Path, *, with_page: bool) -> str | None:
-    """None after an audit and a release, or the sentence that says why there is none."""
+def outcome(file: Path, given_options: dict[str, Any], folder: Path, *, turn: int) -> str | None:
+    """None after a release and, in one of eight turns, an audit; or the sentence that says why there is none."""
+    result = None
     try:
         case = case_of(file, options(given_options, None))
-        result = audit(case, folder / "out")
+        if turn % 8 == 0:  # an audit takes longer than the rest, a page longer still
+            result = audit(case, folder / "out")
         release = make_release(case.target, case.plan.families[0].settings[0], 0)
         write_release(release, folder / "release.csv", inputs=())
     except DiscliqueError as error:
         return str(error)
-    assert json.loads((folder / "out" / RESULT).read_text(encoding="utf-8")) == result
-    assert not with_page or "<b>x</b>" not in report(result)  # a page takes longer than the rest
+    assert result is None or json.loads((folder / "out" / RESULT).read_text(encoding="utf-8")) == result
+    assert result is None or turn or "<b>x</b>" not in report(result)
     return None
 
 
@@ -154,14 +156,14 @@ def outcome(file: Path, given_options: dict[str, Any], folder: Path, *, with_pag
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(files(), CHOSEN, st.integers(0, 60))
-def test_strange_input_ends_in_a_result_or_a_sentence(content: bytes, chosen: dict[str, Any], shown: int) -> None:
+@given(files(), CHOSEN, st.integers(0, 63))
+def test_strange_input_ends_in_a_result_or_a_sentence(content: bytes, chosen: dict[str, Any], turn: int) -> None:
     """Through the doors of audit and mask, with files and options of every kind."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         file = folder / "eingabe ä.csv"
         file.write_bytes(content)
-        said = outcome(file, {**TIDY, **chosen, "budget": 0.05}, folder, with_page=shown == 0)
+        said = outcome(file, {**TIDY, **chosen, "budget": 0.05}, folder, turn=turn)
         if said is not None:
             assert said.strip()
             assert "\n" not in said

@@ -150,13 +150,14 @@ def _pairs(anchored: Anchored, candidates: Candidates, law: TrueScores, spread: 
     """The candidate pairs that could be true, with the crowd of strangers at their score."""
     records = len(candidates.known_class)
     gains = _gains(candidates, records)
+    reach = law.reach
     parts = []
     for v, own in enumerate(candidates.target_class):
         if own < 0 or own not in gains:
             continue
         scores = profile_scores(anchored, v, spread)
         related, gain = gains[int(own)]
-        fits = np.flatnonzero(scores[related] <= law.reach)
+        fits = np.flatnonzero(scores[related] <= reach)
         if len(fits):
             at = scores[related[fits]]
             crowd = crowding(np.sort(scores), at, NEIGHBOURS)

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -342,6 +343,7 @@ def sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+@cache
 def versions() -> dict[str, str]:
     """The versions on which a result depends."""
     import platform

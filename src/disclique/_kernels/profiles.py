@@ -11,6 +11,7 @@ from disclique._kernels.compiled import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+LARGE = 1e100  # a product that has room for one more factor
 LEAST = 3  # fewer distances fix no place, not even in the plane
 
 
@@ -38,6 +39,7 @@ def profile_scores(anchored: Anchored, v: int, spread: float) -> Floats:
     for w in range(len(scores)):
         theirs = anchored.known_is[w]
         total = 0.0
+        factor = 1.0  # one logarithm for several terms
         said = 0
         for column in range(len(anchored.anchor)):
             anchor = anchored.anchor[column]
@@ -45,9 +47,12 @@ def profile_scores(anchored: Anchored, v: int, spread: float) -> Floats:
                 continue
             residual = (anchored.known[w, column] - anchored.target[v, column]) / spread
             if not np.isnan(residual):
-                total += np.log1p(residual * residual)
+                factor *= 1.0 + residual * residual
                 said += 1
-        scores[w] = np.expm1(total / said) if said >= LEAST else np.inf
+                if factor > LARGE:
+                    total += np.log(factor)
+                    factor = 1.0
+        scores[w] = np.expm1((total + np.log(factor)) / said) if said >= LEAST else np.inf
     return scores
 
 

@@ -11,7 +11,7 @@ from disclique.errors import InputError
 from disclique.linkage import Knowledge, Linkage, linkage, nothing
 from disclique.model import Candidates, Distances, FloatArray, IntArray
 from disclique.registration.align import Tell
-from disclique.registration.attack import Task, candidate_pairs, link, posterior, ties
+from disclique.registration.attack import Task, candidate_pairs, evened, link, posterior
 from disclique.registration.frame import frame_of
 from disclique.registration.rebuild import refuse_directed, short_map, whole_map
 
@@ -88,5 +88,5 @@ def ceiling(masked: Points, known: Points, *, candidates: Candidates, knowledge:
     who = np.flatnonzero(scene.alive)
     pairs = candidate_pairs(scene, task.frame.place(masked)[who], np.zeros(len(who)), who)
     share, probability = posterior(pairs, (masked.size, known.size), knowledge.common)
-    claims = (pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability)
-    return linkage(claims, method="ceiling", details={"common": share} | ties(claims))
+    claims, tied = evened((pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability))
+    return linkage(claims, method="ceiling", details={"common": share} | tied)

@@ -24,6 +24,7 @@ SURE = 3.0  # log odds for the alignment below which nothing is claimed
 FINEST = 1e-6  # of the extent of the known file: places nearer than that are one place
 GUESSES = (0.5, 0.1, 0.02)  # of the grain of the land: what an unknown displacement is first taken for
 TIE = 1e-3  # probabilities nearer than that are equal
+TIED = 0.05  # a tie between pairs less probable than that is none worth naming
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,8 @@ def link(chart: Map, task: Task, method: str, details: Json) -> Linkage:
     claims, share = weigh(aligner, found, task)
     seconds = details.get("seconds", {}) | {"align": aligned - began, "posterior": perf_counter() - aligned}
     details |= describe(aligner, found.ways[0], share) | {"ways": len(found.ways), "seconds": seconds}
-    details |= ties(claims)
+    claims, tied = evened(claims)
+    details |= tied
     return linkage(claims, method=method, details=details)
 
 
@@ -164,13 +166,20 @@ def describe(aligner: Aligner, way: Alignment, share: float) -> Json:
     }
 
 
-def ties(claims: Claims) -> Json:
-    """Targets with several equally probable counterparts, which no snooper can tell apart (rows from 1)."""
-    target, _, probability = claims
-    order = np.lexsort((-probability, target))
-    target, probability = target[order], probability[order]
-    first = np.ones(len(target), bool)
-    first[1:] = target[1:] != target[:-1]
-    follows = np.flatnonzero(~first & np.roll(first, 1))
-    even = follows[(np.abs(probability[follows] - probability[follows - 1]) < TIE) & (probability[follows] > 0.05)]
-    return {"ties": {"targets": len(even), "rows": (target[even] + 1).tolist()}}
+def evened(claims: Claims) -> tuple[Claims, Json]:
+    """Claims in which a target's equally probable counterparts are equal to the last digit, and who has such ties.
+
+    Nobody can tell them apart, so that rounding must not lift one of them above one half (rows from 1).
+    """
+    target, known, probability = claims
+    order = np.lexsort((known, -probability, target))
+    rows, fair = target[order], probability[order].copy()
+    first = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]]) if len(rows) else np.zeros(0, np.int64)
+    many = np.diff(np.r_[first, len(rows)])
+    tied = []
+    for at, size in zip(first[many > 1], many[many > 1], strict=True):
+        equal = int((fair[at : at + size] > fair[at] - TIE).sum())
+        if equal > 1 and fair[at] > TIED:
+            fair[at : at + equal] = fair[at : at + equal].min()
+            tied.append(int(rows[at]) + 1)
+    return (rows, known[order], fair), {"ties": {"targets": len(tied), "rows": tied}}

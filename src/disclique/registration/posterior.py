@@ -32,6 +32,8 @@ def matching_posterior(
     found = np.zeros(len(weight))
     rows, columns = _rows(target[live], targets), _rows(known[live], knowns)
     found[live] = matching_marginals(weight[live], rows, columns, ROUNDS)
+    for record, records in ((target, targets), (known, knowns)):  # cycles may leave a little more than certainty
+        found /= np.maximum(np.bincount(record, weights=found, minlength=records), 1.0)[record]
     return found
 
 

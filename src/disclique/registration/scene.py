@@ -19,7 +19,7 @@ from disclique.model import Candidates, FloatArray
 from disclique.registration.frame import Frame, Motion
 
 Ints = NDArray[np.int64]
-NEIGHBOURS = 8  # a density from fewer neighbours is noisy, from more it smears cities
+NEIGHBOURS = 5  # a density from fewer neighbours is noisy, from more it smears cities
 REACH = 4.0  # candidates are sought within so many standard deviations
 
 
