@@ -306,6 +306,8 @@ def test_degenerate_files_get_a_right_answer_or_one_sentence() -> None:
     lone = Points(PLANE.coordinates[:1], "euclidean")
     assert "nothing to align" in answer(lone, PLANE, classes([0], np.arange(40) % 4)).doubtful
     assert "by its label" in answer(PLANE, PLANE, classes(np.zeros(40), np.ones(40))).doubtful
+    odd = classes(np.arange(40) % 5, np.arange(40) % 4)  # a label that nobody known has
+    assert (odd.target_class[answer(PLANE, PLANE, odd).claimed()[0]] != 4).all()
     line = Points(PLANE.coordinates * np.array([1.0, 0.0]), "euclidean")
     assert rates(answer(line, line, FOUR), np.arange(40)) == (1.0, 1.0)
     few = Points(turned(PLANE.coordinates[:15], 1.0), "euclidean")

@@ -26,7 +26,7 @@ class Rare:
         scene = aligner.scene
         self.aligner = aligner
         self.sigma = float(np.sqrt(np.median(scene.variances) + np.median(aligner.map.variance)))
-        self.roster = _roster(scene.known_class, scene.frame.positions)
+        self.roster = _roster(scene)
         many = _counterparts(scene, self.roster)[scene.target_class[aligner.who]]
         rarest = aligner.who[np.lexsort((rng.random(len(many)), many))]
         pairs = self._pairs(rarest[:RARE], np.sort(many)[:RARE], rng)
@@ -69,12 +69,14 @@ class Rare:
             yield [Motion(row[1:10].reshape(3, 3), row[10:]) for row in best if np.isfinite(row[0])]
 
 
-def _roster(classes: Ints, positions: FloatArray) -> Roster:
-    """Known records by class."""
+def _roster(scene: Scene) -> Roster:
+    """Known records by class; a class that only the relation knows of is empty."""
+    classes = scene.known_class
     kept = np.flatnonzero(classes >= 0)
     member = kept[np.argsort(classes[kept], kind="stable")]
-    start = np.searchsorted(classes[member], np.arange(int(classes.max(initial=-1)) + 2))
-    return Roster(start.astype(np.int64), member, positions[member])
+    many = 1 + max(int(classes.max(initial=-1)), int(scene.related.known.max(initial=-1)))
+    start = np.searchsorted(classes[member], np.arange(many + 1))
+    return Roster(start.astype(np.int64), member, scene.frame.positions[member])
 
 
 def _counterparts(scene: Scene, roster: Roster) -> Ints:

@@ -43,12 +43,10 @@ class Scene:
     @property
     def alive(self) -> NDArray[np.bool_]:
         """Which targets have a known record of a related label at all."""
-        counts = np.bincount(self.known_class[self.known_class >= 0], minlength=len(self.known_class) + 1)
-        some = np.zeros(len(self.related.start), bool)
-        for a in range(len(self.related.start) - 1):
-            members = self.related.known[self.related.start[a] : self.related.start[a + 1]]
-            some[a] = bool(counts[members].any())
-        return np.asarray(some[self.target_class] & (self.target_class >= 0))
+        present = np.unique(self.known_class[self.known_class >= 0])
+        some = np.isin(self.related.known, present)
+        many = np.diff(np.concatenate(([0], np.cumsum(some)))[self.related.start])
+        return np.asarray((self.target_class >= 0) & (np.append(many, 0)[self.target_class] > 0))
 
     def widened(self, variances: FloatArray) -> Scene:
         """The same scene under another law of displacement."""
