@@ -115,3 +115,15 @@ def test_unknown_attacks_are_refused(run: Run) -> None:  # noqa: F811
     code, _, err = run(*FILES, *SOURCES, "--attack", "magic")
     assert code == 2
     assert "labels, clique, extend, register, isomap" in err
+
+
+def test_quasi_cliques_in_the_place_of_the_clique() -> None:
+    """Where every distance has noise of its own a quasi-clique keeps more, one-to-one, and nothing is proven."""
+    target, known = people(6, "matrix-gaussian:sd=2km")
+    agreement = calibrate(parse_mask("matrix-gaussian:sd=2km"), rng=np.random.default_rng(0)).agreement(0.7)
+    clique = dq.attack(target, known, agreement=agreement, truth="id")
+    quasi = dq.attack(target, known, agreement=agreement, truth="id", search=dq.Search(solver="quasi"))
+    assert quasi.risk.tp > clique.risk.tp
+    assert not quasi.clique.proven
+    assert quasi.matches["target_row"].is_unique
+    assert quasi.matches["known_row"].is_unique

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from disclique.attacks.result import Attack, baseline, judged, notes
 from disclique.clique import maximum_clique, maximum_cliques
+from disclique.clique.quasi import quasi_clique
 from disclique.errors import InputError
 from disclique.labels import Comparator, candidates
 from disclique.matches import common_subgraph, matches, twins, violation
@@ -30,6 +31,9 @@ def silent(step: str, share: float | None = None) -> None:
     """Nothing: the listener of those who do not want to know."""
 
 
+QUASI = "quasi"
+
+
 @dataclass(frozen=True)
 class LabelRule:
     """When labels coincide: how missing values match (``never`` or ``any``), and comparators that forgive errors."""
@@ -44,7 +48,10 @@ class LabelRule:
 
 @dataclass(frozen=True)
 class Search:
-    """How the maximum clique is searched: by which solver, how long, on how many threads, listing how many ties."""
+    """How the maximum clique is searched: by which solver, how long, on how many threads, listing how many ties.
+
+    ``solver`` is one of ``disclique.clique.SOLVERS``, or ``quasi`` for a one-to-one γ-quasi-clique.
+    """
 
     solver: str = "exact"
     budget: Budget = UNLIMITED
@@ -90,6 +97,13 @@ def clique_attack(
     )
 
 
+def _quasi(graph: ProductGraph, search: Search) -> tuple[Clique, MaximumCliques]:
+    """A γ-quasi-clique in the place of the clique, for noise on the distances; nothing is proven about larger ones."""
+    found = quasi_clique(graph, budget=search.budget)
+    clique = Clique(found.members, max(found.bound, len(found.members)), QUASI, found.seconds)
+    return clique, MaximumCliques((found.members,), complete=False)
+
+
 def common_graph(
     target: Microdata,
     known: Microdata,
@@ -99,9 +113,14 @@ def common_graph(
     search: Search,
     progress: Progress = silent,
 ) -> tuple[ProductGraph, Clique, MaximumCliques]:
-    """The product graph, its maximum clique, and all cliques of that size; the clique is checked by definition 5."""
+    """The product graph, its maximum clique, and all cliques of that size; the clique is checked by definition 5.
+
+    The solver ``quasi`` returns a quasi-clique instead, of which definition 5 need not hold.
+    """
     progress("product graph", None)
     graph = product_graph(target.distances, known.distances, candidates=found, agreement=agreement)
+    if search.solver == QUASI:
+        return graph, *_quasi(graph, search)
     progress("maximum clique", None)
 
     def tell(done: int, total: int, size: int) -> None:

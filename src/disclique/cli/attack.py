@@ -120,7 +120,13 @@ def command(
     truth: Annotated[
         str | None, typer.Option(help="Column of both files that tells who is who.", rich_help_panel=LABELS)
     ] = None,
-    solver: Annotated[str, typer.Option(help="Clique solver.", rich_help_panel=SEARCH)] = "exact",
+    solver: Annotated[
+        str,
+        typer.Option(
+            help="exact, mcqd, greedy, networkx, igraph, cliquematch, or quasi for noise on the matrix.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = "exact",
     budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Stop searching after this time.", rich_help_panel=SEARCH)
     ] = None,

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique._kernels.registration import Roster, Search, try_pairs
-from disclique.model import FloatArray
 from disclique.registration.frame import Motion
 from disclique.registration.refine import Aligner
 from disclique.registration.scene import Scene, cells_of
