@@ -20,7 +20,7 @@ from disclique.registration.scene import Pairs, Scene, cells_of, pairs_near, rea
 
 Ints = NDArray[np.int64]
 Claims = tuple[IntArray, IntArray, FloatArray]  # target rows, known rows, probabilities
-SURE = 3.0  # log odds for the alignment below which nothing is claimed
+SURE = 4.0  # log odds for the alignment below which nothing is claimed; files without a common record reach 4 at most
 FINEST = 1e-6  # of the extent of the known file: places nearer than that are one place
 GUESSES = (0.5, 0.1, 0.02)  # of the grain of the land: what an unknown displacement is first taken for
 TIE = 1e-3  # probabilities nearer than that are equal
