@@ -23,6 +23,9 @@ from disclique.linkage import Knowledge, Linkage
 from disclique.model import Candidates, Distances, FloatArray, Spread
 from disclique.registration import ceiling, isomap, register
 
+# The number of neighbours of the density and the odds asked of an alignment were chosen on data sets with seeds below
+# 10,000 (0 to 39, 1000 to 1039 and 5000 to 5023); figures are reported from seeds that nothing was chosen on.
+FIRST = 20_000
 SIGMAS = (0.001, 0.005, 0.01, 0.025, 0.05)
 RURAL = ((12.2, 53.3), (9.3, 54.4), (11.3, 53.0), (10.0, 50.3), (12.9, 49.0), (14.0, 53.2), (7.6, 52.9), (6.6, 50.1))
 CITIES = ((13.40, 52.52), (9.99, 53.55), (11.58, 48.14), (8.68, 50.11), (6.96, 50.94))
@@ -108,7 +111,7 @@ def paper(sets: int) -> None:
     for sigma in SIGMAS:
         ours, best, began = [], [], time.perf_counter()
         for seed in range(sets):
-            one = case((500, 500, 50), sigma, np.random.default_rng(seed))
+            one = case((500, 500, 50), sigma, np.random.default_rng(FIRST + seed))
             ours.append(score(attack(one), one.truth))
             best.append(score(top(one), one.truth))
         a, b = mean(ours), mean(best)
@@ -136,7 +139,7 @@ def scale(sets: int) -> None:
     attack(case((300, 3000, 300), 0.01, np.random.default_rng(0)))  # compiles the kernels
     for n, sigmas in ((5000, SIGMAS), (20000, (0.005,))):
         for sigma in sigmas:
-            one = case((n, 200_000, n), sigma, np.random.default_rng(0))
+            one = case((n, 200_000, n), sigma, np.random.default_rng(FIRST))
             target = Matrix(full_matrix(one.masked)) if n == 5000 else one.masked
             began = time.process_time()
             link = attack(one, target)
@@ -165,7 +168,7 @@ def robust(sets: int) -> None:
         for sigma in (0.005, 0.01):
             ours, best, wrong = [], [], 0
             for seed in range(sets):
-                rng = np.random.default_rng(1000 + seed)
+                rng = np.random.default_rng(FIRST + 1000 + seed)
                 around = np.array([*centres[seed % len(centres)], km]) if centres else None
                 one = case(sizes, sigma, rng, around=around)
                 link = attack(one)
@@ -186,7 +189,7 @@ def matrix(sets: int) -> None:
     for noise in (7.0, 20.0, 50.0):
         told, untold = [], []
         for seed in range(sets):
-            rng = np.random.default_rng(seed)
+            rng = np.random.default_rng(FIRST + seed)
             one = case((500, 500, 50), 0.0, rng)
             shift = np.triu(rng.normal(0, noise, (500, 500)), 1)
             target = Matrix(np.maximum(full_matrix(one.masked) + shift + shift.T, 0.0))
@@ -215,7 +218,7 @@ def short(sets: int) -> None:
     print("| nearest | isomap P/R | ceiling of the full matrix | s | says |\n|---|---|---|---|---|")
     for k in (10, 4):
         for seed in range(max(sets // 10, 1)):
-            one = case((2000, 50_000, 2000), 0.005, np.random.default_rng(seed))
+            one = case((2000, 50_000, 2000), 0.005, np.random.default_rng(FIRST + seed))
             began = time.perf_counter()
             link = isomap(neighbours_only(one.masked, k), one.known, candidates=one.candidates, knowledge=one.knowledge)
             seconds = time.perf_counter() - began
@@ -234,7 +237,7 @@ def strangers(sets: int) -> None:
         for sigma in (0.001, 0.005, 0.01):
             scores = []
             for seed in range(sets if sizes[1] < 10_000 else max(sets // 10, 1)):
-                one = case(sizes, sigma, np.random.default_rng(5000 + seed))
+                one = case(sizes, sigma, np.random.default_rng(FIRST + 2000 + seed))
                 told = one._replace(knowledge=Knowledge(one.knowledge.noise, common=share))
                 scores.append(score(attack(told), one.truth))
             a = mean(scores)
