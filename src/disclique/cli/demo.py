@@ -14,7 +14,7 @@ OPTIONS: dict[str, Any] = {
     "id": "id",
     "label": ["sex", "age_class"],
     "coordinates": "lon,lat",
-    "mask": ["affine", "matrix-gaussian:sd=21.5km", "gaussian:sigma=2km..30km"],
+    "mask": ["affine", "matrix-gaussian:sd=21.5km", "gaussian:sigma=2km..20km"],
     "overlap": 0.2,
     "max-risk": 0.4,
     "attack": ["labels", "clique", "register"],
