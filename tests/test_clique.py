@@ -156,6 +156,30 @@ def test_a_budget_gives_a_clique_and_a_bound():
         assert clique.seconds < 5
 
 
+@pytest.mark.parametrize("work", [0.0001, 0.003, 0.1])
+def test_a_budget_of_work_gives_the_same_clique_every_time(work):
+    """Whatever the machine does meanwhile, and however many threads are offered."""
+    graph = dense_random(600, 0.9, seed=4)
+    found = [
+        maximum_clique(Graph(graph.offsets, graph.neighbours), budget=Budget(work=work), threads=threads)
+        for threads in (1, 2, None)
+    ]
+    assert not found[0].proven
+    assert is_clique(graph, found[0].members)
+    assert len({(clique.members, clique.bound) for clique in found}) == 1
+    listed = [maximum_cliques(graph, found[0], limit=3, budget=Budget(work=work)).cliques for _ in range(2)]
+    assert found[0].members in listed[0]
+    assert listed[0] == listed[1]
+
+
+def test_enough_work_comes_to_the_proof():
+    graph = dense_random(200, 0.5, seed=4)
+    clique = maximum_clique(graph, budget=Budget(work=50))
+    assert clique == maximum_clique(Graph(graph.offsets, graph.neighbours))
+    with pytest.raises(InputError, match="needs some"):
+        Budget(work=0)
+
+
 def test_a_target_size_ends_the_search():
     graph = dense_random(300, 0.9, seed=4)
     clique = maximum_clique(graph, budget=Budget(size=10))

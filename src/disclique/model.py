@@ -181,16 +181,23 @@ class Spread:
 
 @dataclass(frozen=True)
 class Budget:
-    """When a search may stop before its proof: after ``seconds``, or once a clique has ``size`` members."""
+    """When a search may stop before its proof: after ``seconds`` or ``work``, or once a clique has ``size`` members.
+
+    Work is counted in billions of elementary operations, half a second to a second each on a core of 2020. A search
+    that it ends finds the same clique on every machine, busy or not; to that end it uses one thread.
+    """
 
     seconds: float | None = None
     size: int | None = None
+    work: float | None = None
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not self.seconds >= 0:
             raise InputError(f"budget of {self.seconds} seconds: it cannot be negative")
         if self.size is not None and self.size < 1:
             raise InputError(f"budget of size {self.size}: a clique has at least one member")
+        if self.work is not None and not self.work > 0:
+            raise InputError(f"budget of {self.work} billion operations: a search needs some")
 
 
 UNLIMITED = Budget()

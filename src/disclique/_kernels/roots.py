@@ -42,6 +42,7 @@ class Workspace(NamedTuple):
     seen: NDArray[np.int32]  # (2, records): the last root at which a colour of the free colourings was seen
     clique: NDArray[np.int32]  # the best clique this thread found
     size: NDArray[np.int64]  # one entry: its size
+    work: NDArray[np.int64]  # one entry: words and neighbours looked at so far
 
 
 def new_workspace(later: Later, widest: int) -> Workspace:
@@ -57,6 +58,7 @@ def new_workspace(later: Later, widest: int) -> Workspace:
         np.zeros((1, later.bits.shape[1]), np.int64),
         np.full((2, colours), -1, np.int32),
         np.empty(widest + 1, np.int32),
+        np.zeros(1, np.int64),
         np.zeros(1, np.int64),
     )
 
@@ -78,12 +80,14 @@ def inner(later: Later, count: int, space: Workspace) -> None:
         inner_bits(later, count, space)
         return
     mark, slot, candidate, degree, hit = space.mark, space.slot, space.candidate, space.degree, space.hit
+    work = np.int64(0)
     for i in range(count):
         mark[candidate[i]] = 1
         slot[candidate[i]] = i
         degree[i] = 0
     for i in range(count):
         u = np.uint64(candidate[i])
+        work += np.int64(later.start[u + ONE] - later.start[u])
         hits = np.uint64(0)
         for e in range(later.start[u], later.start[u + ONE]):
             x = later.row[e]
@@ -94,6 +98,7 @@ def inner(later: Later, count: int, space: Workspace) -> None:
         degree[i] += np.int32(hits)
     for i in range(count):
         mark[candidate[i]] = 0
+    space.work[0] += work
 
 
 @kernel
@@ -120,6 +125,7 @@ def inner_bits(later: Later, count: int, space: Workspace) -> None:
         space.degree[i] = common(bits, u, space.mask, 0, (low, high))
     for x in range(low, high):
         mask[x] = 0
+    space.work[0] += count * max(high - low, 0)
 
 
 @kernel
@@ -169,6 +175,7 @@ def matrix(later: Later, count: int, space: Workspace) -> NDArray[np.int64]:
     """The candidates' adjacency as rows of bits."""
     mark, slot, candidate = space.mark, space.slot, space.candidate
     rows = np.zeros((count, (count + 63) // 64), np.int64)
+    space.work[0] += count * count
     if len(later.bits) > 0:
         for i in range(count):
             u = np.int64(candidate[i])

@@ -26,6 +26,7 @@ class Stack(NamedTuple):
     chosen: NDArray[np.int32]
     level: NDArray[np.int64]  # one entry
     scratch: NDArray[np.int64]  # (3 + vertices, words): uncoloured, eligible, then the colour classes
+    work: NDArray[np.int64]  # one entry: words looked at so far
 
 
 class Found(NamedTuple):
@@ -52,6 +53,7 @@ def new_stack(vertices: int, depth: int) -> Stack:
         np.zeros(levels, np.int32),
         np.full(1, -1, np.int64),
         np.zeros((3 + vertices, words), np.int64),
+        np.zeros(1, np.int64),
     )
 
 
@@ -108,6 +110,7 @@ def colour(adjacency: NDArray[np.int64], stack: Stack, level: int, limit: int) -
     for x in range(words):
         uncoloured[x] = stack.candidates[level, x]
         remaining += popcount(uncoloured[x])
+    work = (remaining + 1) * words
     k = 1
     while remaining > 0:
         for x in range(words):
@@ -123,6 +126,7 @@ def colour(adjacency: NDArray[np.int64], stack: Stack, level: int, limit: int) -
                 uncoloured[w] ^= bit
                 remaining -= 1
                 if k > limit:
+                    work += limit * words
                     if limit > 1 and renumber(adjacency, classes, v, limit):
                         continue
                     stack.branch[level, left] = v
@@ -135,6 +139,7 @@ def colour(adjacency: NDArray[np.int64], stack: Stack, level: int, limit: int) -
         if used:
             k += 1
     stack.left[level] = left
+    stack.work[0] += work
     return k - 1
 
 

@@ -65,7 +65,7 @@ def greedy(rows: NDArray[np.int64], root: int, space: Workspace, best: NDArray[n
     count, words = rows.shape
     left = everything(count)
     chosen = space.degree  # no longer needed for this root
-    size = 0
+    size, looked = 0, 0
     while True:
         top, most = -1, -1
         for w in range(words):
@@ -73,6 +73,7 @@ def greedy(rows: NDArray[np.int64], root: int, space: Workspace, best: NDArray[n
             while rest != 0:
                 b = lowest(rest)
                 rest ^= np.int64(1) << np.int64(b)
+                looked += words
                 neighbours = 0
                 for x in range(words):
                     neighbours += popcount(left[x] & rows[64 * w + b, x])
@@ -84,6 +85,7 @@ def greedy(rows: NDArray[np.int64], root: int, space: Workspace, best: NDArray[n
             left[x] &= rows[top, x]
         chosen[size] = top
         size += 1
+    space.work[0] += looked
     best[0] = max(best[0], size + 1)
     if size + 1 > space.size[0]:
         space.size[0] = size + 1
@@ -104,7 +106,7 @@ def hopeless(later: Later, count: int, least: int, space: Workspace) -> bool:
     last = np.uint64(beyond(count, least - 2, len(mark), space))
     for i in range(count):
         mark[candidate[i]] = 1
-    found = False
+    found, work = False, np.int64(0)
     for i in range(count):
         u = np.uint64(candidate[i])
         if u >= last or later.start[u + ONE] - later.start[u] < many:
@@ -112,11 +114,13 @@ def hopeless(later: Later, count: int, least: int, space: Workspace) -> bool:
         shared = np.uint64(0)
         for e in range(later.start[u], later.start[u + ONE]):
             shared += np.uint64(mark[later.row[e]])
+        work += np.int64(later.start[u + ONE] - later.start[u])
         if shared >= many:
             found = True
             break
     for i in range(count):
         mark[candidate[i]] = 0
+    space.work[0] += work
     return not found
 
 
@@ -257,6 +261,7 @@ def sweep_bits(
                 vertex[head[q]] = u
                 degree[head[q]] = common(bits, u, mask, q, (w0 + w, bits.shape[1]))
                 head[q] += 1
+                space.work[0] += bits.shape[1] - w0 - w
     for q in range(last - first):
         count = place[q + 1] - place[q]
         if count > 0 and best[1] == 0:
@@ -291,6 +296,7 @@ def sift(
         if ceiling[root] < least:
             continue
         rows = matrix(later, count, space)
+        space.work[0] += count * rows.shape[1]
         ceiling[root] = min(ceiling[root], 1 + colours(rows))
         if ceiling[root] > best[0]:
             greedy(rows, root, space, best)

@@ -64,7 +64,8 @@ def command(
     ] = None,
     solver: Annotated[str | None, typer.Option(help="Clique solver.", rich_help_panel=ATTACKS)] = None,
     budget: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time for each clique.", rich_help_panel=ATTACKS)
+        float | None,
+        typer.Option(metavar="WORK", help="For each clique: billions of operations.", rich_help_panel=ATTACKS),
     ] = None,
     pairs: Annotated[
         int | None, typer.Option(help="Pairs of the snooper's simulation.", rich_help_panel=ATTACKS)

@@ -162,6 +162,7 @@ def _sweep(state: State, watch: Watch) -> None:
     def work(turn: Callable[[], int], space: roots.Workspace) -> None:
         while (at := turn()) < len(starts) and not watch.over(len(state.clique)) and not state.best[1]:
             look(state.later, (starts[at], min(n, starts[at] + chunk)), space, state.best, state.ceiling)
+            watch.spend(_worked(space))
             state.keep(space.clique[: space.size[0]].tolist())
             watch.tell(at + 1, len(starts), len(state.clique))
 
@@ -190,6 +191,7 @@ def _sift(state: State, watch: Watch) -> None:
     def work(turn: Callable[[], int], space: roots.Workspace) -> None:
         while (first := turn() * chunk) < len(left) and not watch.over(len(state.clique)) and not state.best[1]:
             sweep.sift(state.later, left[first : first + chunk], space, state.best, state.ceiling)
+            watch.spend(_worked(space))
             state.keep(space.clique[: space.size[0]].tolist())
 
     _shared(work, state, watch.threads if len(left) > 2 * chunk else 1)
@@ -212,11 +214,13 @@ def _settle(state: State, watch: Watch) -> None:
 def _search_root(state: State, root: int, watch: Watch, space: roots.Workspace) -> None:
     """Nothing; settles whether ``root`` holds a larger clique than the best, unless the watch stops it before."""
     vertex, adjacency = roots.local(state.later, root, int(state.best[0]) + 1, space)
+    watch.spend(_worked(space))
     stack = search.new_stack(len(vertex), int(state.ceiling[root]))
     found = search.new_found(1, len(vertex))
     outcome = search.DONE if len(vertex) == 0 else search.PAUSED
     while outcome == search.PAUSED:
         outcome = search.search(adjacency, stack, state.best, found, (1, 0, STEPS))
+        watch.spend(_worked(stack))
         if found.count[0]:
             state.keep([root, *vertex[found.members[0, : found.size[0]]].tolist()])
         if outcome == search.PAUSED and (watch.over(len(state.clique)) or state.best[1]):
@@ -224,11 +228,19 @@ def _search_root(state: State, root: int, watch: Watch, space: roots.Workspace) 
     state.ceiling[root] = min(int(state.ceiling[root]), int(state.best[0]))
 
 
+def _worked(where: search.Stack | roots.Workspace) -> int:
+    """The work done there since this was last asked."""
+    work = int(where.work[0])
+    where.work[0] = 0
+    return work
+
+
 def _at_root(state: State, root: int, size: int, limit: int, watch: Watch, space: roots.Workspace) -> list[list[int]]:
     """At most ``limit`` cliques of ``size`` members whose first vertex is ``root``."""
     if size == 1:
         return [[root]]
     vertex, adjacency = roots.local(state.later, root, size, space)
+    watch.spend(_worked(space))
     everyone = roots.everything(len(vertex))
     found = _inside(adjacency, everyone, (1, size), limit, watch)
     return [[root, *vertex[members].tolist()] for members in found]
@@ -249,6 +261,7 @@ def _inside(
     outcome = search.PAUSED
     while outcome == search.PAUSED and not watch.over(0):
         outcome = search.search(adjacency, stack, going, found, (*aim, STEPS))
+        watch.spend(_worked(stack))
     return list(found.members[: found.count[0], : aim[1] - aim[0]])
 
 
@@ -259,6 +272,7 @@ def _first(state: State, size: int, watch: Watch) -> list[int] | None:
     space = state.workspace()
     for root in np.flatnonzero(state.ceiling >= size).tolist():
         vertex, adjacency = roots.local(state.later, root, size, space)
+        watch.spend(_worked(space))
         among = roots.everything(len(vertex))
         found = _inside(adjacency, among, (1, size), 1, watch)
         if found:

@@ -31,6 +31,7 @@ def solve(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
     levels.colour[0] = np.minimum(np.arange(1, n + 1), widest + 1)
     try:
         while kernels.advance(bits, levels, SORT_SHARE, STEPS) == kernels.PAUSED:
+            watch.spend(STEPS * (n / 64 + 1))
             watch.tell(n - int(levels.count[0]), n, int(levels.state[2]))
             if watch.over(int(levels.state[2])):
                 break

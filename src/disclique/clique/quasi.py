@@ -103,6 +103,7 @@ def _local_sets(graph: Graph, gamma: float, watch: Watch) -> list[Vertices]:
         part = vertices[at : at + CHUNK]
         least = len(sorted(kept.values(), key=len)[-SETS]) if len(kept) >= SETS else 2
         sizes, members = np.zeros(len(part), np.int32), np.zeros((len(part), LONGEST), np.int32)
+        watch.spend(float(degree[part].sum()) * float(degree.mean()))
         kernels.local_sets(graph.offsets, graph.neighbours, part, local, gamma, least, (sizes, members))
         for row in np.flatnonzero(sizes):
             found = members[row, : sizes[row]].astype(np.int64)

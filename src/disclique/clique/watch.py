@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from disclique._kernels import threads as cores
 from disclique.errors import InputError
 from disclique.model import Budget
 
+BILLION = 1e9
 Progress = Callable[[int, int, int], None]  # done, total, size of the best clique so far
 
 
@@ -21,6 +22,8 @@ class Watch:
     size: float
     threads: int
     progress: Progress | None
+    work: float = float("inf")
+    spent: list[float] = field(default_factory=lambda: [0.0])  # one entry: the work done
 
     @staticmethod
     def start(budget: Budget, threads: int | None, progress: Progress | None) -> Watch:
@@ -30,13 +33,18 @@ class Watch:
         return Watch(
             deadline=float("inf") if budget.seconds is None else time.perf_counter() + budget.seconds,
             size=float("inf") if budget.size is None else budget.size,
-            threads=cores.available() if threads is None else threads,
+            threads=1 if budget.work is not None else cores.available() if threads is None else threads,
             progress=progress,
+            work=float("inf") if budget.work is None else budget.work,
         )
 
     def over(self, size: int) -> bool:
         """True if a search that has found ``size`` members must stop."""
-        return size >= self.size or time.perf_counter() >= self.deadline
+        return size >= self.size or self.spent[0] >= self.work or time.perf_counter() >= self.deadline
+
+    def spend(self, operations: float) -> None:
+        """Nothing; counts work done."""
+        self.spent[0] += operations / BILLION
 
     def tell(self, done: int, total: int, size: int) -> None:
         """Nothing; passes the state on to the listener."""

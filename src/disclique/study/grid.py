@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -93,6 +93,7 @@ class Study:
     every study with this seed.
     """
 
+    kind: ClassVar[str] = "study"
     grid: Grid
     people: People = People()
     search: Search = field(default_factory=lambda: Search(threads=1, limit=TIES))
@@ -132,7 +133,7 @@ class Study:
             "seed": self.seed,
             "pairs": self.pairs,
             "solver": search.solver,
-            "budget": search.budget.seconds,
+            "budget": search.budget.work,
             "ties": search.limit,
         }
 
@@ -230,7 +231,7 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
         ),
         search=Search(
             solver=str(options.get("solver", "exact")),
-            budget=Budget(None if budget is None else float(budget)),
+            budget=Budget(work=None if budget is None else float(budget)),
             threads=1,
             limit=int(options.get("ties", TIES)),
         ),
