@@ -122,6 +122,24 @@ def test_a_file_of_strangers_is_not_linked() -> None:
     assert link.expected == 0
 
 
+def test_a_bold_snooper_weighs_a_doubtful_alignment() -> None:
+    """Where another claims nothing, claims are made with the odds for the alignment, and are worth what they say."""
+    bolder, hoped = [], 0.0
+    for seed in range(12):
+        case = german((300, 300, 40), 0.16, 700 + seed)
+        careful, bold = run(case), run(case, knowledge=replace(case.knowledge, bold=True))
+        assert bool(careful.doubtful) == bool(bold.doubtful)
+        if careful.doubtful:
+            assert careful.expected == 0
+            target, known, probability = bold.claimed(0.0)
+            bolder += (case.truth[target] == known).tolist()
+            hoped += float(probability.sum())
+        else:
+            np.testing.assert_array_equal(careful.probability, bold.probability)
+    assert hoped > 3
+    assert sum(bolder) == pytest.approx(hoped, rel=0.6)
+
+
 def test_noise_and_share_are_estimated_where_they_are_not_known() -> None:
     """The displacement and the share of common records can be read off the data at little loss."""
     case = german((500, 500, 100), 0.01, 5)

@@ -18,13 +18,15 @@ class Knowledge:
     ``noise`` is the displacement of the target's points, ``matrix_noise`` the standard deviation of independent noise
     on each published distance, ``common`` the expected share of the target's records that are in the known file and
     ``coordinate_error`` the standard deviation, per axis, of the snooper's own coordinates. The two last-named
-    lengths are in the unit of the distances.
+    lengths are in the unit of the distances. A ``bold`` snooper follows an alignment of the maps that is doubtful, with
+    claims weighed by the odds for it, where another would claim nothing.
     """
 
     noise: Spread | None = None
     matrix_noise: float | None = 0.0
     common: float | None = None
     coordinate_error: float = 0.0
+    bold: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("matrix noise", self.matrix_noise), ("coordinate error", self.coordinate_error)):
@@ -40,7 +42,7 @@ class Linkage:
 
     All pairs above a small floor, by target row and falling probability; probabilities of one record sum to 1 at
     most. ``expected`` is their sum over all pairs: the number of correct links the snooper can expect to hold.
-    ``doubtful`` is empty, or the sentence that says why nothing is claimed.
+    ``doubtful`` is empty, or the sentence that says why nothing, or so little, is claimed.
     """
 
     target: IntArray
@@ -58,7 +60,12 @@ class Linkage:
 
 
 def linkage(
-    pairs: tuple[IntArray, IntArray, FloatArray], *, method: str, floor: float = 0.01, details: Json | None = None
+    pairs: tuple[IntArray, IntArray, FloatArray],
+    *,
+    method: str,
+    floor: float = 0.01,
+    doubtful: str = "",
+    details: Json | None = None,
 ) -> Linkage:
     """A linkage of (target rows, known rows, probabilities) without the pairs below ``floor``."""
     target, known, probability = pairs
@@ -70,6 +77,7 @@ def linkage(
         probability=probability[keep][order],
         method=method,
         expected=float(probability.sum()),
+        doubtful=doubtful,
         details=details or {},
     )
 

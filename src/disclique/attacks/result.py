@@ -36,7 +36,8 @@ class Linked:
 
     ``matches`` has one row a match: target_row and known_row counted from 1, the records' ids, and how sure it is
     (``support`` of the maximum cliques, or ``probability``); with a truth also ``true``. ``ties`` names target records
-    that no attack can tell apart. ``risk`` is None without a truth. ``doubtful`` says why an attack claims nothing.
+    that no attack can tell apart. ``risk`` is None without a truth. ``doubtful`` says why an attack claims nothing, or
+    little.
     """
 
     method: str
@@ -88,7 +89,8 @@ class Linked:
 
     def _found(self) -> list[str]:
         if self.doubtful:
-            return [f"{self.method}: nothing is claimed: {self.doubtful}"]
+            claimed = f"{len(self.matches)} matches" if len(self.matches) else "nothing"
+            return [f"{self.method}: {claimed} is claimed: {self.doubtful}"]
         sure = f", {self.expected:.1f} correct ones expected among all pairs" if self.expected is not None else ""
         return [f"{self.method}: {len(self.matches)} matches{sure}"]
 

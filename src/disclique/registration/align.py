@@ -15,6 +15,7 @@ from disclique.registration.maps import Map
 from disclique.registration.refine import Aligner, Alignment
 from disclique.registration.scene import Scene
 
+UNKNOWN = 0.1  # what the share of common targets is first taken for
 CLEAR = 8.0  # log odds above which no further alignment is tried
 RIVAL = 8.0  # an alignment so much worse than the best is forgotten
 SMALL = 40  # so few targets may lie in several ways; all are looked at
@@ -70,8 +71,12 @@ def terrain(scene: Scene, chart: Map) -> tuple[Prior, list[Motion]]:
     return Prior(room, land, integral), motions
 
 
-def align(aligner: Aligner, motions: list[Motion], common: float, start: Start | None, tell: Tell) -> Found:
-    """All alignments worth considering, from the start if one is given, the land, and pairs of rare records."""
+def align(aligner: Aligner, motions: list[Motion], share: float | None, start: Start | None, tell: Tell) -> Found:
+    """All alignments worth considering, from the start if one is given, the land, and pairs of rare records.
+
+    ``share`` is the share of common targets, if the snooper knows it.
+    """
+    common = UNKNOWN if share is None else share
     found = Found(aligner, CLEAR if len(aligner.who) > SMALL else np.inf)
     sigma = float(np.sqrt(aligner.scene.variances.mean() + aligner.map.variance.mean()))
     rng = np.random.default_rng(SEED)
@@ -88,7 +93,7 @@ def align(aligner: Aligner, motions: list[Motion], common: float, start: Start |
             if any(found.take(batch, 3 * sigma, common) for batch in batches):
                 return found
     tell("looking everywhere for pairs of rare records")
-    for batch in rare.motions(common, budget=GLOBAL_BUDGET):
+    for batch in rare.motions(common, budget=GLOBAL_BUDGET, sure=share is not None):
         if found.take(batch, 3 * sigma, common):
             break
     return found

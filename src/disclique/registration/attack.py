@@ -20,8 +20,8 @@ from disclique.registration.scene import Pairs, Scene, cells_of, pairs_near, rea
 
 Ints = NDArray[np.int64]
 Claims = tuple[IntArray, IntArray, FloatArray]  # target rows, known rows, probabilities
-# Log odds for the alignment below which nothing is claimed. Chosen on simulated data sets: 96 without a common record
-# stayed at 4.0 or less, 48 with 10 common of 500 were at 4.5 or more (σ = .005 and .01 degrees).
+# Log odds for the alignment below which only a bold snooper claims anything. Chosen on simulated data sets: 96 without
+# a common record stayed at 4.0 or less, 48 with 10 common of 500 were at 4.5 or more (σ = .005 and .01 degrees).
 SURE = 4.0
 FINEST = 1e-6  # of the extent of the known file: places nearer than that are one place
 GUESSES = (0.5, 0.1, 0.02)  # of the grain of the land: what an unknown displacement is first taken for
@@ -68,17 +68,18 @@ def link(chart: Map, task: Task, method: str, details: Json) -> Linkage:
     task.tell("looking for the alignment with the known file")
     aligner, found = best_alignment(scene, chart, task, floor)
     aligned = perf_counter()
-    if not found.ways or found.ways[0].evidence < SURE:
+    doubt = _doubt(found)
+    if doubt and not (task.knowledge.bold and found.ways):
         details |= {"seconds": details.get("seconds", {}) | {"align": aligned - began}}
         details |= {"evidence": found.ways[0].evidence if found.ways else None}
-        return nothing(_doubt(found), method=method, details=details)
+        return nothing(doubt, method=method, details=details)
     task.tell("weighing the candidate pairs")
     claims, share = weigh(aligner, found, task)
     seconds = details.get("seconds", {}) | {"align": aligned - began, "posterior": perf_counter() - aligned}
     details |= describe(aligner, found.ways[0], share) | {"ways": len(found.ways), "seconds": seconds}
     claims, tied = evened(claims)
     details |= tied
-    return linkage(claims, method=method, details=details)
+    return linkage(claims, method=method, doubtful=doubt, details=details)
 
 
 def placed_only(chart: Map, task: Task) -> tuple[Map, Task]:
@@ -93,6 +94,9 @@ def placed_only(chart: Map, task: Task) -> tuple[Map, Task]:
 
 
 def _doubt(found: Found) -> str:
+    """Why the alignment is doubtful, or nothing."""
+    if found.ways and found.ways[0].evidence >= SURE:
+        return ""
     best = f"log odds {found.ways[0].evidence:.1f}, {SURE:.0f} are asked for" if found.ways else "none was found"
     return f"no alignment of the target's map with the known file is clearly better than chance ({best})"
 
@@ -100,8 +104,7 @@ def _doubt(found: Found) -> str:
 def best_alignment(scene: Scene, chart: Map, task: Task, floor: float) -> tuple[Aligner, Found]:
     """The alignments worth considering, under the known or the most likely displacement."""
     prior, motions = terrain(scene, chart)
-    common = task.knowledge.common
-    share = 0.1 if common is None else common
+    share = task.knowledge.common
     if task.knowledge.noise is not None:
         aligner = Aligner(scene, chart, prior)
         return aligner, align(aligner, motions, share, task.start, task.tell)

@@ -16,6 +16,7 @@ Ints = NDArray[np.int64]
 SCORED = 400  # targets on which a hypothesis is scored
 RARE = 400  # targets from which pairs are taken
 KEPT = 10  # motions of a batch worth refining
+ENOUGH = 100  # pairs of common records among those tried, by expectation, after which the rest would show no more
 
 
 class Rare:
@@ -48,9 +49,12 @@ class Rare:
         return np.stack((rare[i], rare[j]), axis=1)[np.lexsort((rng.random(len(cost)), cost))]
 
     def motions(
-        self, common: float, *, budget: int, guess: Motion | None = None, slack: float = np.inf
+        self, common: float, *, budget: int, guess: Motion | None = None, slack: float = np.inf, sure: bool = False
     ) -> Iterator[list[Motion]]:
-        """Batches of motions, best first: all, or those that agree with a guess up to ``slack``."""
+        """Batches of motions, best first: all, or those that agree with a guess up to ``slack``.
+
+        If the share of common records is ``sure``, it ends once so many pairs were tried that many must have been true.
+        """
         scene, variance = self.aligner.scene, (2 * self.sigma) ** 2
         thought = self.positions if guess is None else guess(self.positions)
         common = min(common, 0.9)  # leave room for a target that is not where it should be
@@ -58,6 +62,8 @@ class Rare:
             self.cells, scene.related, scene.rarity, variance, common, scene.frame.flat, self.shown, thought, slack
         )
         pairs, spent, batch = self.pairs, 0, max(budget // 16, 1)
+        if sure:
+            pairs = pairs[: int(np.ceil(ENOUGH / common**2))]
         while len(pairs) and spent < budget:
             limits = (2.5 * np.sqrt(2) * self.sigma, min(batch, budget - spent), KEPT)
             best, used, cost = try_pairs(search, self.roster, pairs, self.positions, self.classes, limits)

@@ -17,6 +17,7 @@ from disclique.registration.scene import Scene, cells_of, moved, reach
 Ints = NDArray[np.int64]
 STEPS, POLISH, LAST = 4, 60, 8  # Newton steps at each width on the way, at the last one, and with all targets
 CROWD = 1500  # targets that are enough to find the way
+GRAIN = 1e-12  # of a curvature: less is rounding, such as that of a turn around the one record that fits exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,7 @@ class Aligner:
 
     def regular(self, curves: FloatArray) -> FloatArray:
         """The observed curvature where it is one of a peak, else the larger one, which never oversteps."""
-        floor = np.diag(self.floor())
+        floor = np.diag(self.floor() + GRAIN * np.trace(curves[0]))
         observed: FloatArray = curves[1] + floor
         peaked = np.linalg.eigvalsh(observed - 0.1 * curves[0]).min() > 0
         return observed if peaked else np.asarray(curves[0] + floor)
