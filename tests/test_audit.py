@@ -25,10 +25,12 @@ from disclique.audit.decision import pareto, search
 from disclique.audit.files import Columns, read_file
 from disclique.audit.knows import control_files, known_file
 from disclique.audit.measure import Risk, rate
+from disclique.audit.outlook import trial
 from disclique.audit.survey import survey, survey_file
 from disclique.cli import main
 from disclique.distances import Matrix, Points, full_matrix
 from disclique.errors import InputError
+from disclique.execute import Serial
 from disclique.model import Microdata
 from disclique.tables import microdata
 
@@ -286,6 +288,43 @@ def test_a_search_cut_short_is_labelled_a_lower_bound(tmp_path: Path) -> None:
     result = audit(Case(chosen, data(200)), tmp_path / "out")
     assert result["settings"][0]["risk"]["lower_bound"]
     assert any("LOWER BOUND" in line for line in result["limits"])
+
+
+def test_whoever_knows_how_the_map_lies_finds_at_least_as_many(tmp_path: Path) -> None:
+    """The yardstick beside the attacks: all of them where nothing is hidden, none of its own without masked points."""
+    masks = ("gaussian:sigma=1m", "gaussian:sigma=25km", "affine", "matrix-gaussian:sd=5km")
+    result = audit(Case(plan(*masks, attacks=("labels", "register")), data(90)), tmp_path / "out")
+    near, far, affine, matrix = result["settings"]
+    assert near["insider"] == 1.0
+    assert affine["insider"] is None
+    assert matrix["insider"] is None
+    assert far["risk"]["value"] + 0.02 < far["insider"] < 1
+    said = [line for line in result["limits"] if "how the released map lies" in line]
+    assert len(said) == 1
+    assert "gaussian:sigma=25km" in said[0]
+    assert "gaussian:sigma=1m" not in said[0]
+
+
+def test_what_was_tried_for_the_estimate_is_not_run_again(tmp_path: Path) -> None:
+    """The trial's releases go to the journal; the figures are those of an audit without a trial."""
+    case = Case(plan("affine", "gaussian:sigma=1km..8km", repetitions=4), data(40))
+    tried = trial(case, Serial())
+    assert tried.releases == 4 + 5 * 4
+    assert 0 < tried.seconds < 600
+    with_trial = audit(case, tmp_path / "one", tried=tried.records)
+    without = audit(case, tmp_path / "two")
+    assert len((tmp_path / "one" / "journal.jsonl").read_text(encoding="utf-8").splitlines()) == tried.releases
+    for one, two in zip(with_trial["settings"], without["settings"], strict=True):
+        assert one["risk"] == two["risk"]
+        assert one["insider"] == two["insider"]
+
+
+def test_the_folder_of_a_study_is_not_taken_for_an_audit(call: Any, tmp_path: Path) -> None:
+    """Each says whose the folder is."""
+    code, _, _ = call("study", "--n", "20", "--common", "5", "--repetitions", "1", "--no-figures", "--out", tmp_path)
+    assert code == 0
+    with pytest.raises(InputError, match=r"no audit\.json"):
+        audit(Case(plan(), data(20)), tmp_path)
 
 
 def test_an_attack_that_does_not_apply_says_why(tmp_path: Path) -> None:

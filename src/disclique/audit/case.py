@@ -93,6 +93,12 @@ def bare(data: Microdata) -> Microdata:
     return replace(data, table=pd.DataFrame(index=range(len(data))))
 
 
+def lean(case: Case) -> Case:
+    """The same case as it is sent to other processes."""
+    known, others = (None if data is None else bare(data) for data in (case.known, case.others))
+    return Case(case.plan, bare(case.target), known, others)
+
+
 def part(data: Microdata, rows: NDArray[np.integer]) -> Microdata:
     """Some records of a file, in the order of ``rows``."""
     ids = tuple(data.ids[row] for row in rows)

@@ -17,13 +17,14 @@ from disclique.attacks.methods import ByClique, ByExtension, Method
 from disclique.audit.case import Case, part
 from disclique.audit.knows import Known, control_files, known_file
 from disclique.calibration import Calibration, calibrate
-from disclique.distances import Matrix, full_matrix
+from disclique.distances import Matrix, Points, full_matrix
 from disclique.errors import DiscliqueError
 from disclique.labels import Exact
-from disclique.linkage import Linkage
-from disclique.masks import Mask, parse_mask
+from disclique.linkage import Knowledge, Linkage
+from disclique.masks import Affine, Mask, parse_mask
 from disclique.matches import label_pairs
 from disclique.model import Budget, Candidates, Distances, Json, Microdata
+from disclique.registration import ceiling
 from disclique.study.grid import Unit
 from disclique.utility import utility
 
@@ -40,8 +41,7 @@ def run_unit(case: Case, unit: Unit) -> list[Json]:
     known = _known(case, unit.repetition)
     released = mask.apply(case.target.distances, case.plan.rng("noise", mask.name, unit.repetition))
     target = replace(case.target, distances=published(released))
-    common = min(len(known.truth) / len(case.target), MOST_COMMON)
-    tries = _methods(case, unit.mask, common)
+    tries = _methods(case, unit.mask, _share(case, known))
     sampled = unit.repetition < SAMPLED
     control = control_files(case, known, unit.repetition) if sampled else None
     found = _candidates(case, target, known.data)
@@ -51,12 +51,18 @@ def run_unit(case: Case, unit: Unit) -> list[Json]:
             "known": len(known.data),
             "common": known.truth[:, 0].tolist(),
             "guess": _guess(found[False], known),
+            "insider": _insider(case, unit.mask, released, known, found[True]),
             "utility": _utility(case, released, unit) if sampled else None,
         }
     ]
     claims = _claims(tries, target, known.data, found)
     false = {} if control is None else _control_claims(case, tries, target, control)
     return records + [{**_judged(tried, known), **false.get(tried.method.name, {})} for tried in claims]
+
+
+def _share(case: Case, known: Known) -> float:
+    """The share of released records that the snooper knows."""
+    return min(len(known.truth) / len(case.target), MOST_COMMON)
 
 
 def published(released: Distances) -> Distances:
@@ -74,17 +80,19 @@ _known = lru_cache(maxsize=32)(known_file)
 
 
 @lru_cache(maxsize=64)
+def _knowledge(case: Case, spec: str, common: float) -> Knowledge:
+    """How the mask works: the snooper is assumed to know it."""
+    mask, error = parse_mask(spec), case.coordinate_error
+    rng = case.plan.rng("knowledge", mask.name)
+    told = knowledge_of(mask, case.points, common=common, coordinate_error=error, rng=rng)
+    return replace(told, bold=True)  # known people are in the release, and the snooper may be taken to know that
+
+
+@lru_cache(maxsize=64)
 def _methods(case: Case, spec: str, common: float) -> tuple[Method, ...]:
-    """The attacks, each told how the mask works: the snooper is assumed to know it."""
-    plan, mask = case.plan, parse_mask(spec)
-    knowledge = knowledge_of(
-        mask,
-        case.points,
-        common=common,
-        coordinate_error=case.coordinate_error,
-        rng=plan.rng("knowledge", mask.name),
-    )
-    search = Search(budget=Budget(plan.budget), threads=1, limit=TIES)
+    """The attacks, each told how the mask works."""
+    plan, mask, knowledge = case.plan, parse_mask(spec), _knowledge(case, spec, common)
+    search = Search(budget=Budget(work=plan.budget), threads=1, limit=TIES)
     return tuple(methods(plan.names, calibration_of(case, mask), knowledge=knowledge, alpha=plan.alpha, search=search))
 
 
@@ -154,6 +162,23 @@ def _guess(found: Candidates, known: Known) -> float:
     )
 
 
+def _insider(case: Case, spec: str, released: Distances, known: Known, found: Candidates) -> int | None:
+    """Correct claims of a snooper who need not find out how the released map lies; None where there is no such map.
+
+    Whoever knows the places of a few released records beforehand can lay the map on the known file at once.
+    """
+    knowledge = _knowledge(case, spec, _share(case, known))
+    theirs, mask = known.data.distances, parse_mask(spec)
+    there = isinstance(released, Points) and isinstance(theirs, Points) and not callable(theirs.metric)
+    if not there or knowledge.noise is None or isinstance(mask, Affine):  # a rigid motion hides nothing anyway
+        return None
+    assert isinstance(released, Points)
+    assert isinstance(theirs, Points)
+    rows, others, _ = ceiling(released, theirs, candidates=found, knowledge=knowledge).claimed()
+    partner = dict(known.truth.tolist())
+    return len([t for t, k in zip(rows.tolist(), others.tolist(), strict=True) if partner.get(t) == k])
+
+
 def _utility(case: Case, released: Distances, unit: Unit) -> Json:
     rng = case.plan.rng("utility", unit.repetition)
     return utility(case.target.distances, released, rng=rng).to_dict()
@@ -182,8 +207,8 @@ def _claims(
                 claim: Linkage | str = _extended(method, target, known, candidates, clique)
             else:
                 claim = method.run(target, known, candidates)
-        except (DiscliqueError, ImportError) as error:
-            claim = str(error)
+        except (DiscliqueError, ImportError, np.linalg.LinAlgError) as error:
+            claim = str(error)  # said in the report; the other attacks go on
         if isinstance(method, ByClique) and isinstance(claim, Linkage):
             clique = claim
         made.append(_Tried(method, claim, round(time.perf_counter() - begun, 4)))

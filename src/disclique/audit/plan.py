@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from disclique.model import Json
 from disclique.quantities import LENGTH_UNITS, Quantity, parse_quantity
 from disclique.study.grid import Unit
 
-FORMAT = 1  # raised when the same plan no longer gives the same records
+FORMAT = 2  # raised when the same plan no longer gives the same records
 MEASURES = ("neighbours", "spearman", "pearson", "rand_index")
 SYNTHETIC, GERMANY = "synthetic", "germany"
 
@@ -71,10 +72,11 @@ class Plan:
 
     ``max_risk`` is the largest risk that the data holder accepts; with it a range of a mask's dial is searched for the
     smallest sufficient setting, without it the range is shown in a few steps. ``alpha`` is the detection probability of
-    the clique attack and ``budget`` the seconds that one clique search may take. ``inputs`` are names and hashes of
+    the clique attack and ``budget`` the work of one clique search (``Budget.work``). ``inputs`` are names and hashes of
     the files, so that an audit is never continued on other data.
     """
 
+    kind: ClassVar[str] = "audit"
     masks: tuple[str, ...]
     snooper: Snooper = field(default_factory=Snooper)
     repetitions: int = 20
@@ -99,7 +101,7 @@ class Plan:
         if not 0 < self.alpha < 1:
             raise InputError(f"alpha = {self.alpha}: a detection probability lies strictly between 0 and 1")
         if not self.budget > 0:
-            raise InputError(f"budget = {self.budget}: a search needs some seconds")
+            raise InputError(f"budget = {self.budget}: a search needs some work")
         strange = [name for name in self.attacks if name not in (*NAMES, "all")]
         if strange or not self.attacks:
             raise InputError(f"attack {strange[0] if strange else ''!r}: choose one of {', '.join(NAMES)} or all")

@@ -97,6 +97,7 @@ def _setting(case: Case, spec: str, records: Records) -> Json:
         "meets": None if plan.max_risk is None else bool(tried and risk.high <= plan.max_risk),
         "guess": float(np.mean([unit[0]["guess"] for unit in records.values()])),
         "guess_share": _guess_share(records),
+        "insider": _insider_share(records),
         "attacks": [one.to_dict() for one in attacks],
         "utility": useful,
         "usefulness": usefulness(useful, plan.utility),
@@ -106,6 +107,12 @@ def _setting(case: Case, spec: str, records: Records) -> Json:
 def _guess_share(records: Records) -> float:
     shares = [unit[0]["guess"] / len(unit[0]["common"]) for unit in records.values() if unit[0]["common"]]
     return float(np.mean(shares)) if shares else 0.0
+
+
+def _insider_share(records: Records) -> float | None:
+    """The share of known people that a snooper finds who knows beforehand how the released map lies."""
+    units = [unit[0] for unit in records.values() if unit[0]["common"] and unit[0]["insider"] is not None]
+    return float(np.mean([unit["insider"] / len(unit["common"]) for unit in units])) if units else None
 
 
 def _facts(case: Case, found: Findings) -> Json:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from disclique.audit.case import Case, bare
+from disclique.audit.case import Case, lean
 from disclique.audit.cells import run_unit
 from disclique.audit.decision import Decision, Search, Wanted, search
 from disclique.audit.families import Family
@@ -31,14 +31,18 @@ def audit(
     executor: Executor | None = None,
     progress: Progress | None = None,
     with_records: bool = False,
+    tried: Mapping[Unit, list[Json]] | None = None,
 ) -> Json:
     """The result of the audit, also written to ``folder`` as result.json with records.csv beside it.
 
     Killed at any moment and called again it goes on where it stopped; the figures do not depend on that, nor on the
-    executor.
+    executor. ``tried`` are units that were run already, on trial.
     """
     begun = time.perf_counter()
     with journal(folder, case.plan) as book:
+        for unit, records in (tried or {}).items():
+            if unit not in book.done:
+                book.append(unit, records)
         work = _Work(case, book, executor or Serial(), progress or (lambda done, wanted, what: None))
         decisions = work.carried_out()
         found = Findings(work.records, tuple(decisions), time.perf_counter() - begun, book.notes)
@@ -103,13 +107,7 @@ class _Work:
         missing = [unit for unit in dict.fromkeys(units) if unit not in self.book.done]
         wanted = len(self.book.done) + len(missing)
         self.progress(len(self.book.done), wanted, "")
-        lean = Case(
-            self.plan,
-            bare(self.case.target),
-            None if self.case.known is None else bare(self.case.known),
-            None if self.case.others is None else bare(self.case.others),
-        )
-        for unit, records in self.executor.map(partial(_finished, lean), missing):
+        for unit, records in self.executor.map(partial(_finished, lean(self.case)), missing):
             self.book.append(unit, records)
             self.progress(len(self.book.done), wanted, str(unit))
 

@@ -8,6 +8,11 @@ from disclique.audit.cells import SAMPLED
 from disclique.audit.plan import Plan
 from disclique.model import Json
 
+INSIDER = (
+    "A snooper who knows the places of a few released records beforehand, and with them how the released map lies, "
+    "could re-identify more"
+)
+NOTED = 0.02  # a difference in risk that is worth a sentence
 MEASURE_WORDS = {
     "spearman": "is the rank correlation of released and original distances",
     "pearson": "is the correlation of released and original distances",
@@ -107,7 +112,8 @@ def snooper_words(plan: Plan, facts: Json) -> list[str]:
     lines = [said] + ([others[snooper.others]] if snooper.mode == "drawn" else [])
     lines.append(
         "The snooper knows how the release was made, the kind of mask and its setting, but not the random numbers "
-        "drawn (Kerckhoffs' principle); and how many of the released people are in the file."
+        "drawn (Kerckhoffs' principle); and how many of the released people are in the file, so that a doubtful match "
+        "of the maps is followed too, at its odds."
     )
     lines.append(
         f"The snooper's labels are wrong in {percent(snooper.label_error)} of the values."
@@ -120,6 +126,16 @@ def snooper_words(plan: Plan, facts: Json) -> list[str]:
         else "The snooper's coordinates or distances are exact."
     )
     return lines
+
+
+def _insider(settings: Sequence[Json]) -> list[str]:
+    """A sentence about settings that protect only because the attacks cannot find out how the released map lies."""
+    found = [
+        f"{percent(s['insider'])} instead of {percent(s['risk']['value'])} with {s['spec']}"
+        for s in settings
+        if s["insider"] is not None and s["insider"] > s["risk"]["value"] + NOTED
+    ]
+    return [f"{INSIDER}: {'; '.join(found)}."] if found else []
 
 
 def limits(settings: Sequence[Json], plan: Plan, facts: Json) -> list[str]:
@@ -136,9 +152,10 @@ def limits(settings: Sequence[Json], plan: Plan, facts: Json) -> list[str]:
     if cut:
         lines.insert(
             0,
-            f"LOWER BOUND: the clique search was cut short after {plan.budget:g} seconds for {', '.join(cut)}. The "
-            "risk of these settings by clique and extend may be higher than shown.",
+            f"LOWER BOUND: the clique search was cut short after {plan.budget:g} billion operations for "
+            f"{', '.join(cut)}. The risk of these settings by clique and extend may be higher than shown.",
         )
+    lines += _insider(settings)
     idle = {a["attack"]: a["why"] for s in settings for a in s["attacks"] if not a["applies"]}
     lines += [f"The attack {name} was not carried out everywhere: {why}" for name, why in idle.items()]
     if plan.max_risk is not None and facts["guess_share"] > plan.max_risk:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from disclique.audit.files import Columns
     from disclique.cli.screen import Screen
     from disclique.execute import Executor
+    from disclique.model import Json
+    from disclique.study.grid import Unit
 
 INPUT, MASKS, SNOOPER, WORK, OUTPUT = "The file", "Masks and limit", "What the snooper knows", "Work", "Output"
 EVERY = 30  # seconds between lines that tell how far the work is
@@ -125,7 +127,12 @@ def command(
         float | None, typer.Option(help="Detection probability of the clique attack.", rich_help_panel=WORK)
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For one clique search.", rich_help_panel=WORK)
+        float | None,
+        typer.Option(
+            metavar="WORK",
+            help="For one clique search: billions of operations, a second or less.",
+            rich_help_panel=WORK,
+        ),
     ] = None,
     repetitions: Annotated[int | None, typer.Option(help="Draws of every mask setting.", rich_help_panel=WORK)] = None,
     seed: Annotated[int | None, typer.Option(help="All chance follows from it.", rich_help_panel=WORK)] = None,
@@ -178,7 +185,7 @@ def run(
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: this is a file, not a folder")
     executor, cores = _executor(processes)
-    announce(case, cores, screen)
+    tried = announce(case, out, executor, cores, screen)
     if dry_run:
         return
     with screen.steps() as step:
@@ -188,6 +195,7 @@ def run(
             executor=executor,
             progress=lambda done, wanted, what: _told(screen, step, done, wanted),
             with_records=with_records,
+            tried=tried,
         )
         step("report", None)
         write_report(result, out / "report.html")
@@ -306,11 +314,18 @@ def _executor(processes: int | None) -> tuple[Executor, int]:
     return chosen, chosen.parallel
 
 
-def announce(case: Case, cores: int, screen: Screen) -> None:
-    """Nothing; prints what will be done and about how long it will take, from one trial release."""
-    from disclique.audit.outlook import outlook
+def announce(case: Case, out: Path, executor: Executor, cores: int, screen: Screen) -> Mapping[Unit, list[Json]]:
+    """Releases attacked on trial, after it was printed what will be done and about how long it will take."""
+    from disclique.audit.outlook import outlook, trial
+    from disclique.study.journal import JOURNAL
 
-    screen.say(outlook(case, cores))
+    screen.say(outlook(case))
+    if (out / JOURNAL).exists():
+        screen.say([f"{out}: an audit was begun here and goes on"])
+        return {}
+    made = trial(case, executor)
+    screen.say([made.words(cores)])
+    return made.records
 
 
 def summarise(result: Mapping[str, Any], screen: Screen) -> None:

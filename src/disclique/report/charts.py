@@ -90,6 +90,7 @@ def _risk(result: Mapping[str, Any]) -> Json | None:
             "claims": a["claims"],
             "control": a["control"],
             "guess": s["guess_share"],
+            "insider": s["insider"],
             "repetitions": s["repetitions"],
             "bound": "lower bound: search cut short" if a["lower_bound"] else "no search cut short",
             "mark": "≥" if a["lower_bound"] else "",
@@ -113,6 +114,7 @@ def _risk(result: Mapping[str, Any]) -> Json | None:
         alt.Tooltip("precision:Q", title="claims that are right", format=PERCENT),
         alt.Tooltip("control:Q", title="false claims in the control", format=PERCENT),
         alt.Tooltip("guess:Q", title="by guessing", format=PERCENT),
+        alt.Tooltip("insider:Q", title="if the map's position is known", format=PERCENT),
         alt.Tooltip("repetitions:Q"),
         alt.Tooltip("bound:N", title="search"),
     ]
@@ -120,6 +122,7 @@ def _risk(result: Mapping[str, Any]) -> Json | None:
     looks = _looks(attacks, "attack", "attack")
     title = "people re-identified"
     layers = [
+        base.mark_tick(thickness=6, opacity=0.4, color="#999999").encode(x=_share("insider", title)),
         base.mark_rule(strokeWidth=2).encode(x=_share("low", title), x2="high:Q", color=looks["color"]),
         base.mark_point(size=75, filled=True, opacity=1).encode(x=_share("recall", title), **looks),
         base.mark_text(dx=5, align="left", fontSize=14).encode(x=_share("high", title), text="mark:N"),

@@ -1,8 +1,8 @@
-"""The journal of a study: every finished work unit in one line, on disk before the next one is asked for.
+"""The journal of a study or an audit: every finished work unit in one line, on disk before the next one is asked for.
 
-A folder holds one study. ``study.json`` says which; ``journal.jsonl`` has a line {"mask", "repetition", "records"} for
-every unit, appended and flushed to the disk one by one. A line that a crash tore is cut off when the study goes on, and
-its unit is run again. Nothing else is ever removed or written over.
+A folder holds one of them. ``study.json`` (``audit.json``) says which; ``journal.jsonl`` has a line
+{"mask", "repetition", "records"} for every unit, appended and flushed to the disk one by one. A line that a crash tore
+is cut off when the work goes on, and its unit is run again. Nothing else is ever removed or written over.
 """
 
 from __future__ import annotations
@@ -20,11 +20,15 @@ from disclique.io import versions, write_json
 from disclique.model import Json
 from disclique.study.grid import Study, Unit, study_from
 
-MANIFEST, JOURNAL = "study.json", "journal.jsonl"
+JOURNAL = "journal.jsonl"
 
 
 class Planned(Protocol):
     """Work that can be journalled: a study, or anything else that consists of units."""
+
+    @property
+    def kind(self) -> str:
+        """What it is, ``study`` or ``audit``."""
 
     @property
     def digest(self) -> str:
@@ -85,7 +89,7 @@ def journal(folder: Path, study: Planned) -> Iterator[Journal]:
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
     with file:
-        _lock(file, folder)
+        _lock(file, folder, study.kind)
         _to_disk(folder)
         done, end, torn = _read(path, study)
         if torn:
@@ -97,11 +101,12 @@ def journal(folder: Path, study: Planned) -> Iterator[Journal]:
 
 def _claim(folder: Path, study: Planned) -> tuple[str, ...]:
     """Notes for the reader, after the folder has been made this study's own."""
-    manifest = folder / MANIFEST
+    kind = study.kind
+    manifest = folder / f"{kind}.json"
     if manifest.exists():
-        found = _manifest(folder)
+        found = _manifest(folder, kind)
         if found.get("digest") != study.digest:
-            raise InputError(f"{folder}: holds another study ({_difference(found, study)}); give a folder of its own")
+            raise InputError(f"{folder}: holds another {kind} ({_difference(found, study)}); give a folder of its own")
         differ = {name: v for name, v in versions().items() if found.get("versions", {}).get(name) != v}
         return tuple(
             f"{folder}: was begun with {name} {found.get('versions', {}).get(name)} and goes on with {new}"
@@ -110,8 +115,8 @@ def _claim(folder: Path, study: Planned) -> tuple[str, ...]:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: this is a file, not a folder")
     if (folder / JOURNAL).exists():
-        raise InputError(f"{folder}: has a journal but no {MANIFEST}; give another folder")
-    write_json({"study": study.to_dict(), "digest": study.digest, "versions": versions()}, manifest)
+        raise InputError(f"{folder}: has a journal but no {kind}.json; give another folder")
+    write_json({kind: study.to_dict(), "digest": study.digest, "versions": versions()}, manifest)
     _to_disk(manifest)
     return ()
 
@@ -126,22 +131,22 @@ def _to_disk(path: Path) -> None:
             os.close(handle)
 
 
-def _manifest(folder: Path) -> Json:
-    path = folder / MANIFEST
+def _manifest(folder: Path, kind: str) -> Json:
+    path = folder / f"{kind}.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{folder}: there is no study here ({MANIFEST} is missing)") from None
+        raise InputError(f"{folder}: there is no {kind} here ({path.name} is missing)") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
-    if not isinstance(found, dict) or not isinstance(found.get("study"), dict):
-        raise InputError(f"{path}: this is not the description of a study")
+    if not isinstance(found, dict) or not isinstance(found.get(kind), dict):
+        raise InputError(f"{path}: this is not the description of {'an' if kind == 'audit' else 'a'} {kind}")
     return found
 
 
 def _difference(found: Json, study: Planned) -> str:
     """The first option in which a folder's study differs from the one asked for."""
-    here = found["study"]
+    here = found[study.kind]
     for name, value in study.to_dict().items():
         if here.get(name) != value:
             return f"{name} is {_short(here.get(name))} there and {_short(value)} here"
@@ -153,7 +158,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _lock(file: IO[bytes], folder: Path) -> None:
+def _lock(file: IO[bytes], folder: Path, kind: str) -> None:
     try:
         import fcntl
     except ImportError:  # not on Windows, where an open journal cannot be cut off by another run anyway
@@ -161,7 +166,7 @@ def _lock(file: IO[bytes], folder: Path) -> None:
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InputError(f"{folder}: another run of this study is at work here") from None
+        raise InputError(f"{folder}: another run of this {kind} is at work here") from None
     except OSError:
         return  # some network file systems have no locks
 
@@ -181,7 +186,7 @@ def _read(path: Path, study: Planned) -> tuple[dict[Unit, list[Json]], int, bool
             return done, end, True
         unit, records = found
         if unit not in units or unit in done:
-            why = "stands there twice" if unit in done else "is no part of this study"
+            why = "stands there twice" if unit in done else f"is no part of this {study.kind}"
             raise InputError(f"{path}: line {number}: {unit} {why}; nothing was changed")
         done[unit] = records
         end += len(line)
@@ -201,6 +206,6 @@ def _parsed(line: bytes) -> tuple[Unit, list[Json]] | None:
 
 def read_study(folder: Path) -> tuple[Study, dict[Unit, list[Json]]]:
     """The study in a folder and the units finished so far; a torn last line is passed over."""
-    study = study_from(_manifest(folder)["study"])
+    study = study_from(_manifest(folder, Study.kind)[Study.kind])
     path = folder / JOURNAL
     return study, _read(path, study)[0] if path.exists() else {}
