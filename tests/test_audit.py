@@ -165,13 +165,25 @@ def test_a_given_file_is_linked_through_the_ids(tmp_path: Path) -> None:
 def test_errors_of_the_snooper_lower_the_risk(tmp_path: Path) -> None:
     """Wrong labels hide people from attacks that match labels exactly; wrong places make his map useless."""
     exact = by_spec(audit(Case(plan("affine"), data()), tmp_path / "a"))["affine:mirror=random"]
-    labels = Snooper(label_error=0.3)
-    wrong = by_spec(audit(Case(plan("affine", snooper=labels), data()), tmp_path / "b"))["affine:mirror=random"]
+    chosen = plan("affine", snooper=Snooper(label_error=0.3), attacks=("labels", "clique"))
+    wrong = by_spec(audit(Case(chosen, data()), tmp_path / "b"))["affine:mirror=random"]
     places = Snooper(coordinate_error="50km")  # type: ignore[arg-type]
     far = by_spec(audit(Case(plan("affine", snooper=places), data()), tmp_path / "c"))["affine:mirror=random"]
     assert exact["risk"]["value"] == 1
     assert 0.2 < wrong["risk"]["value"] < 0.8
     assert far["risk"]["value"] < 0.5
+
+
+def test_attacks_that_weigh_evidence_see_through_wrong_labels(tmp_path: Path) -> None:
+    """A fifth of the label values is wrong: whoever takes labels at their word loses these people, nobody else does."""
+    names = ("clique", "extend", "register", "isomap")
+    snooper = Snooper(overlap=0.5, label_error=0.2)
+    result = audit(Case(plan("gaussian:sigma=300m", snooper=snooper, attacks=names), data(120)), tmp_path / "out")
+    setting = result["settings"][0]
+    recall = {one["attack"]: one["recall"] for one in setting["attacks"]}
+    assert recall["clique"] < 0.7
+    assert min(recall["extend"], recall["register"], recall["isomap"]) > 0.9
+    assert setting["insider"] > 0.9
 
 
 def test_a_matrix_is_audited_without_coordinates(tmp_path: Path) -> None:

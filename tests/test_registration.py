@@ -269,7 +269,7 @@ def test_label_evidence_weighs_pairs() -> None:
     share = np.bincount(theirs, minlength=kinds)[relation[:, 0]] / 300 + 1e-3
     evidence = np.log(np.where(relation[:, 0] == relation[:, 1], 0.75, 0.25) / share)
     related = Candidates(ours, theirs, relation)
-    link = run(case, candidates=related, evidence=evidence)
+    link = run(case, candidates=replace(related, evidence=evidence))
     strict = run(case, candidates=classes(ours, theirs))
     assert rates(link, case.truth)[1] > 0.9
     assert rates(strict, case.truth)[1] < 0.8

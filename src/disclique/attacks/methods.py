@@ -112,13 +112,7 @@ class ByRegistration:
         """The pairs that lie together on the map."""
         from disclique.registration import register
 
-        return register(
-            target.distances,
-            needed_points(known, self.name),
-            candidates=found,
-            knowledge=self.knowledge,
-            evidence=found.evidence,
-        )
+        return register(target.distances, needed_points(known, self.name), candidates=found, knowledge=self.knowledge)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from disclique.distances import Points
 from disclique.errors import InputError
 from disclique.linkage import Knowledge, Linkage, linkage, nothing
-from disclique.model import Candidates, Distances, FloatArray, IntArray
+from disclique.model import Candidates, Distances, IntArray
 from disclique.registration.align import Tell
 from disclique.registration.attack import Task, candidate_pairs, evened, link, posterior
 from disclique.registration.frame import frame_of
@@ -28,20 +28,19 @@ def register(
     *,
     candidates: Candidates,
     knowledge: Knowledge,
-    evidence: FloatArray | None = None,
     start: tuple[IntArray, IntArray] | None = None,
     progress: Tell | None = None,
 ) -> Linkage:
     """Pairs that lie together once the target's map is rebuilt from its distances and laid on the known file.
 
-    ``evidence`` is the log likelihood ratio of each related pair of labels (beside ``candidates.relation``); ``start``
-    are matches to begin with, target rows and known rows, which may be wrong; ``progress`` is told each step. Distances
-    that fit no map are refused; an alignment that is not clearly better than chance claims nothing and says so.
+    Labels that may be wrong weigh by ``candidates.evidence``. ``start`` are matches to begin with, target rows and
+    known rows, which may be wrong; ``progress`` is told each step. Distances that fit no map are refused; an alignment
+    that is not clearly better than chance claims nothing and says so, unless the snooper is bold.
     """
     tell = progress or _silent
     began = perf_counter()
     refuse_directed(target)
-    task = Task(frame_of(known), candidates, knowledge, evidence, start, tell)
+    task = Task(frame_of(known), candidates, knowledge, start, tell)
     if target.size < 2 or known.size < 2:
         return nothing("fewer than two records in a file: there is nothing to align", method="register")
     tell("rebuilding the map of the target")
@@ -55,7 +54,6 @@ def isomap(
     *,
     candidates: Candidates,
     knowledge: Knowledge,
-    evidence: FloatArray | None = None,
     progress: Tell | None = None,
 ) -> Linkage:
     """Pairs that lie together once a map is made from the small distances of the target alone.
@@ -67,7 +65,7 @@ def isomap(
     tell = progress or _silent
     began = perf_counter()
     refuse_directed(target)
-    task = Task(frame_of(known), candidates, knowledge, evidence, None, tell)
+    task = Task(frame_of(known), candidates, knowledge, None, tell)
     tell("making a map from the small distances")
     try:
         chart = short_map(target, task.frame.radius, knowledge.matrix_noise)

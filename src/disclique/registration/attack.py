@@ -36,7 +36,6 @@ class Task:
     frame: Frame
     candidates: Candidates
     knowledge: Knowledge
-    evidence: FloatArray | None = None
     start: Start | None = None
     tell: Tell = lambda _: None
 
@@ -49,7 +48,7 @@ class Task:
     def scene(self, noise: Spread, floor: float) -> Scene:
         """The known file under a displacement."""
         variances = self.frame.variances(noise, self.knowledge.coordinate_error)
-        return scene_of(self.frame, self.candidates, np.maximum(variances, floor**2), self.evidence)
+        return scene_of(self.frame, self.candidates, np.maximum(variances, floor**2))
 
 
 def link(chart: Map, task: Task, method: str, details: Json) -> Linkage:

@@ -63,13 +63,14 @@ class Pairs(NamedTuple):
     variance: FloatArray  # (pairs, 2)
 
 
-def scene_of(frame: Frame, candidates: Candidates, variances: FloatArray, evidence: FloatArray | None) -> Scene:
+def scene_of(frame: Frame, candidates: Candidates, variances: FloatArray) -> Scene:
     """The scene of a known file."""
     relation = candidates.relation.astype(np.int64).reshape(-1, 2)
     target_class, known_class = candidates.target_class.astype(np.int64), candidates.known_class.astype(np.int64)
     classes = int(max(target_class.max(initial=-1), relation[:, 0].max(initial=-1))) + 1
     order = np.lexsort((relation[:, 1], relation[:, 0]))
     start = np.searchsorted(relation[order, 0], np.arange(classes + 1))
+    evidence = candidates.evidence
     if evidence is None:
         evidence = _exact_labels(relation, known_class)
     related = Related(start.astype(np.int64), relation[order, 1].copy(), np.asarray(evidence, float)[order])
