@@ -597,7 +597,7 @@ def test_on_the_papers_data_the_setting_found_is_confirmed_by_a_full_grid(tmp_pa
     made = germany(rng=np.random.default_rng(0))
     file = microdata(made.target, made.label_names, coordinates=["lon", "lat"], ids="id", name="paper")
     known = microdata(made.known, made.label_names, coordinates=["lon", "lat"], ids="id", name="known")
-    chosen = Plan(("gaussian:sigma=0.01deg..1deg",), Snooper(given=True), repetitions=20, max_risk=0.2, budget=2)
+    chosen = Plan(("gaussian:sigma=0.01deg..1deg",), Snooper(given=True), repetitions=20, max_risk=0.2)
     found = audit(Case(chosen, file, known), tmp_path / "search", executor=Processes())
     setting = found["decisions"][0]["setting"]
     family = chosen.families[0]

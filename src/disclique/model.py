@@ -183,7 +183,7 @@ class Spread:
 class Budget:
     """When a search may stop before its proof: after ``seconds`` or ``work``, or once a clique has ``size`` members.
 
-    Work is counted in billions of elementary operations, half a second to a second each on a core of 2020. A search
+    Work is counted in billions of elementary operations, about half a second each on a core of 2020. A search
     that it ends finds the same clique on every machine, busy or not; to that end it uses one thread.
     """
 

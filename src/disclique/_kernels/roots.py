@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from disclique._kernels.compiled import kernel, lowest, popcount
 
 ONE = np.uint64(1)
+ENDLESS = 2**62
 
 
 class Later(NamedTuple):
@@ -42,7 +43,7 @@ class Workspace(NamedTuple):
     seen: NDArray[np.int32]  # (2, records): the last root at which a colour of the free colourings was seen
     clique: NDArray[np.int32]  # the best clique this thread found
     size: NDArray[np.int64]  # one entry: its size
-    work: NDArray[np.int64]  # one entry: words and neighbours looked at so far
+    work: NDArray[np.int64]  # words and neighbours looked at since somebody asked, and how many may be
 
 
 def new_workspace(later: Later, widest: int) -> Workspace:
@@ -59,7 +60,7 @@ def new_workspace(later: Later, widest: int) -> Workspace:
         np.full((2, colours), -1, np.int32),
         np.empty(widest + 1, np.int32),
         np.zeros(1, np.int64),
-        np.zeros(1, np.int64),
+        np.array([0, ENDLESS], np.int64),
     )
 
 

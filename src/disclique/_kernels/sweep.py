@@ -186,7 +186,7 @@ def sweep(
     """
     for root in range(span[0], span[1]):
         least = best[0]  # read once: other threads raise it
-        if ceiling[root] < least or best[1] != 0:
+        if ceiling[root] < least or best[1] != 0 or space.work[0] > space.work[1]:
             continue
         count = candidates(later, root, space)
         if least > 2 and hopeless(later, count, least, space):
@@ -264,7 +264,7 @@ def sweep_bits(
                 space.work[0] += bits.shape[1] - w0 - w
     for q in range(last - first):
         count = place[q + 1] - place[q]
-        if count > 0 and best[1] == 0:
+        if count > 0 and best[1] == 0 and space.work[0] <= space.work[1]:
             for i in range(count):
                 space.candidate[i] = vertex[place[q] + i]
                 space.degree[i] = degree[place[q] + i]
@@ -281,7 +281,7 @@ def sift(
     """
     for root in roots:
         least = best[0]
-        if ceiling[root] < least or best[1] != 0:
+        if ceiling[root] < least or best[1] != 0 or space.work[0] > space.work[1]:
             continue
         count = candidates(later, root, space)
         inner(later, count, space)

@@ -46,7 +46,7 @@ DEFAULTS: dict[str, Any] = {
     "missing": "never",
     "attack": ["all"],
     "alpha": 0.5,
-    "budget": 2.0,
+    "budget": 4.0,
     "repetitions": 20,
     "seed": 0,
 }
@@ -130,7 +130,7 @@ def command(
         float | None,
         typer.Option(
             metavar="WORK",
-            help="For one clique search: billions of operations, a second or less.",
+            help="For one clique search: billions of operations, half a second each.",
             rich_help_panel=WORK,
         ),
     ] = None,

@@ -161,6 +161,7 @@ def _sweep(state: State, watch: Watch) -> None:
 
     def work(turn: Callable[[], int], space: roots.Workspace) -> None:
         while (at := turn()) < len(starts) and not watch.over(len(state.clique)) and not state.best[1]:
+            space.work[1] = watch.left()
             look(state.later, (starts[at], min(n, starts[at] + chunk)), space, state.best, state.ceiling)
             watch.spend(_worked(space))
             state.keep(space.clique[: space.size[0]].tolist())
@@ -190,6 +191,7 @@ def _sift(state: State, watch: Watch) -> None:
 
     def work(turn: Callable[[], int], space: roots.Workspace) -> None:
         while (first := turn() * chunk) < len(left) and not watch.over(len(state.clique)) and not state.best[1]:
+            space.work[1] = watch.left()
             sweep.sift(state.later, left[first : first + chunk], space, state.best, state.ceiling)
             watch.spend(_worked(space))
             state.keep(space.clique[: space.size[0]].tolist())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from disclique._kernels import threads as cores
+from disclique._kernels.roots import ENDLESS
 from disclique.errors import InputError
 from disclique.model import Budget
 
@@ -41,6 +42,10 @@ class Watch:
     def over(self, size: int) -> bool:
         """True if a search that has found ``size`` members must stop."""
         return size >= self.size or self.spent[0] >= self.work or time.perf_counter() >= self.deadline
+
+    def left(self) -> int:
+        """Operations that may still be spent."""
+        return ENDLESS if self.work == float("inf") else max(0, round((self.work - self.spent[0]) * BILLION))
 
     def spend(self, operations: float) -> None:
         """Nothing; counts work done."""

@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 SCORED = 400  # targets on which a hypothesis is scored
 RARE = 400  # targets from which pairs are taken
 KEPT = 10  # motions of a batch worth refining
-ENOUGH = 100  # pairs of common records among those tried, by expectation, after which the rest would show no more
+ENOUGH = 40  # pairs of common records among those tried, by expectation, after which the rest would show no more
 
 
 class Rare:
