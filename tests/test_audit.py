@@ -590,19 +590,22 @@ def test_the_survey_is_the_one_that_the_package_makes() -> None:
 
 @pytest.mark.slow
 def test_on_the_papers_data_the_setting_found_is_confirmed_by_a_full_grid(tmp_path: Path) -> None:
-    """500 people of Germany, 50 known: the noise found for a limit of 20 % is the smallest of all 17 settings tried."""
+    """500 people of Germany, 50 known: the noise found for a limit of 20 % is the smallest of those around it."""
     from disclique.datasets import germany
     from disclique.execute import Processes
 
     made = germany(rng=np.random.default_rng(0))
     file = microdata(made.target, made.label_names, coordinates=["lon", "lat"], ids="id", name="paper")
     known = microdata(made.known, made.label_names, coordinates=["lon", "lat"], ids="id", name="known")
-    chosen = Plan(("gaussian:sigma=0.01deg..1deg",), Snooper(given=True), repetitions=20, max_risk=0.2)
+    # of a complete matrix isomap finds what register finds, at twice the cost
+    attacks = ("labels", "clique", "extend", "register")
+    chosen = Plan(("gaussian:sigma=0.02deg..0.5deg",), Snooper(given=True), 10, max_risk=0.2, attacks=attacks)
     found = audit(Case(chosen, file, known), tmp_path / "search", executor=Processes())
     setting = found["decisions"][0]["setting"]
     family = chosen.families[0]
     place = family.settings.index(setting)
-    around = family.settings[max(0, place - 3) : place + 4]
+    around = family.settings[max(0, place - 2) : place + 3]
+    assert len(around) == 5
     grid = audit(Case(replace(chosen, masks=around), file, known), tmp_path / "grid", executor=Processes())
     meets = [s["spec"] for s in grid["settings"] if s["meets"]]
     assert meets[0] == setting
