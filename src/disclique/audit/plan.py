@@ -84,7 +84,7 @@ class Plan:
     attacks: tuple[str, ...] = ("all",)
     seed: int = 0
     alpha: float = 0.5
-    budget: float = 4.0
+    budget: float = 2.0
     missing: str = "never"
     utility: str = "neighbours"
     inputs: tuple[tuple[str, str], ...] = ()

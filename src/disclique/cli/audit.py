@@ -46,7 +46,7 @@ DEFAULTS: dict[str, Any] = {
     "missing": "never",
     "attack": ["all"],
     "alpha": 0.5,
-    "budget": 4.0,
+    "budget": 2.0,
     "repetitions": 20,
     "seed": 0,
 }
