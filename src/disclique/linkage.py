@@ -18,8 +18,8 @@ class Knowledge:
     ``noise`` is the displacement of the target's points, ``matrix_noise`` the standard deviation of independent noise
     on each published distance, ``common`` the expected share of the target's records that are in the known file and
     ``coordinate_error`` the standard deviation, per axis, of the snooper's own coordinates. The two last-named
-    lengths are in the unit of the distances. A ``bold`` snooper follows an alignment of the maps that is doubtful, with
-    claims weighed by the odds for it, where another would claim nothing.
+    lengths are in the unit of the distances. A ``bold`` snooper is sure that the files share people, and follows the
+    best alignment of the maps where another one would find it too doubtful to claim anything.
     """
 
     noise: Spread | None = None

@@ -112,8 +112,8 @@ def snooper_words(plan: Plan, facts: Json) -> list[str]:
     lines = [said] + ([others[snooper.others]] if snooper.mode == "drawn" else [])
     lines.append(
         "The snooper knows how the release was made, the kind of mask and its setting, but not the random numbers "
-        "drawn (Kerckhoffs' principle); and how many of the released people are in the file, so that a doubtful match "
-        "of the maps is followed too, at its odds."
+        "drawn (Kerckhoffs' principle); and how many of the released people are in the file, so that even a doubtful "
+        "alignment of the maps is followed."
     )
     lines.append(
         f"The snooper's labels are wrong in {percent(snooper.label_error)} of the values."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import softmax
 
 from disclique.model import FloatArray, IntArray
 from disclique.registration.frame import Frame, Motion
@@ -29,11 +30,23 @@ Tell = Callable[[str], None]
 
 @dataclass
 class Found:
-    """The alignments found so far, best first, without those that say the same."""
+    """The alignments found so far, best first, without those that say the same.
+
+    ``land`` are the motions that the shape of the land suggests. With ``granted`` the files are known to share records,
+    so that the alignments compete with each other only, and not with there being none.
+    """
 
     aligner: Aligner
     clear: float
     ways: list[Alignment] = field(default_factory=list)
+    land: list[Motion] = field(default_factory=list)
+    granted: bool = False
+
+    @property
+    def belief(self) -> FloatArray:
+        """The probability of each alignment."""
+        evidence = np.array([way.evidence for way in self.ways])
+        return np.asarray(softmax(evidence) if self.granted else softmax(np.append(evidence, 0.0))[:-1])
 
     def take(self, motions: Iterable[Motion], width: float, common: float) -> bool:
         """Refine motions; True once an alignment is beyond doubt."""
@@ -77,7 +90,7 @@ def align(aligner: Aligner, motions: list[Motion], share: float | None, start: S
     ``share`` is the share of common targets, if the snooper knows it.
     """
     common = UNKNOWN if share is None else share
-    found = Found(aligner, CLEAR if len(aligner.who) > SMALL else np.inf)
+    found = Found(aligner, CLEAR if len(aligner.who) > SMALL else np.inf, land=motions)
     sigma = float(np.sqrt(aligner.scene.variances.mean() + aligner.map.variance.mean()))
     rng = np.random.default_rng(SEED)
     if start is not None and found.take(from_pairs(aligner, start), 3 * sigma, common):
@@ -98,6 +111,22 @@ def align(aligner: Aligner, motions: list[Motion], share: float | None, start: S
         if found.take(batch, 3 * sigma, common):
             break
     return found
+
+
+def granted(found: Found, share: float) -> Found:
+    """The alignments given that ``share`` of the targets are in the known file.
+
+    The density of strangers is only estimated: with many targets that each tell little, its error drowns the evidence
+    for sharing records at all, but not the differences between alignments.
+    """
+    aligner, land = found.aligner, found.aligner.prior.land
+    sigma = float(np.sqrt(aligner.scene.variances.mean() + aligner.map.variance.mean()))
+    again = Found(aligner, np.inf, granted=True)
+    for motion in found.land:
+        again.add(aligner.refine(motion, max(0.9 * land.cell, sigma) if land else sigma, share, fixed=True))
+    for way in found.ways:
+        again.add(aligner.refine(way.motion, sigma, share, fixed=True))
+    return again
 
 
 def comparable(frame: Frame, positions: FloatArray) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from disclique.linkage import Knowledge, Linkage, linkage, nothing
 from disclique.model import Candidates, FloatArray, IntArray, Json, Spread
-from disclique.registration.align import Found, Start, Tell, align, land_cell, terrain
+from disclique.registration.align import Found, Start, Tell, align, granted, land_cell, terrain
 from disclique.registration.frame import Frame
 from disclique.registration.maps import Map
 from disclique.registration.noise import estimate_noise
@@ -68,6 +68,8 @@ def link(chart: Map, task: Task, method: str, details: Json) -> Linkage:
     aligner, found = best_alignment(scene, chart, task, floor)
     aligned = perf_counter()
     doubt = _doubt(found)
+    if doubt and task.knowledge.bold and task.knowledge.common is not None:
+        found = granted(found, task.knowledge.common)
     if doubt and not (task.knowledge.bold and found.ways):
         details |= {"seconds": details.get("seconds", {}) | {"align": aligned - began}}
         details |= {"evidence": found.ways[0].evidence if found.ways else None}
@@ -123,8 +125,7 @@ def best_alignment(scene: Scene, chart: Map, task: Task, floor: float) -> tuple[
 
 def weigh(aligner: Aligner, found: Found, task: Task) -> tuple[Claims, float]:
     """Target rows, known rows and probabilities over all alignments worth considering, and the share of common ones."""
-    odds = np.exp(np.minimum([way.evidence for way in found.ways], 700.0))
-    belief = odds / (1 + odds.sum())
+    belief = found.belief
     sizes = len(aligner.scene.target_class), len(aligner.scene.known_class)
     keys, values, shares = [], [], []
     for way, weight in zip(found.ways, belief, strict=True):

@@ -62,24 +62,28 @@ class Aligner:
         here = motion(self.map.positions[who])
         return ascent(ground, here, scene.target_class[who], extra, common, here.mean(axis=0))
 
-    def refine(self, motion: Motion, width: float, common: float) -> Alignment:
-        """The best motion near ``motion``, sought with a likelihood blurred by ``width`` and then ever less."""
+    def refine(self, motion: Motion, width: float, common: float, *, fixed: bool = False) -> Alignment:
+        """The best motion near ``motion``, sought with a likelihood blurred by ``width`` and then ever less.
+
+        The share of common targets is fitted along, unless it is ``fixed``.
+        """
         least = float(np.sqrt(self.scene.variances.mean() + self.map.variance.mean()))
         stages = max(int(np.ceil(np.log2(max(width / least, 1.0)) / 0.7)), 0)
         common = min(max(common, 1.0 / max(len(self.who), 1)), 1 - 0.5 / max(len(self.who), 1))
         few = self.who[:: max(len(self.who) // CROWD, 1)]
         for stage in range(stages):
             blur = (width * 2 ** (-0.7 * stage)) ** 2 - least**2
-            motion, common, _ = self.climb(motion, common, max(blur, 0.0), few, STEPS)
+            motion, common, _ = self.climb(motion, common, max(blur, 0.0), few, STEPS, fixed=fixed)
         if len(few) < len(self.who):
-            motion, common, _ = self.climb(motion, common, 0.0, few, POLISH)
-        motion, common, bend = self.climb(motion, common, 0.0, self.who, POLISH if len(few) == len(self.who) else LAST)
+            motion, common, _ = self.climb(motion, common, 0.0, few, POLISH, fixed=fixed)
+        last = POLISH if len(few) == len(self.who) else LAST
+        motion, common, bend = self.climb(motion, common, 0.0, self.who, last, fixed=fixed)
         return self.judged(motion, common, bend)
 
     def climb(
-        self, motion: Motion, common: float, blur: float, who: Ints, steps: int
+        self, motion: Motion, common: float, blur: float, who: Ints, steps: int, *, fixed: bool = False
     ) -> tuple[Motion, float, FloatArray]:
-        """Up to ``steps`` Newton steps, the share of common targets moving along; also the last curvature."""
+        """Up to ``steps`` Newton steps, the share of common targets moving along or fixed; also the last curvature."""
         bend, most = np.eye(3), max(len(who), 1)
         for _ in range(steps):
             sums, slope, curves = self.look(motion, blur, who, common)
@@ -87,8 +91,9 @@ class Aligner:
             step: FloatArray = np.linalg.solve(bend, slope).astype(float)
             pivot = motion(self.map.positions[who]).mean(axis=0)
             motion = moved(motion, step, pivot, self.scene.frame.flat)
-            settled = abs(sums[1] / most - common) < 1e-4 and float(step @ bend @ step) < 1e-6
-            common = min(max(float(sums[1]) / most, 1.0 / most), 1 - 0.5 / most)
+            fitted = common if fixed else min(max(float(sums[1]) / most, 1.0 / most), 1 - 0.5 / most)
+            settled = abs(fitted - common) < 1e-4 and float(step @ bend @ step) < 1e-6
+            common = fitted
             if settled:
                 break
         return motion, common, bend
