@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
@@ -10,13 +11,19 @@ READY := $(VENV)/ready
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
 
-# One real file stands for the environment, so that `make -j` builds it once and a second run does nothing.
-$(READY): pyproject.toml constraints.txt
+# Real files stand for the environment, so that `make -j` builds it once and a second run does nothing: what a user needs,
+# and what a developer needs besides.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+$(RUNS): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) -e .
 	touch $@
 
-demo: $(READY)  ## the paper's example, then an audit of a synthetic survey: pictures and report in demo/
+$(READY): $(RUNS)
+	$(PIP) -e '.[dev]'
+	touch $@
+
+demo: $(RUNS)   ## the paper's example, then an audit of a synthetic survey: pictures and report in demo/
 	$(BIN)/disclique example poets --out demo/poets
 	$(BIN)/disclique demo --out demo/audit
 

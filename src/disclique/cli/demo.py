@@ -19,7 +19,7 @@ OPTIONS: dict[str, Any] = {
     "max-risk": 0.4,
     "attack": ["labels", "clique", "register"],
     "repetitions": 3,
-    "budget": 1.0,
+    "budget": 0.5,
     "seed": 1,
 }
 
