@@ -30,7 +30,7 @@ def small_scene(n: int = 60, flat: bool = True) -> tuple[Scene, np.ndarray]:
     label = np.arange(n, dtype=np.int32) % 2
     frame = frame_of(known)
     candidates = Candidates(label[: n // 2], label, np.array([[0, 0], [1, 1]], np.int32))
-    scene = scene_of(frame, candidates, frame.variances(noise, 0.0), None)
+    scene = scene_of(frame, candidates, frame.variances(noise, 0.0))
     jitter = rng.normal(0, 1, (n // 2, 2))
     return scene, frame.positions[: n // 2] + jitter[:, :1] * frame.east[: n // 2] + jitter[:, 1:] * frame.north[
         : n // 2
@@ -199,7 +199,7 @@ def test_refinement_finds_the_way_back() -> None:
     label = rng.integers(0, 8, n).astype(np.int32)
     both = np.arange(8, dtype=np.int32)
     candidates = Candidates(label[:100], label, np.stack((both, both), axis=1))
-    scene = scene_of(frame, candidates, frame.variances(Spread(0.5, 0.5, "km"), 0.0), None)
+    scene = scene_of(frame, candidates, frame.variances(Spread(0.5, 0.5, "km"), 0.0))
     places = frame.positions[:100] + 0.5 * rng.normal(size=(100, 3))
     aligner = Aligner(scene, Map(places, np.zeros(100), 0.0), Prior(1.0))
     start = Motion(Rotation.from_rotvec([5e-4, -4e-4, 3e-4]).as_matrix(), np.zeros(3))
