@@ -105,7 +105,7 @@ def align(aligner: Aligner, motions: list[Motion], share: float | None, start: S
             batches = rare.motions(common, budget=LOCAL_BUDGET, guess=guess, slack=2.5 * land.cell)
             if any(found.take(batch, 3 * sigma, common) for batch in batches):
                 return found
-        budget = LOCAL_BUDGET  # the land rarely misleads: in 48 doubtful cases looking elsewhere never found more
+        budget = LOCAL_BUDGET  # the land rarely misleads: in 48 noisy cases a start from the truth found no more
     tell("looking everywhere for pairs of rare records")
     for batch in rare.motions(common, budget=budget, sure=share is not None):
         if found.take(batch, 3 * sigma, common):
