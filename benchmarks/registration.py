@@ -2,7 +2,7 @@
 
     python benchmarks/registration.py [paper scale robust matrix short strangers] [--sets 20]
 
-People are drawn as in the paper's study (disclique.datasets.germany); the snooper knows the mask and the share of
+People are drawn as in the paper's study (``germany``); the snooper knows the mask and the share of
 common people; pairs with a posterior above one half are claimed. *Ceiling* is the same assignment from the masked
 coordinates themselves.
 """
@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.datasets import germany
-from disclique.distances import Matrix, Points, full_matrix, pairwise
-from disclique.linkage import Knowledge, Linkage
-from disclique.model import Candidates, Distances, FloatArray, Spread
-from disclique.registration import ceiling, isomap, register
+from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.register import ceiling, isomap, register
+from disclique.data.distances import Matrix, Points, full_matrix, pairwise
+from disclique.model import Candidates, Claims, Distances, FloatArray, Spread
+from disclique.synthetic.people import germany
 
 # The number of neighbours of the density and the odds asked of an alignment were chosen on data sets with seeds below
 # 10,000 (0 to 39, 1000 to 1039 and 5000 to 5023); figures are reported from seeds that nothing was chosen on.
@@ -83,12 +83,12 @@ def case(
     )
 
 
-def score(link: Linkage, truth: NDArray[np.int64]) -> Score:
+def score(link: Claims, truth: NDArray[np.int64]) -> Score:
     """Precision, recall, sum of posteriors, claims, and whether nothing was claimed out of doubt."""
     target, known, _ = link.claimed()
     right, common = int((truth[target] == known).sum()), int((truth >= 0).sum())
     return Score(
-        right / max(len(target), 1), right / max(common, 1), link.expected, len(target), float(link.doubtful != "")
+        right / max(len(target), 1), right / max(common, 1), link.expected, len(target), float(link.doubt != "")
     )
 
 
@@ -97,7 +97,7 @@ def mean(scores: list[Score]) -> Score:
     return Score(*(float(np.mean(column)) for column in zip(*scores, strict=True)))
 
 
-def off(link: Linkage, one: Case) -> float:
+def off(link: Claims, one: Case) -> float:
     """Median distance in km between the aligned and the masked points of the claimed targets' counterparts."""
     target, known, _ = link.claimed()
     if not len(target):
@@ -118,17 +118,17 @@ def paper(sets: int) -> None:
         each = (time.perf_counter() - began) / sets
         print(
             f"| {sigma} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | {a.expected:.1f} | "
-            f"{a.doubtful:.0%} | {each:.1f} |",
+            f"{a.doubt:.0%} | {each:.1f} |",
             flush=True,
         )
 
 
-def attack(one: Case, target: Distances | None = None) -> Linkage:
+def attack(one: Case, target: Distances | None = None) -> Claims:
     """Registration of a case."""
     return register(target or one.masked, one.known, candidates=one.candidates, knowledge=one.knowledge)
 
 
-def top(one: Case) -> Linkage:
+def top(one: Case) -> Claims:
     """The ceiling of a case."""
     return ceiling(one.masked, one.known, candidates=one.candidates, knowledge=one.knowledge)
 
@@ -178,7 +178,7 @@ def robust(sets: int) -> None:
             a, b = mean(ours), mean(best)
             print(
                 f"| {name} | {sigma} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | "
-                f"{wrong} of {sets} | {round(a.doubtful * sets)} of {sets} |",
+                f"{wrong} of {sets} | {round(a.doubt * sets)} of {sets} |",
                 flush=True,
             )
 
@@ -225,7 +225,7 @@ def short(sets: int) -> None:
             a, b = score(link, one.truth), score(top(one), one.truth)
             print(
                 f"| {k} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | {seconds:.0f} | "
-                f"{link.doubtful} |",
+                f"{link.doubt} |",
                 flush=True,
             )
 
@@ -242,7 +242,7 @@ def strangers(sets: int) -> None:
                 scores.append(score(attack(told), one.truth))
             a = mean(scores)
             print(
-                f"| {sizes[0]} × {sizes[1]} | {share} | {sigma} | {a.claims / sizes[0]:.2%} | {1 - a.doubtful:.0%} |",
+                f"| {sizes[0]} × {sizes[1]} | {share} | {sigma} | {a.claims / sizes[0]:.2%} | {1 - a.doubt:.0%} |",
                 flush=True,
             )
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 import disclique as dq
-from disclique.calibration import calibrate
-from disclique.datasets import germany
+from disclique.attacks.calibration import calibrate
 from disclique.masks import parse_mask
-from disclique.plots import match_picture, save
+from disclique.show.plots import match_picture, save
+from disclique.synthetic.people import germany
 
 LABELS = ["sex", "age_class"]
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import disclique as dq
-from disclique.labels import candidates
-from disclique.matches import clique_of, common_subgraph, violation
+from disclique.attacks.matches import clique_of, common_subgraph, violation
+from disclique.data.labels import candidates
+from disclique.engine.product import product_graph
 from disclique.model import Clique, CommonSubgraph
-from disclique.product import product_graph
 
 
 def random_file(rng: np.random.Generator, n: int, kind: str) -> dq.Microdata:

@@ -20,19 +20,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
-from disclique.audit import Case, Plan, Snooper, audit, parse_family
-from disclique.audit.decision import pareto, search
-from disclique.audit.files import Columns, read_file
-from disclique.audit.knows import control_files, known_file
-from disclique.audit.measure import Risk, rate
-from disclique.audit.outlook import trial
-from disclique.audit.survey import survey, survey_file
+from disclique.audits import Case, Plan, Snooper, audit, parse_family
+from disclique.audits.decision import pareto, search
+from disclique.audits.files import Columns, read_file
+from disclique.audits.knows import control_files, known_file
+from disclique.audits.measure import Risk, rate
+from disclique.audits.outlook import trial
 from disclique.cli import main
-from disclique.distances import Matrix, Points, full_matrix
+from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.tables import microdata
 from disclique.errors import InputError
-from disclique.execute import Serial
 from disclique.model import Microdata
-from disclique.tables import microdata
+from disclique.runs.execute import Serial
+from disclique.synthetic.survey import survey, survey_file
 
 SCHEMA = json.loads((resources.files("disclique") / "data" / "result.schema.json").read_text(encoding="utf-8"))
 QUICK = ("labels", "clique", "extend")
@@ -594,8 +594,8 @@ def test_the_survey_is_the_one_that_the_package_makes() -> None:
 @pytest.mark.slow
 def test_on_the_papers_data_the_setting_found_is_confirmed_by_a_full_grid(tmp_path: Path) -> None:
     """500 people of Germany, 50 known: the noise found for a limit of 20 % is the smallest of those around it."""
-    from disclique.datasets import germany
-    from disclique.execute import Processes
+    from disclique.runs.execute import Processes
+    from disclique.synthetic.people import germany
 
     made = germany(rng=np.random.default_rng(0))
     file = microdata(made.target, made.label_names, coordinates=["lon", "lat"], ids="id", name="paper")

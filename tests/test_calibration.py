@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import laplace, norm
 
-from disclique.agreement import Between
-from disclique.calibration import PROBABILITIES, ByDistance, calibrate, exact_agreement
+from disclique.attacks.calibration import PROBABILITIES, ByDistance, calibrate, exact_agreement
+from disclique.engine.agreement import Between
 from disclique.errors import InputError
 from disclique.masks import Affine, Gaussian, MatrixGaussian, MatrixLaplace, Multiplicative, Nearest, Round, parse_mask
 

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from disclique.clique import SOLVERS, is_clique, maximum_clique, maximum_cliques
+from disclique.engine import SOLVERS, is_clique, maximum_clique, maximum_cliques
 from disclique.errors import InputError
 from disclique.model import Budget, Clique, Graph
 

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
-from disclique.datasets import area_points, germany, home_points, population
-from disclique.distances import paired
+from disclique.data.distances import paired
 from disclique.errors import InputError
-from disclique.settlements import germany_settlements, inside, read_table, uniform_points
+from disclique.synthetic.people import area_points, germany, home_points, population
+from disclique.synthetic.settlements import germany_settlements, inside, read_table, uniform_points
 
 
 def rng(seed=0):

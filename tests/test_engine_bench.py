@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from disclique.bench import INSTANCES, case, run, timing
+from disclique.engine.product import product_graph
 from disclique.errors import DiscliqueError
-from disclique.product import product_graph
 
 
 def test_one_attack_gives_table_and_picture(tmp_path):

@@ -8,13 +8,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from disclique._kernels import edges, order, roots, search
 from disclique.bench import case
-from disclique.clique import exact, is_clique, maximum_clique, maximum_cliques
-from disclique.clique.watch import Watch
+from disclique.engine import exact, is_clique, maximum_clique, maximum_cliques
+from disclique.engine.kernels import edges, order, roots, search
+from disclique.engine.product import product_graph
+from disclique.engine.stopwatch import Watch
 from disclique.errors import TooLarge
 from disclique.model import UNLIMITED, Budget, Graph
-from disclique.product import product_graph
 
 
 def random_graph(order_, density, seed):

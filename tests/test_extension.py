@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 
 import disclique as dq
-from disclique._kernels.profiles import Anchored, crowding, profile_scores
 from disclique.attacks import ByExtension, attack
-from disclique.calibration import calibrate
-from disclique.datasets import germany
-from disclique.distances import full_matrix
-from disclique.extension import extend
-from disclique.labels import candidates
+from disclique.attacks.calibration import calibrate
+from disclique.attacks.extend import extend
+from disclique.data.distances import full_matrix
+from disclique.data.labels import candidates
+from disclique.engine.kernels.profiles import Anchored, crowding, profile_scores
 from disclique.masks import parse_mask
+from disclique.synthetic.people import germany
 
 LABELS = ["sex", "age_class"]
 
@@ -110,7 +110,7 @@ def test_too_few_anchors_claim_nothing() -> None:
         spread=1.0,
     )
     assert len(result.target) == 0
-    assert "at least 3" in result.doubtful
+    assert "at least 3" in result.doubt
 
 
 def test_exact_copies_are_linked_completely() -> None:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from disclique.audit import RESULT, audit
-from disclique.audit.release import make_release, write_release
+from disclique.audits import RESULT, audit
 from disclique.cli.audit import case_of, options
 from disclique.errors import DiscliqueError
 from disclique.masks import masks
-from disclique.report import report
+from disclique.releases.release import make_release, write_release
+from disclique.show.report import report
 
 NAMES = st.one_of(
     st.sampled_from(["id", "sex", "age", "lon", "lat", "<b>x</b>", "größe", "a,b", "", "id "]),

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import disclique as dq
-from disclique.comparators import Hierarchy, Similar, Tolerance, parse_comparator
-from disclique.generalise import century, parse_generaliser
-from disclique.labels import Exact, candidates, canonical, canonical_labels
+from disclique.data.comparators import Hierarchy, Similar, Tolerance, parse_comparator
+from disclique.data.generalise import century, parse_generaliser
+from disclique.data.labels import Exact, candidates, canonical, canonical_labels
 
 
 @pytest.mark.parametrize(

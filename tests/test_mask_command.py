@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from disclique.audit.release import make_release
 from disclique.cli import main
-from disclique.distances import full_matrix
-from disclique.tables import microdata
+from disclique.data.distances import full_matrix
+from disclique.data.tables import microdata
+from disclique.releases.release import make_release
 
 Run = Callable[..., tuple[int, str, str]]
 

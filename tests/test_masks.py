@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from disclique.distances import Matrix, Points, full_matrix, paired, pairwise
+from disclique.data.distances import Matrix, Points, full_matrix, paired, pairwise
 from disclique.errors import InputError
 from disclique.masks import (
     LENGTH,

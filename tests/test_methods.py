@@ -9,11 +9,11 @@ import pytest
 
 import disclique as dq
 from disclique.attacks import ByLabels
+from disclique.attacks.calibration import calibrate
 from disclique.attacks.informed import knowledge_of, methods
-from disclique.calibration import calibrate
-from disclique.datasets import germany
-from disclique.distances import full_matrix
+from disclique.data.distances import full_matrix
 from disclique.masks import parse_mask
+from disclique.synthetic.people import germany
 from test_cli import Run, run  # noqa: F401 - a fixture
 
 LABELS = ["sex", "age_class"]

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import disclique as dq
-from disclique.distances import full_matrix
-from disclique.examples import cities, poets
-from disclique.labels import candidates
-from disclique.product import product_graph
+from disclique.data.distances import full_matrix
+from disclique.data.labels import candidates
+from disclique.engine.product import product_graph
+from disclique.synthetic.examples import cities, poets
 
 TABLE_4 = [(1, 1), (2, 2), (3, 3), (6, 3), (4, 4), (7, 4), (3, 6), (6, 6), (4, 7), (7, 7), (2, 9)]
 PRINTED = [343.6, 1264.0, 930.9, 1052.9, 877.5, 1869.1]

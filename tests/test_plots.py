@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import disclique as dq
-from disclique.examples import cities, poets
-from disclique.labels import candidates
-from disclique.plots import edges, graph_model, layout, match_picture, product_picture, save
-from disclique.product import product_graph
+from disclique.data.labels import candidates
+from disclique.engine.product import product_graph
+from disclique.show.plots import edges, graph_model, layout, match_picture, product_picture, save
+from disclique.synthetic.examples import cities, poets
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])

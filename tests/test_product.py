@@ -6,10 +6,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from disclique.clique import is_clique, maximum_clique, maximum_cliques
+from disclique.engine import is_clique, maximum_clique, maximum_cliques
+from disclique.engine.product import product_graph
 from disclique.errors import TooLarge
 from disclique.model import Candidates
-from disclique.product import product_graph
 
 
 class Table:

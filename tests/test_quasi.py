@@ -6,12 +6,12 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from disclique._kernels import quasi as kernels
-from disclique.clique import maximum_clique
-from disclique.clique.quasi import is_quasi_clique, quasi_clique
+from disclique.engine import maximum_clique
+from disclique.engine.kernels import quasi as kernels
+from disclique.engine.quasi import is_quasi_clique, quasi_clique
 from disclique.errors import InputError
 from disclique.model import Budget, Graph, ProductGraph, Rows
-from disclique.study import Unit, draw, study_from
+from disclique.studies import Unit, draw, study_from
 
 
 def product(n: int, p: float, seed: int, planted: int = 0, share: float = 1.0) -> ProductGraph:

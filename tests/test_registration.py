@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from disclique.datasets import germany
-from disclique.distances import Matrix, Points, full_matrix, pairwise
+from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.register import ceiling, isomap, register
+from disclique.data.distances import Matrix, Points, full_matrix, pairwise
+from disclique.data.labels import candidates
 from disclique.errors import InputError
-from disclique.labels import candidates
-from disclique.linkage import Knowledge, Linkage
-from disclique.model import Candidates, Spread
-from disclique.registration import ceiling, isomap, register
+from disclique.model import Candidates, Claims, Spread
+from disclique.synthetic.people import germany
 
 LABELS = ["sex", "age_class"]
 
@@ -43,18 +43,18 @@ def german(sizes: tuple[int, int, int], sigma: float, seed: int) -> Case:
     )
 
 
-def run(case: Case, target: object = None, **more: object) -> Linkage:
+def run(case: Case, target: object = None, **more: object) -> Claims:
     """Registration of a case."""
     known = {"candidates": case.candidates, "knowledge": case.knowledge} | more
     return register(case.masked if target is None else target, case.known, **known)
 
 
-def best(case: Case) -> Linkage:
+def best(case: Case) -> Claims:
     """The ceiling of a case."""
     return ceiling(case.masked, case.known, candidates=case.candidates, knowledge=case.knowledge)
 
 
-def rates(link: Linkage, truth: np.ndarray) -> tuple[float, float]:
+def rates(link: Claims, truth: np.ndarray) -> tuple[float, float]:
     """Precision and recall of the claims."""
     target, known, _ = link.claimed()
     right = (truth[target] == known).sum()
@@ -81,7 +81,7 @@ def test_paper_scale_reaches_the_ceiling(sigma: float, least: float, below: floa
     for seed in range(4):
         case = german((500, 500, 50), sigma, seed)
         link = run(case, Matrix(full_matrix(case.masked)))
-        assert link.doubtful == ""
+        assert link.doubt == ""
         ours.append(rates(link, case.truth))
         top.append(rates(best(case), case.truth))
         expected.append(link.expected)
@@ -106,7 +106,7 @@ def test_a_rural_region_is_found_in_a_nationwide_file() -> None:
         candidates=replace(case.candidates, target_class=ours, known_class=theirs),
         knowledge=Knowledge(Spread(0.005, 0.005, "deg"), common=40 / len(near)),
     )
-    assert link.doubtful == ""
+    assert link.doubt == ""
     precision, recall = rates(link, truth)
     assert precision > 0.85
     assert recall > 0.9
@@ -118,7 +118,7 @@ def test_a_file_of_strangers_is_not_linked() -> None:
         case = german((300, 300, 0), 0.01, seed)
         link = run(case, knowledge=replace(case.knowledge, common=0.1))
         assert len(link.claimed()[0]) <= 0.05 * 300
-    assert "better than chance" in link.doubtful
+    assert "better than chance" in link.doubt
     assert link.expected == 0
 
 
@@ -128,8 +128,8 @@ def test_a_bold_snooper_weighs_a_doubtful_alignment() -> None:
     for seed in range(12):
         case = german((300, 300, 40), 0.16, 700 + seed)
         careful, bold = run(case), run(case, knowledge=replace(case.knowledge, bold=True))
-        assert bool(careful.doubtful) == bool(bold.doubtful)
-        if careful.doubtful:
+        assert bool(careful.doubt) == bool(bold.doubt)
+        if careful.doubt:
             assert careful.expected == 0
             target, known, probability = bold.claimed(0.0)
             bolder += (case.truth[target] == known).tolist()
@@ -291,7 +291,7 @@ def test_neighbour_lists_are_enough_for_a_map() -> None:
     top = rates(best(case), case.truth)
     assert (np.array(rates(link, case.truth)) > np.array(top) - 0.04).all()
     few = isomap(nearest(3), case.known, candidates=case.candidates, knowledge=case.knowledge)
-    assert "does not determine a map" in few.doubtful
+    assert "does not determine a map" in few.doubt
     assert len(few.target) == 0
 
 
@@ -318,15 +318,15 @@ def test_distances_that_fit_no_map_are_refused() -> None:
 def test_degenerate_files_get_a_right_answer_or_one_sentence() -> None:
     """One place, one line, one record, no label in common, fewer known than targets, missing distances."""
 
-    def answer(target: object, known: object, labels: Candidates) -> Linkage:
+    def answer(target: object, known: object, labels: Candidates) -> Claims:
         return register(target, known, candidates=labels, knowledge=EXACT)
 
     together = Points(np.zeros((40, 2)), "euclidean")
-    assert "at one place" in answer(together, PLANE, FOUR).doubtful
-    assert "better than chance" in answer(PLANE, together, FOUR).doubtful
+    assert "at one place" in answer(together, PLANE, FOUR).doubt
+    assert "better than chance" in answer(PLANE, together, FOUR).doubt
     lone = Points(PLANE.coordinates[:1], "euclidean")
-    assert "nothing to align" in answer(lone, PLANE, classes([0], np.arange(40) % 4)).doubtful
-    assert "by its label" in answer(PLANE, PLANE, classes(np.zeros(40), np.ones(40))).doubtful
+    assert "nothing to align" in answer(lone, PLANE, classes([0], np.arange(40) % 4)).doubt
+    assert "by its label" in answer(PLANE, PLANE, classes(np.zeros(40), np.ones(40))).doubt
     odd = classes(np.arange(40) % 5, np.arange(40) % 4)  # a label that nobody known has
     assert (odd.target_class[answer(PLANE, PLANE, odd).claimed()[0]] != 4).all()
     line = Points(PLANE.coordinates * np.array([1.0, 0.0]), "euclidean")

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from disclique.distances import EARTH_KM, Matrix, Points, full_matrix
+from disclique.attacks.register import incomplete as partial
+from disclique.attacks.register.incomplete import determined, guide_to, partial_map, published_pairs
+from disclique.attacks.register.least_squares import Lengths, chords, flattened, noisy_map, residuals, slopes, tangents
+from disclique.data.distances import EARTH_KM, Matrix, Points, full_matrix
 from disclique.errors import InputError
 from disclique.masks import parse_mask
-from disclique.registration import partial
-from disclique.registration.partial import determined, guide_to, partial_map, published_pairs
-from disclique.registration.stress import Lengths, chords, flattened, noisy_map, residuals, slopes, tangents
-from disclique.settlements import home_points
+from disclique.synthetic.settlements import home_points
 
 
 def homes(n, seed=0):

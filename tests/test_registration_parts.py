@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from disclique._kernels.registration import Ground, Search, ascent, build_cells, near, score
-from disclique.distances import Points, full_matrix, pairwise
+from disclique.attacks.register.density import Prior, chart_of
+from disclique.attacks.register.likelihood import Scene, cells_of, moved, rarities, scene_of
+from disclique.attacks.register.maps import Map, landmark_map
+from disclique.attacks.register.positions import Motion, frame_of
+from disclique.attacks.register.posterior import estimated_share, matching_posterior
+from disclique.attacks.register.refine import Aligner
+from disclique.attacks.register.weigh import evened
+from disclique.data.distances import Points, full_matrix, pairwise
+from disclique.engine.kernels.registration import Ground, Search, ascent, build_cells, near, score
 from disclique.model import Candidates, Spread
-from disclique.registration.attack import evened
-from disclique.registration.frame import Motion, frame_of
-from disclique.registration.land import Prior, chart_of
-from disclique.registration.maps import Map, landmark_map
-from disclique.registration.posterior import estimated_share, matching_posterior
-from disclique.registration.refine import Aligner
-from disclique.registration.scene import Scene, cells_of, moved, rarities, scene_of
 
 
 def small_scene(n: int = 60, flat: bool = True) -> tuple[Scene, np.ndarray]:

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import browser
-from disclique.audit import Case, Plan, Snooper, audit
+from disclique.audits import Case, Plan, Snooper, audit
+from disclique.data.tables import microdata
 from disclique.errors import InputError
-from disclique.report import read_result, report, write_report
-from disclique.tables import microdata
+from disclique.show.report import read_result, report, write_report
 
 EVIL = "<script>alert('x')</script>"
 MASKS = ("affine", "matrix-gaussian:sd=3km", "gaussian:sigma=2km..20km")

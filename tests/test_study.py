@@ -24,8 +24,9 @@ from disclique.cli import calibrate as cli_calibrate
 from disclique.cli import compare as cli_compare
 from disclique.cli import study as cli_study
 from disclique.errors import InputError
-from disclique.execute import OnDask, Processes
-from disclique.study import (
+from disclique.runs.execute import OnDask, Processes
+from disclique.runs.journal import journal
+from disclique.studies import (
     Outcome,
     Study,
     Unit,
@@ -41,10 +42,9 @@ from disclique.study import (
     study_from,
     summary,
 )
-from disclique.study.compare import compare, markdown, printed
-from disclique.study.journal import journal
-from disclique.study.outputs import write_tables
-from disclique.study.summary import COLUMNS
+from disclique.studies.compare import compare, markdown, printed
+from disclique.studies.outputs import write_tables
+from disclique.studies.summary import COLUMNS
 
 SMALL: dict[str, Any] = {"sigma": [0.01, 0.05], "alpha": [0.3, 0.7], "repetitions": 3, "n": [60, 50], "common": 15}
 
@@ -220,7 +220,7 @@ def test_killed_five_times_it_ends_as_if_undisturbed(tmp_path: Path) -> None:
     study, rng = study_from(options), np.random.default_rng()
     folder, whole = tmp_path / "killed", tmp_path / "whole"
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["disclique.study"])
+    context.set_forkserver_preload(["disclique.studies"])
     for _ in range(5):
         before = _size(folder)
         worker = context.Process(target=run_study, args=(study, folder))

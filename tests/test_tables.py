@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 import disclique as dq
-from disclique.distances import full_matrix, paired, pairwise
-from disclique.matches import twins
-from disclique.risk import Risk, wilson
+from disclique.attacks.matches import twins
+from disclique.data.distances import full_matrix, paired, pairwise
+from disclique.measures.risk import Risk, wilson
 
 FRAME = pd.DataFrame({"x": ["a", "b"], "lon": [10.0, 11.0], "lat": [50.0, 51.0], "id": ["p", "q"]})
 SQUARE = [[0.0, 2.0], [2.0, 0.0]]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from disclique.distances import Matrix, Points, full_matrix
+from disclique.data.distances import Matrix, Points, full_matrix
 from disclique.errors import InputError
 from disclique.masks import Affine, Gaussian, MatrixGaussian, Nearest, Swap, TopCode
-from disclique.utility import utility
+from disclique.measures.utility import utility
 
 
 def rng(seed=0):

@@ -14,43 +14,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from disclique.agreement import Between, Relative, Within, quantiles
     from disclique.attacks import METHODS, Attack, LabelRule, Linked, Search, attack
-    from disclique.calibration import calibrate
-    from disclique.clique import maximum_clique
-    from disclique.datasets import germany
-    from disclique.distances import Matrix, Points
+    from disclique.attacks.calibration import calibrate
+    from disclique.attacks.knowledge import Knowledge
+    from disclique.data.distances import Matrix, Points
+    from disclique.data.labels import Exact
+    from disclique.data.tables import microdata
+    from disclique.engine import maximum_clique
+    from disclique.engine.agreement import Between, Relative, Within, quantiles
     from disclique.errors import DiscliqueError, InputError
-    from disclique.labels import Exact
-    from disclique.linkage import Knowledge
     from disclique.masks import parse_mask
     from disclique.model import Budget, Microdata, Spread
-    from disclique.tables import microdata
+    from disclique.synthetic.people import germany
 
 _HOME = {
-    "Between": "agreement",
-    "Relative": "agreement",
-    "Within": "agreement",
-    "quantiles": "agreement",
+    "Between": "engine.agreement",
+    "Relative": "engine.agreement",
+    "Within": "engine.agreement",
+    "quantiles": "engine.agreement",
     "Attack": "attacks",
     "LabelRule": "attacks",
     "Linked": "attacks",
     "METHODS": "attacks",
     "Search": "attacks",
     "attack": "attacks",
-    "maximum_clique": "clique",
-    "Matrix": "distances",
-    "Points": "distances",
+    "maximum_clique": "engine",
+    "Matrix": "data.distances",
+    "Points": "data.distances",
     "DiscliqueError": "errors",
     "InputError": "errors",
-    "Exact": "labels",
-    "Knowledge": "linkage",
+    "Exact": "data.labels",
+    "Knowledge": "attacks.knowledge",
     "Budget": "model",
     "Microdata": "model",
     "Spread": "model",
-    "microdata": "tables",
-    "calibrate": "calibration",
-    "germany": "datasets",
+    "microdata": "data.tables",
+    "calibrate": "attacks.calibration",
+    "germany": "synthetic.people",
     "parse_mask": "masks",
 }
 

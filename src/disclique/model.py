@@ -19,6 +19,7 @@ from disclique.errors import InputError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
+Json = dict[str, Any]
 
 
 class Distances(Protocol):
@@ -252,4 +253,47 @@ class MaximumCliques:
         return len(self.cliques)
 
 
-Json = dict[str, Any]
+@dataclass(frozen=True)
+class CliqueWork:
+    """The size of a product graph, the clique found in it, and all cliques of that size."""
+
+    vertices: int
+    edges: int
+    clique: Clique
+    cliques: MaximumCliques
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """What an attack returns: pairs of records with the probability that they are one person.
+
+    ``target`` and ``known`` are rows counted from 0: all pairs above a small floor, by target row and falling
+    probability. Those more probable than ``threshold`` are claimed. ``expected`` is the sum of all probabilities, the
+    correct links that the snooper can expect to hold; None where probabilities do not mean that. ``cut`` is empty if
+    the work was complete, else the sentence that says what was cut short: then the claims are a lower bound on the
+    risk, and at most ``most`` pairs could have been claimed (None: not known). ``doubt`` is empty, or says why nothing,
+    or so little, is claimed. ``ties`` are other sets of pairs, shape (n, 2), that serve as well as the claimed ones.
+    """
+
+    attack: str
+    target: IntArray
+    known: IntArray
+    probability: FloatArray
+    threshold: float = 0.5
+    expected: float | None = None
+    cut: str = ""
+    most: int | None = None
+    doubt: str = ""
+    ties: tuple[IntArray, ...] = ()
+    work: CliqueWork | None = None
+    details: Json = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """True if nothing was cut short."""
+        return not self.cut
+
+    def claimed(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Target rows, known rows and probabilities of the claimed pairs."""
+        keep: NDArray[np.bool_] = self.probability > self.threshold
+        return self.target[keep], self.known[keep], self.probability[keep]

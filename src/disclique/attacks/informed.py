@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from disclique.attacks.calibration import Calibration
+from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.kroll import Search
 from disclique.attacks.methods import NAMES, ByClique, ByExtension, ByLabels, ByRegistration, ByShortPaths, Method
-from disclique.calibration import Calibration
-from disclique.distances import GEOGRAPHIC, Points
+from disclique.data.distances import GEOGRAPHIC, Points
 from disclique.errors import InputError
-from disclique.linkage import Knowledge
 from disclique.masks import Mask
 from disclique.model import Spread
 

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from disclique.attacks.matches import common_subgraph, matches, twins, violation
 from disclique.attacks.result import Attack, baseline, judged, notes
-from disclique.clique import maximum_clique, maximum_cliques
-from disclique.clique.quasi import quasi_clique
+from disclique.data.labels import Comparator, candidates
+from disclique.engine import maximum_clique, maximum_cliques
+from disclique.engine.product import product_graph
+from disclique.engine.quasi import quasi_clique
 from disclique.errors import InputError
-from disclique.labels import Comparator, candidates
-from disclique.matches import common_subgraph, matches, twins, violation
 from disclique.model import (
     UNLIMITED,
     Agreement,
@@ -22,7 +23,6 @@ from disclique.model import (
     Microdata,
     ProductGraph,
 )
-from disclique.product import product_graph
 
 Progress = Callable[[str, float | None], None]  # the step at work, and the share of it that is done if known
 
@@ -50,7 +50,7 @@ class LabelRule:
 class Search:
     """How the maximum clique is searched: by which solver, how long, on how many threads, listing how many ties.
 
-    ``solver`` is one of ``disclique.clique.SOLVERS``, or ``quasi`` for a one-to-one γ-quasi-clique.
+    ``solver`` is one of ``disclique.engine.SOLVERS``, or ``quasi`` for a one-to-one γ-quasi-clique.
     """
 
     solver: str = "exact"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, overload
 
 import numpy as np
 
+from disclique.attacks.claims import make_claims
+from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.kroll import LabelRule, Progress, Search, clique_attack, common_graph, silent
+from disclique.attacks.matches import label_pairs, match_table, matches, twins, unique_label_pairs
 from disclique.attacks.result import Attack, Linked, baseline, judged, notes
-from disclique.distances import Points
+from disclique.data.distances import Points
 from disclique.errors import InputError
-from disclique.linkage import Knowledge, Linkage, linkage
-from disclique.matches import label_pairs, match_table, matches, twins, unique_label_pairs
-from disclique.model import Agreement, Candidates, Microdata
+from disclique.model import Agreement, Candidates, Claims, Microdata
 
 PROBABLE = 0.5  # a match is claimed if it is more probable than not
 
@@ -26,24 +27,24 @@ class Method(Protocol):
     needs: ClassVar[str]
     threshold: ClassVar[float]  # a pair is claimed if it is more probable than this
 
-    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Linkage:
+    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Claims:
         """Pairs of records with the probability that they belong to one person."""
 
 
 @dataclass(frozen=True)
 class ByLabels:
-    """Linkage by labels alone: a pair is as probable as a guess among the records that share the label."""
+    """Claims by labels alone: a pair is as probable as a guess among the records that share the label."""
 
     name: ClassVar[str] = "labels"
     needs: ClassVar[str] = "labels"
     threshold: ClassVar[float] = PROBABLE
 
-    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Linkage:
+    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Claims:
         """The pairs that the label alone links, one record of it in either file."""
         left, right = unique_label_pairs(found)
-        sure = linkage((left.astype(np.int32), right.astype(np.int32), np.ones(len(left))), method=self.name)
+        sure = make_claims((left.astype(np.int32), right.astype(np.int32), np.ones(len(left))), attack=self.name)
         guesses = label_pairs(found)["candidates"]
-        return Linkage(sure.target, sure.known, sure.probability, self.name, float((1 / guesses).sum()))
+        return replace(sure, expected=float((1 / guesses).sum()))
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class ByClique:
     needs: ClassVar[str] = "any distances"
     threshold: ClassVar[float] = 0.0  # the paper claims every member of the clique
 
-    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Linkage:
+    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Claims:
         """The clique's pairs; their probability is the share of the maximum cliques that contain them."""
         graph, clique, cliques = common_graph(target, known, found, agreement=self.agreement, search=self.search)
         table = matches(graph, cliques, clique=clique, ids=(target.ids, known.ids))
@@ -69,7 +70,7 @@ class ByClique:
             "proven": clique.proven,
         }
         pairs = (rows[:, 0], rows[:, 1], table["support"].to_numpy(dtype=float))
-        return linkage(pairs, method=self.name, floor=0.0, details=details)
+        return replace(make_claims(pairs, attack=self.name, floor=0.0, details=details), threshold=self.threshold)
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,9 @@ class ByExtension:
     needs: ClassVar[str] = "any distances, directed or incomplete ones too"
     threshold: ClassVar[float] = PROBABLE
 
-    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Linkage:
+    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Claims:
         """The pairs that the anchors support."""
-        from disclique.extension import extend
+        from disclique.attacks.extend import extend
 
         start = ByClique(self.agreement, self.search).run(target, known, found)
         return extend(
@@ -108,9 +109,9 @@ class ByRegistration:
     needs: ClassVar[str] = "distances on the sphere or in the plane, and coordinates of the known records"
     threshold: ClassVar[float] = PROBABLE
 
-    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Linkage:
+    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Claims:
         """The pairs that lie together on the map."""
-        from disclique.registration import register
+        from disclique.attacks.register import register
 
         return register(target.distances, needed_points(known, self.name), candidates=found, knowledge=self.knowledge)
 
@@ -124,9 +125,9 @@ class ByShortPaths:
     needs: ClassVar[str] = "small distances on the sphere or in the plane, and coordinates of the known records"
     threshold: ClassVar[float] = PROBABLE
 
-    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Linkage:
+    def run(self, target: Microdata, known: Microdata, found: Candidates) -> Claims:
         """The pairs that lie together on the map."""
-        from disclique.registration import isomap
+        from disclique.attacks.register import isomap
 
         return isomap(target.distances, needed_points(known, self.name), candidates=found, knowledge=self.knowledge)
 
@@ -152,7 +153,7 @@ def link(
     start = time.perf_counter()
     found = (labels or LabelRule()).candidates(target, known)
     claim = method.run(target, known, found)
-    rows, others, probability = claim.claimed(method.threshold)
+    rows, others, probability = claim.claimed()
     table = match_table(rows, others, (target.ids, known.ids), probability=probability)
     table, value = judged(table, target, known, truth)
     return Linked(
@@ -163,7 +164,7 @@ def link(
         risk=value,
         notes=notes(target, known, found),
         seconds=time.perf_counter() - start,
-        doubtful=claim.doubtful,
+        doubtful=claim.doubt,
         expected=claim.expected,
         details=claim.details,
     )

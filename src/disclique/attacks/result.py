@@ -8,11 +8,11 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from disclique.attacks.matches import label_pairs
+from disclique.data.labels import canonical, label_hints
 from disclique.errors import InputError
-from disclique.labels import canonical, label_hints
-from disclique.matches import label_pairs
+from disclique.measures.risk import Risk, risk, true_matches, truth_pairs
 from disclique.model import Candidates, Clique, Json, MaximumCliques, Microdata
-from disclique.risk import Risk, risk, true_matches, truth_pairs
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.agreement import Between
-from disclique.distances import Matrix
+from disclique.data.distances import Matrix
+from disclique.engine.agreement import Between
 from disclique.model import Candidates, FloatArray
 
 INSTANCES = {  # (σ in degrees, α): members of a maximum clique at 500 records a file, 50 of them common

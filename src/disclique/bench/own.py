@@ -11,9 +11,9 @@ import time
 
 from disclique.bench.instances import Case, case
 from disclique.bench.peer import peak
-from disclique.clique import maximum_clique
+from disclique.engine import maximum_clique
+from disclique.engine.product import product_graph
 from disclique.model import Budget, ProductGraph
-from disclique.product import product_graph
 
 
 def main(solver: str, sigma: str, alpha: str, records: str, *rest: str) -> None:

@@ -19,10 +19,10 @@ import pandas as pd
 
 from disclique.bench import chart
 from disclique.bench.instances import INSTANCES, case
-from disclique.clique import is_clique
+from disclique.engine import is_clique
+from disclique.engine.product import product_graph
 from disclique.errors import DiscliqueError
 from disclique.model import ProductGraph
-from disclique.product import product_graph
 
 PEERS = ("igraph", "cliquematch", "networkx")
 GROWTH = (250, 500, 1000, 2000)

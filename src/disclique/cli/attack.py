@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from disclique.attacks import LabelRule, Linked, Method
     from disclique.cli.screen import Screen
-    from disclique.io import Source
+    from disclique.data.files import Source
     from disclique.model import Microdata
 
     Step = Callable[[str, float | None], None]
@@ -153,9 +153,9 @@ def command(
     from disclique.attacks import LabelRule, Search
     from disclique.cli.screen import Screen
     from disclique.cli.told import Told
-    from disclique.comparators import parse_comparator
-    from disclique.generalise import parse_generaliser
-    from disclique.io import Source, check_writable, read_microdata
+    from disclique.data.comparators import parse_comparator
+    from disclique.data.files import Source, check_writable, read_microdata
+    from disclique.data.generalise import parse_generaliser
     from disclique.model import Budget
 
     screen = Screen(quiet)
@@ -184,8 +184,8 @@ def _results(
     files: Files, methods: list[Method], truth: str | None, rule: LabelRule, to: tuple[Screen, Step]
 ) -> list[Linked]:
     """What each attack finds; one of several that does not apply says so instead of ending the rest."""
-    from disclique._kernels.cache import warm
     from disclique.attacks import ByClique, attack
+    from disclique.engine.kernels.cache import warm
 
     screen, step = to
     if not warm():
@@ -210,7 +210,7 @@ def _show(screen: Screen, results: list[Linked], files: Files, to: Outputs, repe
     """Write what was asked for, then print it: one attack in full, several side by side."""
     import pandas as pd
 
-    from disclique.io import write_json, write_table
+    from disclique.data.files import write_json, write_table
 
     out, json, plot = to
     several = len(results) > 1
@@ -222,7 +222,7 @@ def _show(screen: Screen, results: list[Linked], files: Files, to: Outputs, repe
         content = {"attacks": [result.to_dict() for result in results]} if several else results[0].to_dict()
         write_json({**content, **repeat}, json)
     if plot is not None:
-        from disclique.plots import match_picture, save
+        from disclique.show.plots import match_picture, save
 
         best = max(results, key=lambda result: len(result.matches))
         save(match_picture(*files, best.matches), plot)
@@ -268,6 +268,6 @@ def _scale(unit: str | None) -> float:
 
 def _provenance(sides: tuple[Source, Source]) -> dict[str, object]:
     """What makes the run repeatable beside its options: versions and the hashes of all input files."""
-    from disclique.io import sha256, versions
+    from disclique.data.files import sha256, versions
 
     return {"versions": versions(), "inputs": {str(path): sha256(path) for side in sides for path in side.files}}

@@ -12,12 +12,12 @@ import typer
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
-    from disclique.audit import Case, Plan
-    from disclique.audit.files import Columns
+    from disclique.audits import Case, Plan
+    from disclique.audits.files import Columns
     from disclique.cli.screen import Screen
-    from disclique.execute import Executor
     from disclique.model import Json
-    from disclique.study.grid import Unit
+    from disclique.runs.execute import Executor
+    from disclique.studies.grid import Unit
 
 INPUT, MASKS, SNOOPER, WORK, OUTPUT = "The file", "Masks and limit", "What the snooper knows", "Work", "Output"
 EVERY = 30  # seconds between lines that tell how far the work is
@@ -158,7 +158,7 @@ def command(
 
 def options(given: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
     """All options: those of the command line, else those of the configuration file, else the defaults."""
-    from disclique.study.grid import read_options
+    from disclique.studies.grid import read_options
 
     written = {} if config is None else {key.replace("_", "-"): v for key, v in read_options(config).items()}
     strange = sorted(set(written) - set(DEFAULTS))
@@ -177,8 +177,8 @@ def run(
     how: tuple[int | None, bool, bool] = (None, False, False),
 ) -> None:
     """Nothing; carries out the audit and writes result.json, records.csv and report.html to ``out``."""
-    from disclique.audit import RESULT, audit
-    from disclique.report import write_report
+    from disclique.audits import RESULT, audit
+    from disclique.show.report import write_report
 
     processes, dry_run, with_records = how
     case = case_of(file, chosen)
@@ -220,8 +220,8 @@ def _told(screen: Screen, step: Callable[[str, float | None], None], done: int, 
 
 def case_of(file: Path, chosen: Mapping[str, Any]) -> Case:
     """The plan and its data, read and checked."""
-    from disclique.audit import Case
-    from disclique.audit.files import hashes, read_file
+    from disclique.audits import Case
+    from disclique.audits.files import hashes, read_file
 
     paths = {name: _path(chosen[name]) for name in ("distances", "known", "known-distances")}
     other_file = None if chosen["others"] in ("synthetic", "germany") else Path(str(chosen["others"]))
@@ -243,7 +243,7 @@ def case_of(file: Path, chosen: Mapping[str, Any]) -> Case:
 
 
 def _columns_of(chosen: Mapping[str, Any]) -> Columns:
-    from disclique.audit.files import Columns
+    from disclique.audits.files import Columns
 
     return Columns(
         labels=tuple(_many(chosen["label"])),
@@ -259,7 +259,7 @@ def _columns_of(chosen: Mapping[str, Any]) -> Columns:
 
 
 def _plan_of(chosen: Mapping[str, Any], *, given: bool, others: bool) -> Plan:
-    from disclique.audit import Plan, Snooper
+    from disclique.audits import Plan, Snooper
     from disclique.quantities import LENGTH_UNITS, parse_quantity
 
     error, size = chosen["coordinate-error"], chosen["known-size"]
@@ -306,7 +306,7 @@ def _number(chosen: Mapping[str, Any], name: str) -> float | None:
 
 
 def _executor(processes: int | None) -> tuple[Executor, int]:
-    from disclique.execute import Processes, Serial
+    from disclique.runs.execute import Processes, Serial
 
     if processes == 1:
         return Serial(), 1
@@ -316,8 +316,8 @@ def _executor(processes: int | None) -> tuple[Executor, int]:
 
 def announce(case: Case, out: Path, executor: Executor, cores: int, screen: Screen) -> Mapping[Unit, list[Json]]:
     """Releases attacked on trial, after it was printed what will be done and about how long it will take."""
-    from disclique.audit.outlook import outlook, trial
-    from disclique.study.journal import JOURNAL
+    from disclique.audits.outlook import outlook, trial
+    from disclique.runs.journal import JOURNAL
 
     screen.say(outlook(case))
     if (out / JOURNAL).exists():

@@ -28,11 +28,11 @@ def command(
     import numpy as np
     import pandas as pd
 
-    from disclique.calibration import calibrate
+    from disclique.attacks.calibration import calibrate
     from disclique.cli.screen import Screen
-    from disclique.io import check_writable, read_table, write_table
+    from disclique.data.files import check_writable, read_table, write_table
+    from disclique.data.tables import points as places
     from disclique.masks import parse_mask
-    from disclique.tables import points as places
 
     check_writable([out])
     screen, source = Screen(quiet), None

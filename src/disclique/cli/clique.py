@@ -30,10 +30,10 @@ def command(
     A result that is not proven carries the largest size that is still possible as its bound.
     """
     from disclique.cli.screen import Screen
-    from disclique.clique import SOLVERS, is_clique, maximum_clique, maximum_cliques
+    from disclique.data.files import check_writable, write_json
+    from disclique.engine import SOLVERS, is_clique, maximum_clique, maximum_cliques
+    from disclique.engine.graphs import read_graph
     from disclique.errors import DiscliqueError, MissingDependency
-    from disclique.graphs import read_graph
-    from disclique.io import check_writable, write_json
     from disclique.model import Budget
 
     screen = Screen(quiet)

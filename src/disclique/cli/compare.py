@@ -21,9 +21,9 @@ def command(
 ) -> None:
     """Put each cell of a study beside the paper's, with the difference and whether chance explains it."""
     from disclique.cli.screen import Screen
-    from disclique.io import check_writable, whole_file, write_table
-    from disclique.study import load_study
-    from disclique.study.compare import compare, markdown
+    from disclique.data.files import check_writable, whole_file, write_table
+    from disclique.studies import load_study
+    from disclique.studies.compare import compare, markdown
 
     if out is not None and out.suffix.lower() not in (".md", ".csv"):
         raise InputError(f"{out}: write a page (.md) or a table (.csv)")

@@ -30,8 +30,8 @@ def command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Audit a bundled synthetic survey of 500 people and write the report."""
-    from disclique.audit.survey import survey_file
     from disclique.cli.audit import options, run
     from disclique.cli.screen import Screen
+    from disclique.synthetic.survey import survey_file
 
     run(survey_file(), out, options(OPTIONS, None), screen=Screen(quiet), how=(processes, False, False))

@@ -27,10 +27,10 @@ def command(
 
 
 def _poets(screen: object, out: Path | None) -> None:
-    from disclique.agreement import Within
     from disclique.attacks import attack
     from disclique.cli.screen import Screen
-    from disclique.examples import POETS_FILES, poets
+    from disclique.engine.agreement import Within
+    from disclique.synthetic.examples import POETS_FILES, poets
 
     assert isinstance(screen, Screen)
     target, known = poets()
@@ -39,10 +39,10 @@ def _poets(screen: object, out: Path | None) -> None:
     screen.table(result.matches, title="Matches")
     if out is None:
         return
-    from disclique.io import write_json, write_table
-    from disclique.labels import candidates
-    from disclique.plots import graph_model, match_picture, product_picture, save
-    from disclique.product import product_graph
+    from disclique.data.files import write_json, write_table
+    from disclique.data.labels import candidates
+    from disclique.engine.product import product_graph
+    from disclique.show.plots import graph_model, match_picture, product_picture, save
 
     graph = product_graph(
         target.distances, known.distances, candidates=candidates(target.labels, known.labels), agreement=Within(5)
@@ -63,8 +63,8 @@ def _cities(screen: object, out: Path | None) -> None:
     import pandas as pd
 
     from disclique.cli.screen import Screen
-    from disclique.distances import full_matrix
-    from disclique.examples import CITIES_FILES, cities
+    from disclique.data.distances import full_matrix
+    from disclique.synthetic.examples import CITIES_FILES, cities
 
     assert isinstance(screen, Screen)
     people = cities()
@@ -74,8 +74,8 @@ def _cities(screen: object, out: Path | None) -> None:
     screen.say(["Kroll (2014), example 2: distances between the birth places, sphere of radius 6371 km"])
     screen.table(matrix)
     if out is not None:
-        from disclique.io import write_table
-        from disclique.plots import graph_model, save
+        from disclique.data.files import write_table
+        from disclique.show.plots import graph_model, save
 
         _copy(CITIES_FILES, out)
         write_table(matrix, out / "distances.csv")
@@ -84,8 +84,8 @@ def _cities(screen: object, out: Path | None) -> None:
 
 
 def _copy(names: tuple[str, ...], out: Path) -> None:
-    from disclique.examples import shipped
-    from disclique.io import whole_file
+    from disclique.data.files import whole_file
+    from disclique.synthetic.examples import shipped
 
     for name in names:
         with whole_file(out / name) as draft:

@@ -60,11 +60,11 @@ def command(
     """
     import secrets
 
-    from disclique.audit.files import Columns, hashes, read_file
-    from disclique.audit.release import make_release, write_release
+    from disclique.audits.files import Columns, hashes, read_file
     from disclique.cli.audit import column_names
     from disclique.cli.screen import Screen
-    from disclique.io import check_writable
+    from disclique.data.files import check_writable
+    from disclique.releases.release import make_release, write_release
 
     if not label:
         raise InputError("name the columns to release with --label; all others are left out")

@@ -15,8 +15,8 @@ def command(
 ) -> None:
     """Render the report of an audit as one HTML file that needs no network."""
     from disclique.cli.screen import Screen
-    from disclique.io import check_writable
-    from disclique.report import read_result, write_report
+    from disclique.data.files import check_writable
+    from disclique.show.report import read_result, write_report
 
     check_writable([out])
     write_report(read_result(result), out)

@@ -14,9 +14,9 @@ from disclique.errors import InputError
 
 if TYPE_CHECKING:
     from disclique.cli.screen import Screen
-    from disclique.execute import Executor
-    from disclique.study import Outcome, Study
-    from disclique.study.run import Progress
+    from disclique.runs.execute import Executor
+    from disclique.studies import Outcome, Study
+    from disclique.studies.run import Progress
 
 AXES, PEOPLE, ATTACKS, WHERE = "Axes", "People", "Attacks", "Where it runs"
 EVERY = 30.0  # seconds between plain lines of progress
@@ -85,8 +85,8 @@ def command(
     stopped. Options override the TOML file, which overrides the preset.
     """
     from disclique.cli.screen import Screen
-    from disclique.study import read_options, run_study, study_from
-    from disclique.study.outputs import write_tables
+    from disclique.studies import read_options, run_study, study_from
+    from disclique.studies.outputs import write_tables
 
     options: dict[str, Any] = {} if config is None else read_options(config)
     given = {
@@ -127,7 +127,7 @@ def command(
 
 def _size(study: Study) -> str:
     """How much work a study is, said before it begins."""
-    from disclique.study.methods import method_of
+    from disclique.studies.methods import method_of
 
     grid = study.grid
     units = len(grid.masks) * grid.repetitions
@@ -143,7 +143,7 @@ def _list(text: str | None) -> list[str] | None:
 
 
 def _executor(processes: int | None, dask: str | None) -> Executor:
-    from disclique.execute import OnDask, Processes, Serial
+    from disclique.runs.execute import OnDask, Processes, Serial
 
     if dask is not None:
         return OnDask(dask, processes)
@@ -153,7 +153,7 @@ def _executor(processes: int | None, dask: str | None) -> Executor:
 def _show(screen: Screen, outcome: Outcome) -> None:
     import pandas as pd
 
-    from disclique.study import grid_table, summary
+    from disclique.studies import grid_table, summary
 
     study, table = outcome.study, summary(outcome.records)
     parts = [
@@ -174,7 +174,7 @@ def _show(screen: Screen, outcome: Outcome) -> None:
 
 def draw_all(outcome: Outcome, folder: Path) -> list[Path]:
     """The pictures of a study, written to its folder."""
-    from disclique.figures import (
+    from disclique.show.figures import (
         files_map,
         rates_by_alpha,
         rates_by_attack,
@@ -182,9 +182,9 @@ def draw_all(outcome: Outcome, folder: Path) -> list[Path]:
         reliability_plot,
         risk_utility,
     )
-    from disclique.plots import match_picture, match_title, save
-    from disclique.study import deviations, people_of, summary, typical
-    from disclique.study.summary import reliability
+    from disclique.show.plots import match_picture, match_title, save
+    from disclique.studies import deviations, people_of, summary, typical
+    from disclique.studies.summary import reliability
 
     study, table = outcome.study, summary(outcome.records)
     pictures = {"files.png": files_map(people_of(study))}

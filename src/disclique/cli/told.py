@@ -9,8 +9,8 @@ from disclique.errors import InputError
 
 if TYPE_CHECKING:
     from disclique.attacks import Method, Search
-    from disclique.distances import Points
-    from disclique.linkage import Knowledge
+    from disclique.attacks.knowledge import Knowledge
+    from disclique.data.distances import Points
     from disclique.model import Agreement, Distances, Spread
 
 
@@ -32,7 +32,7 @@ class Told:
 
     def agreement(self) -> Agreement | None:
         """≈ if it was said directly."""
-        from disclique.agreement import Between, Relative, Within
+        from disclique.engine.agreement import Between, Relative, Within
 
         if [self.within, self.relative, self.between, self.mask].count(None) < 3:
             raise InputError("give only one of --within, --relative, --between and --mask")
@@ -97,7 +97,7 @@ class Told:
         return made
 
     def _knowledge(self) -> Knowledge:
-        from disclique.linkage import Knowledge
+        from disclique.attacks.knowledge import Knowledge
 
         size = None if self.matrix_noise is None else self.length(self.matrix_noise, "--matrix-noise")
         error = self.length(self.coordinate_error, "--coordinate-error")
@@ -114,9 +114,9 @@ class Told:
         """Attacks that know the mask: calibrated by simulation at the known places."""
         import numpy as np
 
+        from disclique.attacks.calibration import calibrate
         from disclique.attacks.informed import knowledge_of, methods
-        from disclique.calibration import calibrate
-        from disclique.distances import Points
+        from disclique.data.distances import Points
         from disclique.masks import parse_mask
 
         self.agreement()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from disclique.distances import GEOGRAPHIC, Matrix, Points, full_matrix
+from disclique.data.distances import GEOGRAPHIC, Matrix, Points, full_matrix
 from disclique.errors import InputError
 from disclique.model import Distances, FloatArray, Spread
 from disclique.quantities import KM_IN, LENGTH_UNITS, PLACE_UNITS, RATE_UNITS, Quantity, number, parse_quantity

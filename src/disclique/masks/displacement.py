@@ -7,10 +7,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from disclique.distances import GEOGRAPHIC, Points
+from disclique.data.distances import GEOGRAPHIC, Points
 from disclique.errors import InputError
+from disclique.geodesy import shifted, walked, wrapped
 from disclique.masks.base import LENGTH, LENGTH_OR_ZERO, PLACE, RATE, PointMask, length_in, place_in, unit_of
-from disclique.masks.geodesy import shifted, walked, wrapped
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray, Spread
 from disclique.quantities import Quantity

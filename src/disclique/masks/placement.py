@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.distances import EARTH_KM, GEOGRAPHIC, Points
+from disclique.data.distances import EARTH_KM, GEOGRAPHIC, Points
 from disclique.errors import InputError
+from disclique.geodesy import chord, from_vectors, neighbour_space, unit_vectors, wrapped
 from disclique.masks.base import LENGTH, PLACE, PointMask, between, length_in, one_of, place_in, unit_of
 from disclique.masks.displacement import RadiusMask
-from disclique.masks.geodesy import chord, from_vectors, neighbour_space, unit_vectors, wrapped
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray, Spread
 from disclique.quantities import Quantity

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from disclique.distances import EARTH_KM, Matrix, Points, full_matrix, pairwise
+from disclique.data.distances import EARTH_KM, Matrix, Points, full_matrix, pairwise
 from disclique.errors import InputError
+from disclique.geodesy import unit_vectors
 from disclique.masks.base import Mask, one_of, whole
-from disclique.masks.geodesy import unit_vectors
 from disclique.masks.registry import register_mask
 from disclique.model import Distances, FloatArray
 

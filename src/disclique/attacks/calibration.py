@@ -1,0 +1,232 @@
+"""The snooper's little simulation: how far a mask moves distances, and so which distances agree.
+
+Pairs of points are drawn from the area, masked, and their distances compared before (d) and after (d′). The quantiles
+of d - d′ are a row of the paper's table of deviations and define ≈. Where theory gives the law, none is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.data.distances import GEOGRAPHIC, Metric, Points, full_matrix, paired
+from disclique.engine.agreement import Between
+from disclique.errors import InputError
+from disclique.masks.base import EntryMask, Mask, unit_of
+from disclique.model import Agreement, FloatArray, Json
+from disclique.synthetic.settlements import area_points
+
+PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+_ATOM = 0.01  # a value that holds this share of a sample is an atom of its law
+_EXACT = 1e-9  # distances that differ by less than this share of the largest are the same but for rounding
+
+Draw = Callable[[int, np.random.Generator], FloatArray]
+PointsSource = NDArray[np.float64] | Draw | None
+
+
+@dataclass(frozen=True)
+class Known:
+    """The agreement that theory gives for a mask at detection probability ``alpha``."""
+
+    mask: Mask
+    alpha: float
+
+    def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends of the open interval of known distances for each masked one."""
+        ends = self.mask.known_interval(distance, self.alpha)
+        if ends is None:
+            raise InputError(f"mask {self.mask}: theory gives no interval; calibrate it by simulation")
+        return ends
+
+
+@dataclass(frozen=True, eq=False)
+class ByDistance:
+    """An agreement whose interval depends on the target distance: lo(d′) < d - d′ < hi(d′).
+
+    The bounds are interpolated between ``knots``; masked distances that occur again and again (``atoms``, such as the
+    top code) have bounds of their own. Knots and atoms ascend; bounds are rows (lo, hi).
+    """
+
+    knots: FloatArray
+    knot_bounds: FloatArray
+    atoms: FloatArray
+    atom_bounds: FloatArray
+
+    def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends of the open interval of known distances for each target distance."""
+        distance = np.asarray(distance, dtype=float)
+        bounds = np.zeros((2, *distance.shape))
+        for side in range(2):
+            if len(self.knots):
+                bounds[side] = np.interp(distance, self.knots, self.knot_bounds[:, side])
+        if len(self.atoms):
+            middles = (self.atoms[1:] + self.atoms[:-1]) / 2
+            nearest = np.searchsorted(middles, distance)
+            known = np.isclose(self.atoms[nearest], distance, rtol=_EXACT, atol=0) | (not len(self.knots))
+            for side in range(2):
+                bounds[side] = np.where(known, self.atom_bounds[nearest, side], bounds[side])
+        return distance + bounds[0], distance + bounds[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Distances before (``original``, d) and after a mask (``masked``, d′), one entry a simulated pair."""
+
+    mask: Mask
+    original: FloatArray
+    masked: FloatArray
+
+    @property
+    def deviation(self) -> FloatArray:
+        """d - d′ of every pair."""
+        return np.asarray(self.original - self.masked)
+
+    @property
+    def variance(self) -> float:
+        """Sample variance of d - d′."""
+        return float(np.var(self.deviation, ddof=1))
+
+    @property
+    def quantiles(self) -> dict[float, float]:
+        """Sample quantiles of d - d′ at the probabilities of the paper's table."""
+        found = np.quantile(self.deviation, PROBABILITIES)
+        return {p: float(q) for p, q in zip(PROBABILITIES, found, strict=True)}
+
+    def row(self) -> Json:
+        """The row of the paper's table of deviations, with the mask's spec and the number of pairs."""
+        quantiles = {f"{p:g}": q for p, q in self.quantiles.items()}
+        return {"mask": self.mask.spec, "pairs": len(self.original), **quantiles, "variance": self.variance}
+
+    def interval(self, alpha: float) -> tuple[float, float]:
+        """The (1-α)/2 and the (1+α)/2 sample quantile of d - d′."""
+        _check_alpha(alpha)
+        low, high = np.quantile(self.deviation, [(1 - alpha) / 2, (1 + alpha) / 2])
+        return float(low), float(high)
+
+    def agreement(self, alpha: float) -> Agreement:
+        """≈ such that a common edge is found with probability about α.
+
+        From theory where it gives the law; else the open interval between two sample quantiles, as a function of the
+        masked distance where the deviation depends on it.
+        """
+        exact = exact_agreement(self.mask, alpha)
+        if exact is not None:
+            return exact
+        rounding = _EXACT * float(self.original.max(initial=0.0)) or _EXACT
+        if self.mask.conditional:
+            return _by_distance(self.masked, self.deviation, alpha, rounding)
+        return Between(*_bounds(self.deviation, alpha, rounding))
+
+
+def exact_agreement(mask: Mask, alpha: float) -> Agreement | None:
+    """The agreement at detection probability ``alpha`` that needs no simulation, or None if theory gives none."""
+    _check_alpha(alpha)
+    if mask.law is not None:
+        return Between(float(mask.law.ppf((1 - alpha) / 2)), float(mask.law.ppf((1 + alpha) / 2)))
+    return None if mask.known_interval(np.ones(1), alpha) is None else Known(mask, alpha)
+
+
+def calibrate(
+    mask: Mask,
+    *,
+    points: PointsSource = None,
+    metric: Metric = "sphere",
+    pairs: int | None = None,
+    records: int = 500,
+    rng: np.random.Generator,
+) -> Calibration:
+    """Distances of simulated pairs before and after ``mask``.
+
+    ``points`` are the places from which pairs are drawn: an array, a function of (n, rng), or nothing for the area of
+    Germany. Each of the ``pairs`` (1,000, or 20,000 where bounds depend on the distance) is two fresh points, except
+    for masks that depend on the whole file: these are applied to files of ``records`` points, and pairs drawn there.
+    """
+    pairs = (20_000 if mask.conditional else 1_000) if pairs is None else pairs
+    if pairs < 2:
+        raise InputError(f"pairs = {pairs}: a calibration needs at least 2 pairs")
+    draw = _source(points, metric)
+    if mask.scope == "file":
+        return _from_files(mask, draw, metric, pairs=pairs, records=records, rng=rng)
+    both = Points(_pairs_of(points, draw, pairs, rng), metric)
+    original = paired(both.coordinates[:pairs], both.coordinates[pairs:], metric)
+    if isinstance(mask, EntryMask):
+        return Calibration(mask, original, mask.perturbed(original, rng, unit_of(both)))
+    moved = mask.apply(both, rng)
+    assert isinstance(moved, Points)
+    return Calibration(mask, original, paired(moved.coordinates[:pairs], moved.coordinates[pairs:], metric))
+
+
+def _from_files(
+    mask: Mask, draw: Draw, metric: Metric, *, pairs: int, records: int, rng: np.random.Generator
+) -> Calibration:
+    """Pairs of published distances from several simulated files."""
+    original, masked = [], []
+    files = min(mask.simulated_files, pairs)
+    records = max(2, min(records, 25_000 // files))  # many files are for what does not depend on their size
+    for share in np.array_split(np.arange(pairs), files):
+        file = Points(draw(records, rng), metric)
+        before, after = full_matrix(file), full_matrix(mask.apply(file, rng))
+        i, j = np.nonzero(np.triu(~np.isnan(after), 1))
+        if not len(i):
+            raise InputError(f"mask {mask}: it publishes no distance of a file of {records} records")
+        taken = rng.choice(len(i), size=len(share), replace=len(share) > len(i))
+        original.append(before[i[taken], j[taken]])
+        masked.append(after[i[taken], j[taken]])
+    return Calibration(mask, np.concatenate(original), np.concatenate(masked))
+
+
+def _source(points: PointsSource, metric: Metric) -> Draw:
+    """A function that draws n places at random."""
+    if callable(points):
+        return points
+    if points is None:
+        if metric not in GEOGRAPHIC:
+            raise InputError(f"metric {metric}: give the points from which pairs are drawn")
+        return area_points
+    places = np.asarray(points)
+    if len(places) < 2:
+        raise InputError(f"{len(places)} points: a calibration needs at least 2")
+    return lambda n, rng: np.asarray(places[rng.choice(len(places), size=n, replace=n > len(places))])
+
+
+def _pairs_of(points: PointsSource, draw: Draw, pairs: int, rng: np.random.Generator) -> FloatArray:
+    """The first places of all pairs, then the second ones; from a list the two of a pair are never the same entry."""
+    if points is None or callable(points):
+        return draw(2 * pairs, rng)
+    first = rng.integers(len(points), size=pairs)
+    second = (first + rng.integers(1, len(points), size=pairs)) % len(points)
+    return np.asarray(np.asarray(points)[np.concatenate([first, second])])
+
+
+def _bounds(deviation: FloatArray, alpha: float, rounding: float) -> tuple[float, float]:
+    """The two quantiles, moved apart by the rounding error where an atom sits on them: the interval is open."""
+    low, high = np.quantile(deviation, [(1 - alpha) / 2, (1 + alpha) / 2])
+    if np.mean(np.abs(deviation - low) <= rounding) >= _ATOM or low == high:
+        low -= 2 * rounding
+    if np.mean(np.abs(deviation - high) <= rounding) >= _ATOM or low == high:
+        high += 2 * rounding
+    return float(low), float(high)
+
+
+def _by_distance(masked: FloatArray, deviation: FloatArray, alpha: float, rounding: float) -> ByDistance:
+    values, place, counts = np.unique(masked, return_inverse=True, return_counts=True)
+    is_atom = counts >= max(_ATOM * len(masked), 2)
+    atoms = values[is_atom]
+    atom_bounds = [_bounds(deviation[masked == atom], alpha, rounding) for atom in atoms]
+    rest = np.flatnonzero(~is_atom[place])
+    rest = rest[np.argsort(masked[rest], kind="stable")]
+    bins = np.array_split(rest, max(1, min(40, len(rest) // 100))) if len(rest) else []
+    return ByDistance(
+        knots=np.array([float(np.median(masked[b])) for b in bins]),
+        knot_bounds=np.array([_bounds(deviation[b], alpha, rounding) for b in bins]).reshape(-1, 2),
+        atoms=atoms,
+        atom_bounds=np.array(atom_bounds).reshape(-1, 2),
+    )
+
+
+def _check_alpha(alpha: float) -> None:
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha = {alpha}: a detection probability lies strictly between 0 and 1")

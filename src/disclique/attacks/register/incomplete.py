@@ -1,0 +1,338 @@
+"""The map of a release that keeps only some distances: neighbour lists, short distances.
+
+Shortest paths through the published lengths stand in for the missing ones and give a rough map. A robust least-squares
+fit to the published lengths alone then makes it exact, wherever they leave no freedom; what is folded in the rough map
+unfolds through the third dimension. Which records the lengths determine at all is a question about the graph, answered
+before the fit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import eigh
+from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.sparse.linalg import eigsh
+
+from disclique.attacks.register.least_squares import (
+    CHUNK,
+    Guide,
+    Lengths,
+    Task,
+    chords,
+    errors,
+    factor,
+    fitted,
+    flattened,
+    heights,
+    odd_above,
+    residuals,
+    slopes,
+    spread_of,
+    swept,
+)
+from disclique.attacks.register.maps import LANDMARKS, Map, landmark_map
+from disclique.errors import InputError
+from disclique.model import Distances, FloatArray
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+ENOUGH = 0.9  # share of the records that a map must place
+KEPT = 200  # lengths of each record that are looked at one by one
+THIN = 12  # lengths of each record that are enough to find the way
+DENSE = 0.2  # share of the matrix from which on sweeps over all of it finish the fit
+ROUNDS = (1, 2, 2, 3, 3, 4, 4, 6)  # how far around a fold the map is lifted, attempt by attempt
+CRUMPLED = 0.08  # share of the records near folds from which on the whole map is lifted
+LIDS = (1e-4, 1e-2)  # price of leaving the surface, as a share of a record's hold, while unfolding
+LIFT = 0.4  # height at which unfolding starts, in typical lengths
+_FREE = (
+    "the release does not determine a map: the published distances leave all but {} of {} records free to move or to "
+    "flip over"
+)
+# here the search has failed, not the snooper: the message must not read as protection
+_NOT_FOUND = (
+    "no map was found although the published distances determine one: the best fits those of only {} of {} records; "
+    "a longer search may succeed"
+)
+
+
+class Release(NamedTuple):
+    """The published pairs of the records that hang together, renumbered in an order that the file's does not change."""
+
+    i: Ints
+    j: Ints
+    arc: FloatArray
+    members: Ints  # the record behind each number
+
+
+def partial_map(target: Distances, radius: float, *, noise: float = 0.0) -> Map:
+    """The map of a release in which some distances are not published (NaN).
+
+    ``noise`` is the standard deviation of the published lengths; what the fit leaves unexplained counts as well. The
+    variance is infinite for records that the release does not place: those cut off, or free to move or to flip over.
+    """
+    if target.directed:
+        raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
+    n = target.size
+    if n < 2:
+        return _together(n, radius, noise)
+    release, share = published_pairs(target)
+    published = Lengths(release.i, release.j, chords(release.arc, radius), len(release.members), radius)
+    if not published.chord.any():
+        return _together(n, radius, noise)
+    guide = guide_to(published)
+    few = published if guide is None else published.some(guide.which)
+    positions = rough(release, radius)
+    fixed = np.ones(n, bool) if share == 1 else determined(positions, few)
+    _enough(fixed, n, _FREE)
+    everywhere, variance = np.zeros((n, 3)), np.full(n, np.inf)
+    everywhere[:, 0] = radius
+    if share > DENSE:
+        everywhere[release.members] = positions
+        whole = swept(target, radius, everywhere, partners=np.arange(n, dtype=np.int32), noise=noise)
+        variance[release.members[fixed]] = whole.variance[release.members[fixed]]
+        return Map(whole.positions, variance, whole.misfit)
+    positions = polished(unfolded(positions, few, noise), published, guide, noise)
+    r = residuals(positions, published)
+    odd = np.abs(r) > odd_above(r, published)
+    if odd.any():
+        kept = np.ones(len(r), bool) if guide is None else np.isin(np.arange(len(r)), guide.which)
+        fixed &= determined(positions, published.some(np.flatnonzero(kept & ~odd)))
+        _enough(fixed, n, _NOT_FOUND)
+    everywhere[release.members] = positions
+    variance[release.members] = errors(positions, published, fixed=fixed, noise=noise, guide=guide)
+    return Map(everywhere, variance, float(np.sqrt(np.mean(r**2))))
+
+
+def _together(n: int, radius: float, noise: float) -> Map:
+    """The map of records that are all at one place."""
+    positions = np.zeros((n, 3))
+    positions[:, 0] = radius
+    return Map(positions, np.full(n, noise**2), 0.0)
+
+
+def _enough(fixed: Bools, n: int, why: str) -> None:
+    placed = int(fixed.sum())
+    if placed < ENOUGH * n:
+        raise InputError(why.format(placed, n))
+
+
+def published_pairs(target: Distances) -> tuple[Release, float]:
+    """The published pairs of the largest part that hangs together, and the share of all pairs that is published.
+
+    A pair is published if either side lists it. Of a record with very many lengths some are taken, short to long.
+    """
+    n = target.size
+    columns = np.arange(n, dtype=np.int32)
+    keys, values, count = [np.empty(0, np.int64)], [np.empty(0)], 0
+    for at in range(0, n, max(CHUNK // n, 1)):
+        rows = columns[at : at + max(CHUNK // n, 1)]
+        block = target.block(rows, columns)
+        block[np.arange(len(rows)), rows] = np.nan
+        listed = np.isfinite(block)
+        count += int(listed.sum())
+        for row in np.flatnonzero(listed.sum(axis=1) > KEPT):
+            own = np.flatnonzero(listed[row])
+            own = own[np.argsort(block[row, own], kind="stable")]
+            listed[row] = False
+            listed[row, own[np.linspace(0, len(own) - 1, KEPT).astype(np.int64)]] = True
+        i, j = np.nonzero(listed)
+        keys.append(np.minimum(i + at, j) * n + np.maximum(i + at, j))
+        values.append(block[i, j])
+    key, first = np.unique(np.concatenate(keys), return_index=True)
+    i, j, arc = key // n, key % n, np.concatenate(values)[first]
+    return _hanging_together(i, j, arc, n), count / (n * (n - 1))
+
+
+def _hanging_together(i: Ints, j: Ints, arc: FloatArray, n: int) -> Release:
+    """The largest component, its records in the order of their lengths."""
+    parts, label = connected_components(sparse.csr_matrix((np.ones(len(i)), (i, j)), (n, n)), directed=False)
+    sizes = np.bincount(label, minlength=1)
+    members = np.flatnonzero(label == sizes.argmax())
+    if len(members) < ENOUGH * n:
+        raise InputError(
+            f"the release does not determine a map: the published distances leave {parts} parts without a distance "
+            f"between them, the largest with {len(members)} of {n} records"
+        )
+    inside = label[i] == sizes.argmax()
+    i, j, arc = i[inside], j[inside], arc[inside]
+    if len(i) < 2 * len(members) - 3:
+        raise InputError(
+            f"the release does not determine a map: {len(i)} published distances for {len(members)} records; "
+            f"at least {2 * len(members) - 3} are needed"
+        )
+    total = np.bincount(i, arc, n) + np.bincount(j, arc, n)
+    degree = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
+    members = members[np.lexsort((degree[members], total[members]))]
+    number = np.zeros(n, np.int64)
+    number[members] = np.arange(len(members))
+    i, j = number[i], number[j]
+    order = np.lexsort((np.maximum(i, j), np.minimum(i, j)))
+    return Release(np.minimum(i, j)[order], np.maximum(i, j)[order], arc[order], members)
+
+
+def rough(release: Release, radius: float) -> FloatArray:
+    """Positions from shortest paths, off by about a published length."""
+    n = len(release.members)
+    least = 1e-9 * float(release.arc.max())  # a length of 0 is a road as well
+    graph = sparse.csr_matrix((np.maximum(release.arc, least), (release.i, release.j)), (n, n))
+    marks = np.unique(np.linspace(0, n - 1, min(n, LANDMARKS)).astype(np.int64))
+    paths = dijkstra(graph, directed=False, indices=marks).T
+    return landmark_map(np.minimum(paths, np.pi * radius) if radius else paths, marks, radius)
+
+
+def guide_to(published: Lengths) -> Guide | None:
+    """A few lengths of every record, short to long; None if there are few anyway."""
+    edges, n = len(published.chord), published.records
+    if edges <= THIN * n:
+        return None
+    end = np.concatenate((published.i, published.j))
+    which = np.tile(np.arange(edges), 2)
+    order = np.lexsort((which, published.chord[which], end))
+    end, which = end[order], which[order]
+    degree = np.bincount(end, minlength=n)
+    rank = np.arange(2 * edges) - (np.cumsum(degree) - degree)[end]
+    chosen = (rank * THIN) // degree[end] != ((rank - 1) * THIN) // degree[end]
+    some = np.unique(which[chosen])
+    i, j = published.i[some], published.j[some]
+    stands = degree / np.maximum(np.bincount(i, minlength=n) + np.bincount(j, minlength=n), 1)
+    return Guide(some, (stands[i] + stands[j]) / 2)
+
+
+def determined(positions: FloatArray, published: Lengths) -> Bools:
+    """Which records the pattern of published pairs holds in one way only.
+
+    Lengths place records in general position uniquely just if a random stress in equilibrium has only the affine
+    functions of the positions in its kernel (Connelly 2005; Gortler, Healy and Thurston 2010). It is a property of the
+    graph, on the sphere as in the plane, so that any positions will do: here the rough ones, shaken.
+    """
+    n, rng = published.records, np.random.default_rng(0)
+    centred = positions - positions.mean(axis=0)
+    flat = np.zeros((n, 3))
+    flat[:, :2] = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T / published.typical
+    flat[:, :2] += 0.5 * rng.normal(size=(n, 2))
+    slope = slopes(flat, published, np.tile(np.eye(3)[:2], (n, 1, 1)))
+    hold = factor(slope.T @ slope + 1e-9 * sparse.identity(2 * n))
+    stress = rng.normal(size=len(published.i))
+    for _ in range(12):  # again and again, for soft parts of the graph let go of it slowly
+        stress = stress - slope @ (hold @ (slope.T @ stress))
+    stress[np.abs(stress) < 1e-7] = 0.0
+    stress /= np.maximum(np.linalg.norm(flat[published.i] - flat[published.j], axis=1), 1e-6)
+    tension = sparse.csr_matrix((stress, (published.i, published.j)), (n, n))
+    tension.eliminate_zeros()
+    label = connected_components(tension, directed=False)[1]
+    body = np.flatnonzero(label == np.bincount(label).argmax())
+    fixed = np.zeros(n, bool)
+    if len(body) > 3:
+        fixed[body] = _affine(flat[body, :2], (tension + tension.T).tocsr()[body][:, body], rng)
+    return fixed
+
+
+def _affine(places: FloatArray, tension: sparse.csr_matrix, rng: np.random.Generator) -> Bools:
+    """Which records follow one affine function in every kernel vector of a stress; none if the kernel is too large."""
+    n = len(places)
+    size = 1 / np.sqrt(np.asarray(abs(tension).sum(axis=1)).ravel())
+    matrix = sparse.diags(np.asarray(tension.sum(axis=1)).ravel()) - tension
+    matrix = (sparse.diags(size) @ matrix @ sparse.diags(size)).tocsc()
+    forms, weight = np.column_stack((np.ones(n), places)), np.ones(n)
+    scaled = np.linalg.qr(forms / size[:, None])[0]
+    zero = max(1e-10, 30 * float(np.linalg.norm(matrix @ scaled)))  # the affine functions are in the kernel for sure
+    for many in (40, 160, 640):
+        if n <= max(4 * many, 200):
+            values, vectors = eigh(matrix.toarray())
+        else:
+            values, vectors = eigsh(matrix, k=many, sigma=1e-9, v0=rng.normal(size=n))
+        kernel = vectors[:, np.abs(values) < zero] * size[:, None]
+        if kernel.shape[1] < min(many, n):
+            break
+    else:
+        return np.zeros(n, bool)
+    kernel /= np.maximum(np.linalg.norm(kernel, axis=0), 1e-300)
+    for _ in range(60):  # least absolute residuals: the main body is the majority
+        root = np.sqrt(weight)[:, None]
+        answer = np.linalg.lstsq(forms * root, kernel * root, rcond=None)[0]
+        off = np.linalg.norm(kernel - forms @ answer, axis=1)
+        weight = 1 / np.maximum(off, 1e-7)
+    return np.asarray(off < 1e-5)
+
+
+def polished(positions: FloatArray, published: Lengths, guide: Guide | None, noise: float) -> FloatArray:
+    """The positions after a robust fit, in which what is still folded pulls less and less."""
+    scale, floor = np.inf, max(noise, 1e-7 * published.typical)
+    for _ in range(12):
+        spread = max(spread_of(residuals(positions, published)), floor)
+        if not 2.4 * spread < 0.8 * scale:
+            break
+        scale = 2.4 * spread
+        positions = fitted(positions, published, Task(scale=scale, steps=15), guide=guide)
+    return positions
+
+
+def unfolded(positions: FloatArray, published: Lengths, noise: float) -> FloatArray:
+    """The positions that fit the lengths on the surface, with leave to depart from it on the way."""
+    rng = np.random.default_rng(0)
+    smooth = fitted(positions, published, Task(gain=1e-2, steps=40))
+    positions = polished(smooth, published, None, noise)
+    if sum(map(len, _folds(positions, published, 1))) > CRUMPLED * published.records:
+        new = _lifted(smooth, published, np.arange(published.records), tilt=False, rng=rng)
+        positions = polished(smooth if new is None else new, published, None, noise)
+    for turn, hops in enumerate(ROUNDS):
+        folds, changed = _folds(positions, published, hops), False
+        if not folds:
+            break
+        for part in folds:
+            new = _lifted(positions, published, part, tilt=turn % 2 == 1, rng=rng)
+            changed |= new is not None
+            positions = positions if new is None else new
+        if changed:
+            positions = polished(positions, published, None, noise)
+    return positions
+
+
+def _folds(positions: FloatArray, published: Lengths, hops: int) -> list[Ints]:
+    """Connected sets of records within some hops of the lengths that fit worst; none if all residuals are noise."""
+    r = np.abs(residuals(positions, published))
+    odd = r > max(odd_above(r, published), 0.1 * float(r.max()))
+    n = published.records
+    graph = sparse.csr_matrix((np.ones(len(r)), (published.i, published.j)), (n, n))
+    graph = graph + graph.T
+    inside = np.zeros(n, bool)
+    inside[published.i[odd]] = inside[published.j[odd]] = True
+    for _ in range(hops):
+        inside |= graph @ inside > 0
+    chosen = np.flatnonzero(inside)
+    count, label = connected_components(graph[chosen][:, chosen], directed=False) if len(chosen) else (0, chosen)
+    return [chosen[label == part] for part in range(count)]
+
+
+def _lifted(
+    positions: FloatArray, published: Lengths, part: Ints, *, tilt: bool, rng: np.random.Generator
+) -> FloatArray | None:
+    """The positions with one part let down anew from above the surface; None if it then fits no better."""
+    inside = np.zeros(published.records, bool)
+    inside[part] = True
+    few = published.some(np.flatnonzero(inside[published.i] | inside[published.j]))
+    members = np.unique(np.concatenate((few.i, few.j, part)))
+    place = np.zeros(published.records, np.int64)
+    place[members] = np.arange(len(members))
+    few = Lengths(place[few.i], place[few.j], few.chord, len(members), few.radius)
+    free, before, typical = place[part], positions[members], few.typical
+    up, rise = heights(before, few.radius)[1], np.zeros(len(members))
+    rise[free] = LIFT * typical * rng.normal(size=len(free))
+    if tilt:  # a part that lies face down has to turn over as a whole
+        way = rng.normal(size=3)
+        rise[free] += (before[free] - before[free].mean(axis=0)) @ (way / np.linalg.norm(way))
+    after, hold = before + rise[:, None] * up, 2 * len(few.chord) / len(members)
+    for lid in LIDS:
+        after = fitted(after, few, Task(lid=lid * hold, gain=1e-2, steps=25), free=free)
+    after = fitted(flattened(after, few.radius), few, Task(gain=1e-2, steps=30), free=free)
+    judge = Task(scale=max(0.02 * typical, 2.4 * spread_of(residuals(before, few))), gain=1e-2, steps=10)
+    after = fitted(after, few, judge, free=free)
+    if judge.loss(after, few) > 0.98 * judge.loss(before, few):
+        return None
+    positions = positions.copy()
+    positions[members] = after
+    return positions

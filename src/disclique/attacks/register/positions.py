@@ -1,0 +1,131 @@
+"""Where records lie: the Earth or the plane as positions in space, with east and north at each known record.
+
+On the sphere a position is a vector of the sphere's radius and a motion is a rotation or a mirror image of space; in
+the plane the third coordinate is 0 and a motion also shifts. Both are ``x -> turn @ x + shift``, so that everything
+behind this file is written once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from disclique.data.distances import EARTH_KM, Points
+from disclique.errors import InputError
+from disclique.model import FloatArray, Spread
+
+_WGS84_AXIS_KM, _WGS84_ECCENTRICITY2 = 6378.137, 0.0066943799901413165
+
+
+class Motion(NamedTuple):
+    """A rigid motion, perhaps with a mirror: ``x -> turn @ x + shift``."""
+
+    turn: FloatArray  # (3, 3), orthogonal
+    shift: FloatArray  # (3,), 0 on the sphere
+
+    def __call__(self, positions: FloatArray) -> FloatArray:
+        """Where the motion brings positions, shape (n, 3)."""
+        return np.asarray(positions @ self.turn.T + self.shift)
+
+    @property
+    def mirrored(self) -> bool:
+        """True if the motion turns a left hand into a right hand."""
+        return bool(np.linalg.det(self.turn) < 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Positions of the known records in space, and the directions in which their errors are stated."""
+
+    positions: FloatArray  # (n, 3), in distance units
+    east: FloatArray  # (n, 3), unit vectors
+    north: FloatArray
+    radius: float  # of the sphere; 0 means the plane
+    conformal: tuple[float, float] = (1.0, 0.0)  # exponent and constant of the map from the ellipsoid to the sphere
+
+    @property
+    def flat(self) -> bool:
+        """True in the plane."""
+        return self.radius == 0
+
+    def variances(self, noise: Spread, error: float) -> FloatArray:
+        """Variance east and north of a masked point around each known record, shape (n, 2)."""
+        east, north = np.full(len(self.positions), noise.east), np.full(len(self.positions), noise.north)
+        if noise.unit == "deg":
+            if self.flat:
+                raise InputError("a spread in degrees needs points on the Earth; these are in the plane")
+            degree = np.radians(1.0) * self.radius
+            east = east * degree * np.hypot(self.positions[:, 0], self.positions[:, 1]) / self.radius
+            north = north * degree
+        elif (noise.unit == "plane") != self.flat:
+            where = "in the plane" if self.flat else "on the Earth"
+            raise InputError(f"a spread in {noise.unit!r} does not go with points {where}")
+        return np.stack((east, north), axis=1) ** 2 + error**2
+
+    def place(self, known: Points) -> FloatArray:
+        """Positions in space of other points of the same metric."""
+        if self.flat:
+            return _flat(known.coordinates)
+        return self.radius * _unit(_on_sphere(known.coordinates, self.conformal))
+
+
+def frame_of(known: Points) -> Frame:
+    """The frame of the known records; refuses a metric that has no map."""
+    if known.metric == "euclidean":
+        positions = _flat(known.coordinates)
+        east, north = np.zeros_like(positions), np.zeros_like(positions)
+        east[:, 0] = north[:, 1] = 1
+        return Frame(positions, east, north, 0.0)
+    if known.metric not in ("sphere", "wgs84"):
+        raise InputError("registration needs points on the Earth or in the plane; for any other metric use extend")
+    radius, conformal = (EARTH_KM, (1.0, 0.0)) if known.metric == "sphere" else _conformal(known.coordinates[:, 1])
+    angles = _on_sphere(known.coordinates, conformal)
+    (lon, lat), zero = angles.T, np.zeros(len(angles))
+    east = np.stack((-np.sin(lon), np.cos(lon), zero), axis=1)
+    north = np.stack((-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)), axis=1)
+    return Frame(radius * _unit(angles), east, north, radius, conformal)
+
+
+def _flat(coordinates: FloatArray) -> FloatArray:
+    if coordinates.shape[1] > 2:
+        raise InputError(f"coordinates with {coordinates.shape[1]} columns: registration is for a plane; use extend")
+    positions = np.zeros((len(coordinates), 3))
+    positions[:, : coordinates.shape[1]] = coordinates
+    return positions
+
+
+def _unit(angles: FloatArray) -> FloatArray:
+    lon, lat = angles.T
+    return np.stack((np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)), axis=1)
+
+
+def _conformal(latitudes: FloatArray) -> tuple[float, tuple[float, float]]:
+    """Radius, exponent and constant of Gauss's map of the ellipsoid onto the sphere that fits at the mean latitude.
+
+    Lengths are kept up to a third-order term: a few metres across a country.
+    """
+    lat = np.radians(latitudes.mean()) if len(latitudes) else 0.0
+    e2 = _WGS84_ECCENTRICITY2
+    bend = 1 - e2 * np.sin(lat) ** 2
+    radius = _WGS84_AXIS_KM * np.sqrt(1 - e2) / bend
+    exponent = float(np.sqrt(1 + e2 * np.cos(lat) ** 4 / (1 - e2)))
+    on_sphere = np.arcsin(np.sin(lat) / exponent)
+    return float(radius), (exponent, float(np.arctanh(np.sin(on_sphere)) - exponent * _isometric(lat)))
+
+
+def _isometric(lat: FloatArray | float) -> FloatArray:
+    """Isometric latitude on the ellipsoid."""
+    e = np.sqrt(_WGS84_ECCENTRICITY2)
+    return np.asarray(np.arctanh(np.sin(lat)) - e * np.arctanh(e * np.sin(lat)))
+
+
+def _on_sphere(coordinates: FloatArray, conformal: tuple[float, float]) -> FloatArray:
+    """Longitudes and latitudes in radians on the sphere that stands for the Earth."""
+    angles: FloatArray = np.radians(coordinates.astype(float))
+    if conformal == (1.0, 0.0):
+        return angles
+    exponent, constant = conformal
+    lat = np.clip(angles[:, 1], -1.57079, 1.57079)
+    return np.stack((exponent * angles[:, 0], np.arcsin(np.tanh(exponent * _isometric(lat) + constant))), axis=1)

@@ -1,0 +1,55 @@
+"""From an alignment to probabilities: every candidate pair weighed against all others, one-to-one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.engine.kernels.registration import matching_marginals
+from disclique.model import FloatArray
+
+Ints = NDArray[np.int64]
+ROUNDS = 400
+FAINT = 1e-4  # a pair less probable than that, were the target alone, is left out
+
+
+def matching_posterior(
+    target: Ints, known: Ints, ratio: FloatArray, *, sizes: tuple[int, int], common: float
+) -> FloatArray:
+    """Probability that each pair is one person, when nobody is twice in a file.
+
+    ``ratio`` is the log likelihood ratio of a pair against two strangers, ``sizes`` the records of both files and
+    ``common`` the expected share of the target's records that are in the known file.
+    """
+    targets, knowns = sizes
+    share = min(common, 1 - 0.5 / max(targets, 1))
+    # the known records that are nobody's: without this the prior would expect too few matches in small files
+    strangers = max(1 - share * targets / max(knowns, 1), 0.5 / max(knowns, 1))
+    with np.errstate(divide="ignore"):
+        weight = np.exp(np.minimum(ratio + np.log(share) - np.log1p(-share) - np.log(strangers), 200.0))
+    alone = weight / (1 + np.bincount(target, weights=weight, minlength=targets))[target]
+    live = np.flatnonzero(alone > FAINT)
+    found = np.zeros(len(weight))
+    rows, columns = _rows(target[live], targets), _rows(known[live], knowns)
+    found[live] = matching_marginals(weight[live], rows, columns, ROUNDS)
+    for record, records in ((target, targets), (known, knowns)):  # cycles may leave a little more than certainty
+        found /= np.maximum(np.bincount(record, weights=found, minlength=records), 1.0)[record]
+    return found
+
+
+def _rows(record: Ints, records: int) -> tuple[Ints, Ints]:
+    """Edges ordered by record, and where each record's edges start."""
+    order = np.argsort(record, kind="stable")
+    start = np.searchsorted(record[order], np.arange(records + 1))
+    return order, start
+
+
+def estimated_share(target: Ints, known: Ints, ratio: FloatArray, *, sizes: tuple[int, int], rounds: int = 60) -> float:
+    """The share of common target records under which the posterior expects just that share (EM)."""
+    share = 0.5
+    for _ in range(rounds):
+        found = matching_posterior(target, known, ratio, sizes=sizes, common=share).sum() / max(sizes[0], 1)
+        if abs(found - share) < 1e-4:
+            break
+        share = float(found)
+    return share

@@ -1,0 +1,108 @@
+"""Which way to the map fits a release: landmark columns, a fit to all distances, or the published ones only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from disclique.attacks.register.incomplete import partial_map
+from disclique.attacks.register.least_squares import noisy_map
+from disclique.attacks.register.maps import LANDMARKS, Map, landmark_map, lengths
+from disclique.errors import InputError
+from disclique.model import Distances, FloatArray, IntArray
+
+EXACT = 1e-6  # of the spread of the distances: a misfit that is rounding of floating point numbers
+EMBEDDABLE = 0.7  # share of the variance of the distances that a map must explain
+CAPPED = 0.01  # share of equal largest values from which on they are a cap, not distances
+SHORT = 12  # neighbours kept of a complete matrix when only small distances are trusted
+
+
+def whole_map(target: Distances, radius: float, noise: float | None) -> Map:
+    """The map of a release of all distances, or nearly all.
+
+    Without noise on the distances themselves a few landmark columns determine it; with it all distances are used.
+    """
+    refuse_directed(target)
+    block, marks = _columns(target)
+    if np.isnan(block).any():
+        return partial_map(target, radius, noise=noise or 0.0)
+    positions = landmark_map(block, marks.astype(np.int64), radius)
+    misfit = float(np.sqrt(np.mean((lengths(positions, positions[marks], radius) - block) ** 2)))
+    spread = float(block.std())
+    if noise == 0 and misfit <= EXACT * spread:
+        return Map(positions, np.zeros(target.size), misfit)
+    chart = noisy_map(target, radius, noise=noise or None)
+    _check_embeddable(chart.misfit, spread, noise, radius)
+    return chart
+
+
+def short_map(target: Distances, radius: float, noise: float | None) -> Map:
+    """The map of a release of which only the small distances are distances."""
+    refuse_directed(target)
+    block, _ = _columns(target)
+    if not np.isnan(block).any():
+        cap = float(block.max(initial=0.0))
+        capped = np.mean(block == cap) > CAPPED and cap > 0
+        target = Below(target, np.full(target.size, cap)) if capped else Below(target, _reaches(target))
+    return partial_map(target, radius, noise=noise or 0.0)
+
+
+def refuse_directed(target: Distances) -> None:
+    """Raise an InputError for distances that have no map at all."""
+    if target.directed:
+        raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
+
+
+def _columns(target: Distances) -> tuple[FloatArray, IntArray]:
+    """Distances of every record to landmark records, and those records."""
+    n = target.size
+    marks = np.unique(np.linspace(0, n - 1, min(n, LANDMARKS)).astype(np.int32))
+    return target.block(np.arange(n, dtype=np.int32), marks), marks
+
+
+def _check_embeddable(misfit: float, spread: float, noise: float | None, radius: float) -> None:
+    explained = 1 - (misfit / spread) ** 2 if spread > 0 else 1.0
+    if explained < EMBEDDABLE and not (noise and misfit < 2 * noise):
+        where = "the sphere" if radius else "the plane"
+        raise InputError(
+            f"the target's distances fit no map on {where}: the best one found explains {max(explained, 0):.0%} of "
+            "their variation; registration does not apply, the clique and extend attacks do"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Below:
+    """A release without the distances that are not below the reach of either record."""
+
+    whole: Distances
+    reach: FloatArray  # (n,)
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return self.whole.size
+
+    @property
+    def directed(self) -> bool:
+        """True if the distance from i to j may differ from the one from j to i."""
+        return self.whole.directed
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Distances from each of ``rows`` to each of ``columns``, NaN where they are left out."""
+        found = np.array(self.whole.block(rows, columns), dtype=float)
+        found[found >= np.maximum(self.reach[rows][:, None], self.reach[columns][None, :])] = np.nan
+        return found
+
+
+def _reaches(target: Distances) -> FloatArray:
+    """How far the nearest neighbours of each record lie, those of its distances that may be trusted."""
+    n = target.size
+    if n <= SHORT + 1:
+        return np.full(n, np.inf)
+    columns, found = np.arange(n, dtype=np.int32), np.zeros(n)
+    step = max(4_000_000 // n, 1)
+    for first in range(0, n, step):
+        rows = columns[first : first + step]
+        found[rows] = np.partition(target.block(rows, columns), SHORT + 1, axis=1)[:, SHORT + 1]
+    return found

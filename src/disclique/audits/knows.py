@@ -1,0 +1,137 @@
+"""The snooper's file of one repetition, and one without any released person as a control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from disclique.audits.case import Case, part
+from disclique.audits.plan import GERMANY
+from disclique.data.distances import Points
+from disclique.geodesy import neighbour_space, shifted
+from disclique.masks import Gaussian
+from disclique.model import FloatArray, Microdata
+from disclique.synthetic.settlements import home_points
+
+_NEIGHBOUR = 5  # synthetic people live about as far from a real home as its fifth neighbour
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The snooper's file and the truth: rows (target, known) of one person, counted from 0."""
+
+    data: Microdata
+    truth: Rows
+
+
+def known_file(case: Case, repetition: int) -> Known:
+    """The snooper's file of one repetition: the same for every mask, in random order, with its errors."""
+    rng = case.plan.rng("known", repetition)
+    drawn = _people(case, rng)
+    data = _with_errors(case, part(drawn, rng.permutation(len(drawn))), rng)
+    row_of = {person: row for row, person in enumerate(data.ids)}
+    pairs = [(row, row_of[person]) for row, person in enumerate(case.target.ids) if person in row_of]
+    return Known(data, np.array(pairs, dtype=np.int64).reshape(-1, 2))
+
+
+def _people(case: Case, rng: np.random.Generator) -> Microdata:
+    snooper, size = case.plan.snooper, len(case.target)
+    if case.known is not None:
+        return case.known
+    if snooper.overlap is None:
+        return case.target
+    common = max(1, round(snooper.overlap * size))
+    chosen = part(case.target, np.sort(rng.choice(size, common, replace=False)))
+    return joined(chosen, other_people(case, max((snooper.size or size) - common, 0), rng))
+
+
+def other_people(case: Case, count: int, rng: np.random.Generator) -> Microdata:
+    """People who are not in the release: from the file of others, or invented."""
+    if case.others is not None:
+        strangers = set(case.target.ids)
+        rows = np.array([row for row, person in enumerate(case.others.ids) if person not in strangers], dtype=np.int64)
+        if len(rows) > count and case.plan.snooper.size is not None:
+            rows = rng.choice(rows, count, replace=False)
+        return part(case.others, rows)
+    return invented_people(case, count, rng)
+
+
+def invented_people(case: Case, count: int, rng: np.random.Generator) -> Microdata:
+    """Synthetic people with labels and places like those of the file."""
+    assert case.points is not None
+    labels = case.target.labels.iloc[rng.integers(len(case.target), size=count)].reset_index(drop=True)
+    places = home_points(count, rng) if case.plan.snooper.others == GERMANY else _places(case.points, count, rng)
+    ids = tuple(("other", number) for number in range(count))
+    return Microdata(pd.DataFrame(index=range(count)), labels, replace(case.points, coordinates=places), ids, "others")
+
+
+def _places(points: Points, count: int, rng: np.random.Generator) -> FloatArray:
+    """Homes like those of ``points``: each near one of them, nearer where they are dense."""
+    base = rng.integers(points.size, size=count)
+    space = neighbour_space(points)
+    reach = cKDTree(space).query(space, k=min(_NEIGHBOUR + 1, points.size))[0].reshape(points.size, -1)[:, -1]
+    step = rng.normal(0, 1, (count, points.coordinates.shape[1])) * (reach[base] / 2)[:, None]
+    near = replace(points, coordinates=points.coordinates[base])
+    if points.metric == "euclidean":
+        return np.asarray(near.coordinates + step)
+    return shifted(near, step[:, 0], step[:, 1])
+
+
+def joined(one: Microdata, other: Microdata) -> Microdata:
+    """The records of two files with coordinates, one after the other."""
+    assert isinstance(one.distances, Points)
+    assert isinstance(other.distances, Points)
+    places = np.concatenate([one.distances.coordinates, other.distances.coordinates])
+    labels = pd.concat([one.labels, other.labels], ignore_index=True)
+    table = pd.DataFrame(index=range(len(labels)))
+    return Microdata(table, labels, replace(one.distances, coordinates=places), one.ids + other.ids, "known")
+
+
+def _with_errors(case: Case, data: Microdata, rng: np.random.Generator) -> Microdata:
+    snooper = case.plan.snooper
+    if snooper.label_error:
+        labels = data.labels.apply(lambda column: _with_wrong(column, snooper.label_error, rng))
+        data = replace(data, labels=labels)
+    if snooper.coordinate_error is not None:
+        data = replace(data, distances=Gaussian(snooper.coordinate_error).apply(data.distances, rng))
+    return data
+
+
+def _with_wrong(column: pd.Series[Any], share: float, rng: np.random.Generator) -> pd.Series[Any]:
+    """The column with a share of its values replaced by other ones, drawn as often as they occur."""
+    values = column.to_numpy(dtype=object).copy()
+    wrong = np.flatnonzero(rng.random(len(values)) < share)
+    for row in wrong:
+        rest = [value for value in column if value != values[row] and value is not None]
+        if rest:
+            values[row] = rest[int(rng.integers(len(rest)))]
+    return pd.Series(values, index=column.index, dtype=object)
+
+
+def control_files(case: Case, known: Known, repetition: int) -> tuple[Rows, Microdata] | None:
+    """Released rows and a known file without any of these people: whatever an attack claims there is false.
+
+    Known people stay as they are where they are no targets; others, drawn like the file, take the place of the targets.
+    From a matrix nobody can be drawn: there one half of the release is attacked with the other half as known file.
+    """
+    rng = case.plan.rng("control", repetition)
+    everybody = np.arange(len(case.target))
+    rest = np.setdiff1d(np.arange(len(known.data)), known.truth[:, 1])
+    if isinstance(known.data.distances, Points) and case.points is not None:
+        fillers = invented_people(case, len(known.data) - len(rest), rng)
+        strangers = joined(part(known.data, rest), fillers)
+        return everybody, part(strangers, rng.permutation(len(strangers)))
+    if len(rest) >= len(known.data) / 2:
+        return everybody, part(known.data, rng.permutation(rest))
+    mixed = rng.permutation(everybody)
+    attacked = np.sort(mixed[: len(mixed) // 2])
+    theirs = np.setdiff1d(np.arange(len(known.data)), known.truth[np.isin(known.truth[:, 0], attacked), 1])
+    if len(attacked) < 2 or len(theirs) < 2:
+        return None
+    return attacked, part(known.data, rng.permutation(theirs))

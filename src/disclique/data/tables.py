@@ -1,0 +1,193 @@
+"""The friendly door: frames, arrays and lists become ``Microdata``, with an explanation where they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from disclique.data.distances import GEOGRAPHIC, Matrix, Metric, Points, Where, check_matrix
+from disclique.data.labels import canonical, canonical_labels
+from disclique.errors import InputError
+from disclique.model import Distances, FloatArray, Microdata
+
+Coordinates = Sequence[str] | ArrayLike
+
+
+def microdata(
+    table: pd.DataFrame,
+    labels: Sequence[str],
+    *,
+    distances: Any = None,
+    coordinates: Coordinates | None = None,
+    metric: Metric = "sphere",
+    ids: str | None = None,
+    name: str = "microdata",
+    **options: bool,
+) -> Microdata:
+    """Microdata in a metric space from a table and one source of distances.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row a record.
+    labels : list of column names
+        The quasi-identifiers; records match only if all of them coincide.
+    distances : array, DataFrame or Distances
+        A square matrix in the order of the rows, or a DataFrame with three columns i, j, distance (record ids, or row
+        numbers counted from 1); a pair that is not listed is a distance that was not published.
+    coordinates : pair of column names, or array of shape (records, 2)
+        Longitude and latitude in degrees, or plane coordinates with ``metric="euclidean"``. Give this or
+        ``distances``, not both.
+    metric : "sphere" (km, R = 6371), "wgs84" (km), "euclidean", or a function of two points
+    ids : column name
+        Names the records in results; row numbers counted from 1 by default.
+    name : str
+        How messages call this table.
+    directed : bool
+        The distance from i to j may differ from the one from j to i.
+    unpublished : bool
+        NaN in a matrix means that the distance was not published.
+    """
+    strange = set(options) - {"directed", "unpublished"}
+    if strange:
+        raise InputError(f"{name}: unknown option {min(strange)!r}")
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(f"{name}: a table is a pandas DataFrame, not {type(table).__name__}")
+    if len(table) == 0:
+        raise InputError(f"{name}: the table has no records")
+    if isinstance(labels, str):
+        labels = [labels]
+    if (distances is None) == (coordinates is None):
+        raise InputError(f"{name}: give either distances or coordinates{'' if distances is None else ', not both'}")
+    named = record_ids(table, ids, name)
+    directed, unpublished = options.get("directed", False), options.get("unpublished", False)
+    source: Distances
+    if coordinates is not None:
+        source = Points(points(table, coordinates, metric, name=name), metric, directed)
+    elif isinstance(distances, (Matrix, Points)):
+        source = distances
+    else:
+        values, listed = matrix(distances, named, directed=directed, name=name)
+        check_matrix(values, directed=directed, unpublished=unpublished or listed, where=entry_of(name))
+        source = Matrix(values, directed, unpublished or listed)
+    if source.size != len(table):
+        raise InputError(f"{name}: {len(table)} records, but distances between {source.size}")
+    return Microdata(table, canonical_labels(table, labels, name), source, named, name)
+
+
+def entry_of(name: str) -> Where:
+    """How messages name an entry of the matrix called ``name``: rows and columns counted from 1."""
+    return lambda i, j: f"{name}: row {i + 1}, column {j + 1}"
+
+
+def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hashable, ...]:
+    """A name for each record: the column's values, or row numbers counted from 1."""
+    if column is None:
+        return tuple(range(1, len(table) + 1))
+    if column not in table.columns:
+        raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
+    found = [canonical(value) for value in table[column]]
+    seen: dict[Hashable, int] = {}
+    for row, value in enumerate(found):
+        if value is None:
+            raise InputError(f"{name}: row {row + 1}, column {column!r}: an id is missing")
+        if seen.setdefault(value, row) != row:
+            raise InputError(
+                f"{name}: row {row + 1}, column {column!r} = {value!r}: the id stands in row {seen[value] + 1} already"
+            )
+    return tuple(seen)
+
+
+def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, name: str) -> NDArray[Any]:
+    """The coordinates of every record, from columns of the table or as given."""
+    if not (isinstance(coordinates, (list, tuple)) and all(isinstance(c, str) for c in coordinates)):
+        found = np.asarray(coordinates)
+        if len(found) != len(table):
+            raise InputError(f"{name}: {len(table)} records, but {len(found)} coordinates")
+        return found
+    columns = [str(c) for c in coordinates]
+    for column in columns:
+        if column not in table.columns:
+            raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
+    if callable(metric):
+        return np.asarray(table[columns if len(columns) > 1 else columns[0]].to_numpy())
+    if metric in GEOGRAPHIC and len(columns) != 2:
+        raise InputError(f"{name}: coordinates {','.join(columns)}: {metric} takes two columns, longitude and latitude")
+    found = np.column_stack([_numbers(table[column], name) for column in columns])
+    if metric in GEOGRAPHIC:
+        for row in np.flatnonzero(np.abs(found[:, 1]) > 90):
+            raise InputError(
+                f"{name}: row {row + 1}, column {columns[1]!r} = {found[row, 1]}: a latitude lies between -90 and 90; "
+                "are longitude and latitude swapped?"
+            )
+    return found
+
+
+def _numbers(column: pd.Series[Any], name: str) -> FloatArray:
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    for row in np.flatnonzero(~np.isfinite(numbers)):
+        value = column.iloc[row]
+        raise InputError(f"{name}: row {row + 1}, column {str(column.name)!r} = {value!r}: not a finite number")
+    return numbers
+
+
+def matrix(source: Any, ids: Sequence[Hashable], *, directed: bool, name: str) -> tuple[FloatArray, bool]:
+    """The distances as a square array in the order of the records, and whether they came as a long list."""
+    if isinstance(source, pd.DataFrame) and source.shape[1] == 3 and len(source) != 3:
+        return from_list(source, ids, directed=directed, name=name), True
+    if isinstance(source, pd.DataFrame):
+        source = source.to_numpy()
+    try:
+        return np.array(source, dtype=float), False
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: the distances are not numbers ({error})") from None
+
+
+def from_list(pairs: pd.DataFrame, ids: Sequence[Hashable], *, directed: bool, name: str) -> FloatArray:
+    """The matrix of a long list i, j, distance; pairs that are not listed are NaN, that is, not published."""
+    row_of = {value: row for row, value in enumerate(ids)}
+    found = np.full((len(ids), len(ids)), np.nan)
+    np.fill_diagonal(found, 0.0)
+    ends = np.empty((len(pairs), 2), dtype=np.int64)
+    for k in range(2):
+        column = pairs.iloc[:, k]
+        codes, values = pd.factorize(column, use_na_sentinel=False)
+        rows = np.array([row_of.get(canonical(value), -1) for value in values], dtype=np.int64)
+        ends[:, k] = rows[codes]
+        for line in np.flatnonzero(ends[:, k] < 0):
+            raise InputError(
+                f"{name}: row {line + 1}, column {k + 1} = {column.iloc[line]!r}: no record of the table has this id"
+            )
+    numbers = _numbers(pairs.iloc[:, 2], name)
+    for line in np.flatnonzero(numbers < 0):
+        raise InputError(f"{name}: row {line + 1}, column 3 = {numbers[line]}: a distance cannot be negative")
+    _no_duplicates(ends, numbers, name=name)
+    for line in np.flatnonzero((ends[:, 0] == ends[:, 1]) & (numbers != 0)):
+        raise InputError(f"{name}: row {line + 1} = {numbers[line]}: the distance of a record from itself must be 0")
+    found[ends[:, 0], ends[:, 1]] = numbers
+    if not directed:
+        _no_contradiction(found, ends, numbers, name=name)
+        found[ends[:, 1], ends[:, 0]] = numbers
+    return found
+
+
+def _no_duplicates(ends: NDArray[np.int64], numbers: FloatArray, *, name: str) -> None:
+    again = pd.DataFrame(ends).duplicated().to_numpy()
+    for line in np.flatnonzero(again):
+        first = int(np.flatnonzero((ends == ends[line]).all(axis=1))[0])
+        raise InputError(
+            f"{name}: row {line + 1} = {numbers[line]}: this pair stands in row {first + 1} already ({numbers[first]})"
+        )
+
+
+def _no_contradiction(found: FloatArray, ends: NDArray[np.int64], numbers: FloatArray, *, name: str) -> None:
+    back = found[ends[:, 1], ends[:, 0]]
+    for line in np.flatnonzero(~np.isnan(back) & (back != numbers)):
+        raise InputError(
+            f"{name}: row {line + 1} = {numbers[line]}, but the way back is {back[line]}: the distances are not "
+            "symmetric; if they have a direction (travel times), say so (directed)"
+        )

@@ -1,0 +1,251 @@
+"""One root at a time: a vertex and its later neighbours in a fixed order of the vertices, thinned by inner degrees.
+
+A clique whose first vertex is r lies in r and its later neighbours; in a clique of s members each of those has at least
+s - 2 neighbours among the others. Indices in the inner loops are unsigned, which spares a test for negative ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.engine.kernels.compiled import kernel, lowest, popcount
+
+ONE = np.uint64(1)
+ENDLESS = 2**62
+
+
+class Later(NamedTuple):
+    """Later neighbours of each vertex in compressed rows, and two free colourings (empty where there are none).
+
+    Vertices with the same ``first`` are never adjacent, nor are those with the same ``second``: product vertices that
+    share a record.
+    """
+
+    start: NDArray[np.uint64]
+    row: NDArray[np.uint32]
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    bits: NDArray[np.int64]  # (vertices, words): all neighbours as bits, where that pays; else no rows
+
+
+class Workspace(NamedTuple):
+    """What one thread needs to look at a root."""
+
+    mark: NDArray[np.uint8]  # per vertex, 1 for candidates; all 0 between calls
+    slot: NDArray[np.uint32]  # index of a marked vertex among the candidates
+    candidate: NDArray[np.uint32]
+    degree: NDArray[np.int32]  # of each candidate among the candidates
+    hit: NDArray[np.uint32]
+    mask: NDArray[np.int64]  # one row: bits of the candidates; all 0 between calls
+    seen: NDArray[np.int32]  # (2, records): the last root at which a colour of the free colourings was seen
+    clique: NDArray[np.int32]  # the best clique this thread found
+    size: NDArray[np.int64]  # one entry: its size
+    work: NDArray[np.int64]  # words and neighbours looked at since somebody asked, and how many may be
+
+
+def new_workspace(later: Later, widest: int) -> Workspace:
+    """Room for roots with at most ``widest`` later neighbours."""
+    n = len(later.start) - 1
+    colours = 1 + max(int(later.first.max(initial=0)), int(later.second.max(initial=0)))
+    return Workspace(
+        np.zeros(n, np.uint8),
+        np.zeros(n, np.uint32),
+        np.empty(widest, np.uint32),
+        np.empty(widest, np.int32),
+        np.empty(widest + 1, np.uint32),
+        np.zeros((1, later.bits.shape[1]), np.int64),
+        np.full((2, colours), -1, np.int32),
+        np.empty(widest + 1, np.int32),
+        np.zeros(1, np.int64),
+        np.array([0, ENDLESS], np.int64),
+    )
+
+
+@kernel
+def candidates(later: Later, root: int, space: Workspace) -> int:
+    """Number of later neighbours of ``root``, listed in the workspace."""
+    begin = np.int64(later.start[root])
+    count = np.int64(later.start[root + 1]) - begin
+    for i in range(count):
+        space.candidate[i] = later.row[begin + i]
+    return count
+
+
+@kernel
+def inner(later: Later, count: int, space: Workspace) -> None:
+    """Nothing; counts for every candidate its neighbours among the candidates."""
+    if len(later.bits) > 0:
+        inner_bits(later, count, space)
+        return
+    mark, slot, candidate, degree, hit = space.mark, space.slot, space.candidate, space.degree, space.hit
+    work = np.int64(0)
+    for i in range(count):
+        mark[candidate[i]] = 1
+        slot[candidate[i]] = i
+        degree[i] = 0
+    for i in range(count):
+        u = np.uint64(candidate[i])
+        work += np.int64(later.start[u + ONE] - later.start[u])
+        hits = np.uint64(0)
+        for e in range(later.start[u], later.start[u + ONE]):
+            x = later.row[e]
+            hit[hits] = x  # gathered without a branch: which neighbour is a hit cannot be predicted
+            hits += np.uint64(mark[x])
+        for h in range(hits):
+            degree[slot[hit[h]]] += 1
+        degree[i] += np.int32(hits)
+    for i in range(count):
+        mark[candidate[i]] = 0
+    space.work[0] += work
+
+
+@kernel
+def common(a: NDArray[np.int64], i: int, b: NDArray[np.int64], j: int, span: tuple[int, int]) -> int:
+    """Number of bits that row i of ``a`` and row j of ``b`` share in the words of ``span``."""
+    row, other = np.uint64(i), np.uint64(j)
+    count = 0
+    for x in range(np.uint64(span[0]), np.uint64(span[1])):
+        count += popcount(a[row, x] & b[other, x])
+    return count
+
+
+@kernel
+def inner_bits(later: Later, count: int, space: Workspace) -> None:
+    """Nothing; the same from rows of bits: one pass over a row per candidate."""
+    bits, mask = later.bits, space.mask[0]
+    low, high = len(mask), 0
+    for i in range(count):
+        u = np.int64(space.candidate[i])
+        mask[u // 64] |= np.int64(1) << np.int64(u % 64)
+        low, high = min(low, u // 64), max(high, u // 64 + 1)
+    for i in range(count):
+        u = np.int64(space.candidate[i])
+        space.degree[i] = common(bits, u, space.mask, 0, (low, high))
+    for x in range(low, high):
+        mask[x] = 0
+    space.work[0] += count * max(high - low, 0)
+
+
+@kernel
+def height(degree: NDArray[np.int32], count: int, tally: NDArray[np.uint32]) -> int:
+    """Largest s such that s - 1 candidates have inner degree s - 2 or more: a bound on the cliques of the root."""
+    for d in range(count):
+        tally[d] = 0
+    for i in range(count):
+        tally[degree[i]] += 1
+    have = 0
+    for d in range(count - 1, -1, -1):
+        have += np.int64(tally[d])
+        if have >= d + 1:
+            return d + 2
+    return 1
+
+
+@kernel
+def keep(count: int, least: int, space: Workspace) -> int:
+    """Number of candidates with inner degree ``least`` or more, moved to the front."""
+    kept = 0
+    for i in range(count):
+        if space.degree[i] >= least:
+            space.candidate[kept] = space.candidate[i]
+            space.degree[kept] = space.degree[i]
+            kept += 1
+    return kept
+
+
+@kernel
+def thin(later: Later, count: int, least: int, space: Workspace) -> int:
+    """Number of candidates left for a clique of at least ``least`` members, given their inner degrees; 0 if none.
+
+    Those of too small an inner degree go, until no more do.
+    """
+    while count + 1 >= least and count > 0:
+        kept = keep(count, least - 2, space)
+        if kept == count:
+            return count
+        count = kept
+        inner(later, count, space)
+    return 0
+
+
+@kernel
+def matrix(later: Later, count: int, space: Workspace) -> NDArray[np.int64]:
+    """The candidates' adjacency as rows of bits."""
+    mark, slot, candidate = space.mark, space.slot, space.candidate
+    rows = np.zeros((count, (count + 63) // 64), np.int64)
+    space.work[0] += count * count
+    if len(later.bits) > 0:
+        for i in range(count):
+            u = np.int64(candidate[i])
+            for j in range(count):
+                v = np.int64(candidate[j])
+                rows[i, j // 64] |= ((later.bits[u, v // 64] >> np.int64(v % 64)) & np.int64(1)) << np.int64(j % 64)
+        return rows
+    for i in range(count):
+        mark[candidate[i]] = 1
+        slot[candidate[i]] = i
+    for i in range(count):
+        u = np.uint64(candidate[i])
+        for e in range(later.start[u], later.start[u + ONE]):
+            if mark[later.row[e]] != 0:
+                j = np.int64(slot[later.row[e]])
+                rows[i, j // 64] |= np.int64(1) << np.int64(j % 64)
+                rows[j, i // 64] |= np.int64(1) << np.int64(i % 64)
+    for i in range(count):
+        mark[candidate[i]] = 0
+    return rows
+
+
+@kernel
+def everything(count: int) -> NDArray[np.int64]:
+    """Bits of all candidates."""
+    bits = np.full((count + 63) // 64, -1, np.int64)
+    if count % 64 != 0:
+        bits[count // 64] = ~(np.int64(-1) << np.int64(count % 64))
+    return bits
+
+
+@kernel
+def local(later: Later, root: int, least: int, space: Workspace) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The candidates of ``root`` for a clique of ``least`` members, of high inner degree first, and their adjacency.
+
+    Min-width order: always a candidate of least degree among those left goes to the end.
+    """
+    count = candidates(later, root, space)
+    inner(later, count, space)
+    count = thin(later, count, least, space)
+    words = (count + 63) // 64
+    vertex = np.empty(count, np.int32)
+    ordered = np.zeros((count, words), np.int64)
+    if count == 0:
+        return vertex, ordered
+    rows = matrix(later, count, space)
+    index = np.empty(count, np.int32)
+    degree = space.degree
+    for place in range(count - 1, -1, -1):
+        lowest_at = -1
+        for i in range(count):
+            if degree[i] >= 0 and (lowest_at < 0 or degree[i] < degree[lowest_at]):
+                lowest_at = i
+        index[lowest_at] = place
+        vertex[place] = space.candidate[lowest_at]
+        degree[lowest_at] = -1
+        for w in range(words):
+            rest = rows[lowest_at, w]
+            while rest != 0:
+                b = lowest(rest)
+                rest ^= np.int64(1) << np.int64(b)
+                if degree[64 * w + b] >= 0:
+                    degree[64 * w + b] -= 1
+    for i in range(count):
+        for w in range(words):
+            rest = rows[i, w]
+            while rest != 0:
+                b = lowest(rest)
+                rest ^= np.int64(1) << np.int64(b)
+                j = index[64 * w + b]
+                ordered[index[i], j // 64] |= np.int64(1) << np.int64(j % 64)
+    return vertex, ordered

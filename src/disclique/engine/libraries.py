@@ -1,0 +1,84 @@
+"""Other solvers behind the same door: the paper's own algorithm, a greedy one, and installed libraries."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from disclique.engine.stopwatch import Watch
+from disclique.errors import DiscliqueError, MissingDependency
+from disclique.model import Graph, ProductGraph
+
+
+def _library(name: str) -> Any:
+    """The module, or how to get it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingDependency(
+            f'the solver "{name}" needs the library {name}: pip install "disclique[bench]"'
+        ) from error
+
+
+def _pairs(graph: Graph | ProductGraph) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """Every edge once, shape (edges, 2), smaller vertex first."""
+    rows = graph.later if isinstance(graph, ProductGraph) else graph
+    source = np.repeat(np.arange(graph.order, dtype=np.int32), np.diff(rows.offsets))
+    once = source < rows.neighbours
+    return np.stack([source[once], rows.neighbours[once]], axis=1)
+
+
+def networkx(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
+    """A maximum clique by networkx (enumeration of maximal cliques); it knows no budget."""
+    library = _library("networkx")
+    plain = library.Graph()
+    plain.add_nodes_from(range(graph.order))
+    plain.add_edges_from(_pairs(graph).tolist())
+    members, _ = library.max_weight_clique(plain, weight=None)
+    return list(members), len(members)
+
+
+def igraph(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
+    """A maximum clique by igraph; it knows no budget."""
+    plain = _library("igraph").Graph(n=graph.order, edges=_pairs(graph))
+    members = plain.largest_cliques()[0]
+    return list(members), len(members)
+
+
+_CLIQUEMATCH = """
+import os, sys, numpy, cliquematch
+graph = cliquematch.Graph.from_edgelist(numpy.load(sys.argv[1]), int(sys.argv[2]))
+print("clique", *graph.get_max_clique(), flush=True)
+os._exit(0)
+"""
+
+
+def cliquematch(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
+    """A maximum clique by cliquematch; nothing but a vertex if the budget ends before.
+
+    It runs in a process of its own, since freeing its graphs can crash the interpreter (version 3.0.2).
+    """
+    _library("cliquematch")
+    pairs = _pairs(graph)
+    if len(pairs) == 0:
+        return [0], 1
+    seconds = watch.deadline - time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "edges.npy"
+        np.save(file, (pairs + 1).astype(np.uint32))
+        command = [sys.executable, "-c", _CLIQUEMATCH, str(file), str(graph.order)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=min(seconds, 1e6), check=False)
+        except subprocess.TimeoutExpired:
+            return [0], graph.order
+    answers = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("clique ")]
+    if done.returncode != 0 or not answers:
+        raise DiscliqueError(f"cliquematch ended with code {done.returncode}: {done.stderr.strip()[-200:]}")
+    return [int(v) - 1 for v in answers[0]], len(answers[0])

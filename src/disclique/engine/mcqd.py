@@ -1,0 +1,68 @@
+"""The paper's own solver, MaxCliqueDyn, so that results can be compared with the published method."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from disclique.engine.kernels import mcqd as kernels
+from disclique.engine.kernels import order
+from disclique.engine.stopwatch import Watch
+from disclique.errors import TooLarge
+from disclique.model import Graph, ProductGraph
+
+SORT_SHARE = 0.025  # Tlimit of the publication
+MEMORY = 2 * 1024**3
+STEPS = 2_000
+
+
+def solve(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
+    """Vertices of a maximum clique and a bound that equals its size, unless the watch stopped the search."""
+    n = graph.order
+    plain = graph.graph if isinstance(graph, ProductGraph) else graph
+    degree = np.diff(plain.offsets)
+    depth = _degeneracy(plain) + 2
+    need = n * n // 8 + 8 * n * (depth + 2)
+    if need > MEMORY:
+        raise TooLarge(f"mcqd stores {n:,} rows of bits, which need {need / 1e9:.1f} GB; use the solver exact")
+    bits = kernels.adjacency(plain.offsets, plain.neighbours)
+    levels = _levels(n, depth)
+    levels.vertex[0] = np.argsort(-degree, kind="stable")
+    widest = int(degree.max(initial=0))
+    levels.colour[0] = np.minimum(np.arange(1, n + 1), widest + 1)
+    try:
+        while kernels.advance(bits, levels, SORT_SHARE, STEPS) == kernels.PAUSED:
+            watch.spend(STEPS * (n / 64 + 1))
+            watch.tell(n - int(levels.count[0]), n, int(levels.state[2]))
+            if watch.over(int(levels.state[2])):
+                break
+    except KeyboardInterrupt:
+        pass
+    size = int(levels.state[2])
+    open_ = int(levels.count[0]) if levels.state[0] >= 0 else 0
+    bound = size if levels.state[0] < 0 else max(size, min(depth - 1, int(levels.colour[0, open_])))
+    return levels.best[:size].tolist(), bound
+
+
+def _degeneracy(graph: Graph) -> int:
+    """The largest number of later neighbours in degeneracy order."""
+    sequence = order.degeneracy(graph.offsets, graph.neighbours)
+    start, _ = order.orient(graph.offsets, graph.neighbours, sequence)
+    return int(np.diff(start).max(initial=0))
+
+
+def _levels(vertices: int, depth: int) -> kernels.Levels:
+    """The state before the first step; a clique has fewer than ``depth`` members."""
+    state = np.zeros(3, np.int64)
+    state[1] = 1
+    count = np.zeros(depth + 1, np.int64)
+    count[0] = vertices
+    return kernels.Levels(
+        np.zeros((depth + 1, vertices), np.int32),
+        np.zeros((depth + 1, vertices), np.int32),
+        count,
+        np.zeros(depth + 1, np.int32),
+        np.zeros(depth + 2, np.int64),
+        np.zeros(depth + 2, np.int64),
+        state,
+        np.zeros(depth + 1, np.int32),
+    )

@@ -1,0 +1,57 @@
+"""When a search has to stop, and whom it tells how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from disclique.engine.kernels import threads as cores
+from disclique.engine.kernels.roots import ENDLESS
+from disclique.errors import InputError
+from disclique.model import Budget
+
+BILLION = 1e9
+Progress = Callable[[int, int, int], None]  # done, total, size of the best clique so far
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The budget of one search that has begun, the threads it may use, and who hears of its progress."""
+
+    deadline: float
+    size: float
+    threads: int
+    progress: Progress | None
+    work: float = float("inf")
+    spent: list[float] = field(default_factory=lambda: [0.0])  # one entry: the work done
+
+    @staticmethod
+    def start(budget: Budget, threads: int | None, progress: Progress | None) -> Watch:
+        """A watch that starts now."""
+        if threads is not None and threads < 1:
+            raise InputError(f"threads {threads}: at least one is needed")
+        return Watch(
+            deadline=float("inf") if budget.seconds is None else time.perf_counter() + budget.seconds,
+            size=float("inf") if budget.size is None else budget.size,
+            threads=1 if budget.work is not None else cores.available() if threads is None else threads,
+            progress=progress,
+            work=float("inf") if budget.work is None else budget.work,
+        )
+
+    def over(self, size: int) -> bool:
+        """True if a search that has found ``size`` members must stop."""
+        return size >= self.size or self.spent[0] >= self.work or time.perf_counter() >= self.deadline
+
+    def left(self) -> int:
+        """Operations that may still be spent."""
+        return ENDLESS if self.work == float("inf") else max(0, round((self.work - self.spent[0]) * BILLION))
+
+    def spend(self, operations: float) -> None:
+        """Nothing; counts work done."""
+        self.spent[0] += operations / BILLION
+
+    def tell(self, done: int, total: int, size: int) -> None:
+        """Nothing; passes the state on to the listener."""
+        if self.progress is not None:
+            self.progress(done, total, size)

@@ -1,0 +1,274 @@
+"""Where work runs: in this process, in processes of this machine, or on a Dask cluster.
+
+An executor has one method, ``map(function, items)``, which yields ``function(item)`` for every item as results come in,
+in any order. Functions and items must be picklable, and a function that depends on nothing but its item gives the same
+results everywhere. A worker that dies costs its items being run again, nothing more.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any, Protocol, TypeVar
+
+from disclique.engine.kernels.threads import available
+from disclique.errors import DiscliqueError, InputError, MissingDependency
+
+ATTEMPTS = 3  # how often an item is given to a worker before it is held to be what kills them
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Executor(Protocol):
+    """Something that runs a function on many items."""
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """The results as they finish."""
+
+
+@dataclass(frozen=True)
+class Serial:
+    """One item after the other in this process."""
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """The results in the order of the items."""
+        return map(function, items)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Processes of this machine, one item each at a time; as many as there are cores by default.
+
+    Every process is started afresh (spawned), ignores Ctrl-C, which is the caller's business, and ends by itself when
+    the caller has gone. Each has a connection of its own, so that the death of one costs only the item it had.
+    """
+
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.count is not None and self.count < 1:
+            raise InputError(f"{self.count} processes: at least one is needed")
+
+    @property
+    def parallel(self) -> int:
+        """Number of processes."""
+        return self.count or available()
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """The results as they finish."""
+        waiting: deque[tuple[int, T]] = deque(enumerate(items))
+        attempts: Counter[int] = Counter()
+        workers: list[_Worker] = []
+        try:
+            workers += [_Worker(function) for _ in range(min(self.parallel, len(waiting)))]
+            while waiting or any(worker.item is not None for worker in workers):
+                workers[:] = [worker.replaced() if worker.dead else worker for worker in workers]
+                for worker in workers:
+                    if worker.item is None and waiting:
+                        worker.give(waiting.popleft())
+                for worker in _ready(workers):
+                    number, item = worker.taken()
+                    try:
+                        result = worker.result()
+                    except EOFError:
+                        worker.dead = True
+                        attempts[number] += 1
+                        if attempts[number] >= ATTEMPTS:
+                            raise _deadly(item, worker.code) from None
+                        waiting.appendleft((number, item))
+                    else:
+                        yield result
+        finally:
+            for worker in workers:
+                worker.stop()
+
+
+def _ready(workers: list[_Worker]) -> list[_Worker]:
+    """The workers that have a result or have died, after waiting for the first of them."""
+    busy = {worker.pipe: worker for worker in workers if worker.item is not None}
+    return [busy[pipe] for pipe in wait(list(busy)) if isinstance(pipe, Connection)]
+
+
+def _deadly(item: object, code: int | None) -> DiscliqueError:
+    how = f"exit code {code}" if code is not None and code >= 0 else f"signal {-(code or 0)}"
+    return DiscliqueError(
+        f"{item}: the process that worked on it died {ATTEMPTS} times, last with {how}; if that is 9, the machine is "
+        "probably short of memory: use fewer processes"
+    )
+
+
+class _Worker:
+    """One process, its connection, and the item it has at the moment."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.function = function
+        self.item: tuple[int, Any] | None = None
+        self.dead = False
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        self.process.start()
+        theirs.close()  # so that its death is seen as the end of the file
+
+    def give(self, item: tuple[int, Any]) -> None:
+        """Nothing; sends an item. A worker that has just died is found out when its result is asked for."""
+        self.item = item
+        with suppress(OSError):
+            self.pipe.send(item[1])
+
+    def taken(self) -> tuple[int, Any]:
+        """The item at work, which is no longer its own."""
+        assert self.item is not None
+        item, self.item = self.item, None
+        return item
+
+    def result(self) -> Any:
+        """The result of the item; EOFError if the process died, or the error that the function raised."""
+        try:
+            good, value = self.pipe.recv()
+        except OSError:  # on some systems a broken connection instead of the end of the file
+            raise EOFError from None
+        if good:
+            return value
+        error, trace = value
+        error.add_note(trace)
+        raise error
+
+    @property
+    def code(self) -> int | None:
+        """How a dead process ended."""
+        self.process.join(1)
+        return self.process.exitcode
+
+    def replaced(self) -> _Worker:
+        """A new worker in place of a dead one."""
+        self.stop()
+        return _Worker(self.function)
+
+    def stop(self) -> None:
+        """Nothing; ends the process at once."""
+        self.pipe.close()
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+
+
+def _serve(pipe: Connection, function: Callable[[Any], Any]) -> None:
+    """Nothing; works on what comes down the pipe until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with one_thread():
+        while True:
+            try:
+                item = pipe.recv()
+            except (EOFError, OSError):
+                return
+            try:
+                answer: tuple[bool, Any] = (True, function(item))
+            except BaseException as error:
+                answer = (False, (_sendable(error), "in a worker process:\n" + traceback.format_exc()))
+            try:
+                pipe.send(answer)
+            except OSError:
+                return
+
+
+def _sendable(error: BaseException) -> BaseException:
+    """The error itself if it survives the way to another process, else its words."""
+    import pickle
+
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return DiscliqueError(f"{type(error).__name__}: {error}")
+    return error
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """A block in which the linear algebra libraries use one thread: the cores are taken by the processes."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    with threadpool_limits(1):
+        yield
+
+
+@dataclass(frozen=True)
+class OnDask:
+    """A Dask cluster: the address of its scheduler (``tcp://host:8786``), or ``local`` to start one here.
+
+    Dask runs the items of a worker that dies again elsewhere, up to its own limit of failures.
+    """
+
+    address: str = "local"
+    count: int | None = None  # workers of a local cluster
+
+    @property
+    def parallel(self) -> int | None:
+        """Number of workers of a local cluster."""
+        return (self.count or available()) if self.address == "local" else None
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """The results as they finish; no more items than twice the cluster's threads are handed out at a time."""
+        distributed = _distributed()
+        with self.client() as client:
+            waiting = deque(items)
+            handed: dict[str, T] = {}
+
+            def hand() -> Any:
+                item = waiting.popleft()
+                future = client.submit(function, item, pure=False)
+                handed[future.key] = item
+                return future
+
+            room = 2 * max(1, sum(client.nthreads().values()))
+            finished = distributed.as_completed([hand() for _ in range(min(room, len(waiting)))], loop=client.loop)
+            for future in finished:
+                item = handed.pop(future.key)
+                try:
+                    result = future.result()
+                except distributed.KilledWorker:
+                    raise DiscliqueError(
+                        f"{item}: the workers that worked on it died again and again; if they are short of memory, "
+                        "give them more or use fewer threads a worker"
+                    ) from None
+                except CancelledError:
+                    raise DiscliqueError(f"the Dask scheduler at {self.address} has gone") from None
+                future.release()
+                if waiting:
+                    finished.add(hand())
+                yield result
+
+    @contextmanager
+    def client(self) -> Iterator[Any]:
+        """A client of the cluster, and the cluster itself if it is a local one; both closed at the end."""
+        distributed = _distributed()
+        if self.address != "local":
+            try:
+                client = distributed.Client(self.address, timeout="10s", set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise InputError(f"no Dask scheduler at {self.address} ({error or type(error).__name__})") from None
+            with client:
+                yield client
+            return
+        with (
+            distributed.LocalCluster(
+                n_workers=self.parallel, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            ) as cluster,
+            distributed.Client(cluster, set_as_default=False) as client,
+        ):
+            yield client
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise MissingDependency('a Dask cluster needs the package distributed: pip install "disclique[dask]"') from None
+    return distributed

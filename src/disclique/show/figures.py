@@ -1,0 +1,142 @@
+"""The pictures of a study: rates against σ and α, the risk-utility map, and the two files on a map.
+
+Every function returns a matplotlib ``Figure``; what is drawn has been computed before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from disclique.show.plots import COLOURS
+from disclique.studies.summary import RATES, dial_name, dials
+from disclique.synthetic.people import Population
+
+RELEASED, COMMON = "#888888", COLOURS[1]
+
+
+def rates_by_mask(table: pd.DataFrame, attack: str = "clique") -> Figure:
+    """Figure 5 of the paper: precision and recall against the mask's dial, a line with a 95 % band for each α."""
+    chosen = table[table["attack"] == attack]
+    masks = tuple(dict.fromkeys(chosen["mask"]))
+    names = dials(masks)
+    value = {mask: place for place, mask in enumerate(masks)} if names is None else names
+    return _lines(chosen.assign(x=chosen["mask"].map(value)), "alpha", "α", _axis(masks), masks)
+
+
+def rates_by_alpha(table: pd.DataFrame, attack: str = "clique") -> Figure:
+    """Figure 6 of the paper: average precision and recall against α, a line for each mask with a 95 % band."""
+    chosen = table[table["attack"] == attack]
+    masks = tuple(dict.fromkeys(chosen["mask"]))
+    names = dials(masks) or {mask: mask for mask in masks}
+    return _lines(chosen.assign(x=chosen["alpha"], line=chosen["mask"].map(names)), "line", _axis(masks), "α", masks)
+
+
+def _axis(masks: tuple[str, ...]) -> str:
+    """How the axis of the masks is called: the dial as the paper writes it, with its unit."""
+    dial, _, unit = dial_name(masks).partition("_")
+    return {"sigma": "σ"}.get(dial, dial) + (f" ({unit})" if unit else "")
+
+
+def _lines(points: pd.DataFrame, line: str, title: str, axis: str, masks: tuple[str, ...]) -> Figure:
+    figure = Figure(figsize=(10, 4.5), layout="constrained")
+    panels = figure.subplots(1, 2, sharex=True)
+    kinds = list(dict.fromkeys(points[line]))
+    by_name = line == "attack"  # names are told apart by hue, values of a dial by brightness
+    colours = COLOURS[: len(kinds)] if by_name else colormaps["viridis"](np.linspace(0, 0.92, len(kinds)))
+    for axes, rate in zip(panels, RATES, strict=True):
+        for kind, colour in zip(kinds, colours, strict=True):
+            part = points[points[line] == kind].sort_values("x")
+            label = f"{kind:g}" if isinstance(kind, (int, float)) else str(kind)
+            style = "s--" if kind == "ceiling" else "o-"
+            axes.plot(part["x"], part[rate], style, color=colour, markersize=3, label=label)
+            axes.fill_between(
+                part["x"], part[f"{rate}_low"], part[f"{rate}_high"], color=colour, alpha=0.18, linewidth=0
+            )
+        axes.set(xlabel=axis, ylabel=f"average {rate}", ylim=(0, 1.02))
+        axes.xaxis.set_major_locator(MaxNLocator(6))
+        if axis == "mask":
+            axes.set_xticks(range(len(masks)), masks, rotation=30, ha="right", fontsize=7)
+        _quiet(axes)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", title=title, frameon=False)
+    return figure
+
+
+def rates_by_attack(table: pd.DataFrame, alpha: float = 0.5) -> Figure:
+    """Precision and recall against the mask's dial, a line with a 95 % band for each attack; the ceiling is dashed.
+
+    Attacks that depend on a detection probability are shown at ``alpha``.
+    """
+    chosen = table[table["alpha"].isna() | np.isclose(table["alpha"].fillna(-1.0), alpha)]
+    masks = tuple(dict.fromkeys(chosen["mask"]))
+    value = dials(masks) or {mask: place for place, mask in enumerate(masks)}
+    return _lines(chosen.assign(x=chosen["mask"].map(value)), "attack", "attack", _axis(masks), masks)
+
+
+def reliability_plot(tables: dict[str, pd.DataFrame]) -> Figure:
+    """The share of true pairs against the probability that each attack gave them; on the diagonal it is right."""
+    figure = Figure(figsize=(5.5, 5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], "--", color=RELEASED, linewidth=1)
+    for (attack, found), colour, mark in zip(tables.items(), COLOURS, "osD^vP*X", strict=False):
+        spread = np.sqrt(found["true"] * (1 - found["true"]) / found["pairs"])
+        style: dict[str, Any] = {"color": colour, "fmt": f"{mark}-", "markersize": 4, "capsize": 2}
+        axes.errorbar(found["probability"], found["true"], yerr=1.96 * spread, label=attack, **style)
+    axes.set(xlabel="probability given", ylabel="share of true pairs", xlim=(0, 1), ylim=(0, 1.02))
+    axes.legend(frameon=False)
+    _quiet(axes)
+    return figure
+
+
+def risk_utility(table: pd.DataFrame, deviation: pd.DataFrame, alpha: float = 0.5, attack: str = "clique") -> Figure:
+    """Figure 8 of the paper: average precision at ``alpha`` against 1/variance of d - d', a point for each mask.
+
+    ``deviation`` has the masks in the order of the study, as ``deviations`` gives it.
+    """
+    chosen = table[(table["attack"] == attack) & np.isclose(table["alpha"], alpha)]
+    utility = 1 / deviation["variance"].to_numpy()
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    axes = figure.add_subplot()
+    error = np.abs(chosen[["precision_low", "precision_high"]].to_numpy().T - chosen["precision"].to_numpy())
+    axes.errorbar(utility, chosen["precision"], yerr=error, fmt="o-", color=COLOURS[0], capsize=2)
+    for x, y, name in zip(utility, chosen["precision"], deviation.iloc[:, 0], strict=True):
+        label = f"σ = {name:g}" if isinstance(name, (int, float)) else str(name)
+        axes.annotate(label, (x, y), textcoords="offset points", xytext=(6, -11), fontsize=8)
+    axes.set(
+        xscale="log",
+        xlabel="utility: 1 / variance of d - d' (1/km²)",
+        ylabel=f"risk: average precision at α = {alpha:g}",
+    )
+    _quiet(axes)
+    return figure
+
+
+def files_map(people: Population) -> Figure:
+    """Figure 4 of the paper: the target and the known file on the map, people in both in another colour."""
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    common = set(people.common_ids)
+    for axes, frame, name in zip(
+        figure.subplots(1, 2, sharex=True, sharey=True), (people.target, people.known), ("target", "known"), strict=True
+    ):
+        both = frame["id"].isin(common)
+        axes.plot(frame["lon"][~both], frame["lat"][~both], ".", color=RELEASED, markersize=4)
+        axes.plot(
+            frame["lon"][both], frame["lat"][both], "o", color=COMMON, markersize=4, label=f"in both: {both.sum()}"
+        )
+        axes.set_aspect(1 / max(float(np.cos(np.radians(frame["lat"].mean()))), 0.1))
+        axes.set(title=f"{name}: {len(frame)} records", xlabel="longitude (°)", ylabel="latitude (°)")
+        axes.legend(loc="lower right", frameon=False)
+        _quiet(axes)
+    return figure
+
+
+def _quiet(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="#E5E5E5", linewidth=0.6)
+    axes.set_axisbelow(True)

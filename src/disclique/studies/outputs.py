@@ -1,0 +1,33 @@
+"""What a study leaves in its folder besides the journal: tidy results and the paper's tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from disclique.data.files import write_table
+from disclique.studies.run import Outcome
+from disclique.studies.summary import KEYS, RATES, deviations, grid_table, summary
+
+
+def write_tables(outcome: Outcome, folder: Path) -> list[Path]:
+    """The files written.
+
+    ``results.parquet`` holds one row a cell and nothing that depends on when or where it ran, so that it is the same,
+    byte for byte, however often the study was interrupted; the seconds are in ``timings.parquet``. ``summary.csv`` has
+    the averages with their uncertainty; ``deviations.csv``, ``precision.csv`` and ``recall.csv`` are laid out as the
+    paper's tables 3, 4 and 5 (the first attack; further ones in files that end in their name).
+    """
+    study, table = outcome.study, summary(outcome.records)
+    written = {
+        "results.parquet": outcome.records.drop(columns="seconds"),
+        "timings.parquet": outcome.records[[*KEYS, "seconds"]],
+        "summary.csv": table.drop(columns="seconds"),
+        "deviations.csv": deviations(study),
+    }
+    for place, attack in enumerate(study.grid.attacks):
+        ending = "" if place == 0 else "_" + "".join(c if c.isalnum() else "-" for c in attack)
+        for rate in RATES:
+            written[f"{rate}{ending}.csv"] = grid_table(study, table, rate, attack)
+    for name, frame in written.items():
+        write_table(frame, folder / name)
+    return [folder / name for name in written]

@@ -1,0 +1,171 @@
+"""Synthetic people for studies and demonstrations: where they live, and what a survey would say of them.
+
+``germany`` is the population of the paper's simulation study: homes from the settlement pattern of ``settlements``, sex
+and age class with the shares of the census of 2011. ``population`` does the same with points and shares of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from disclique.errors import InputError
+from disclique.model import FloatArray
+from disclique.synthetic.settlements import area_points, home_points, read_table
+
+__all__ = ["Population", "area_points", "germany", "home_points", "population"]
+
+Draw = Callable[[int, np.random.Generator], FloatArray]
+PointsSource = str | PathLike[str] | pd.DataFrame | NDArray[np.float64] | Draw
+Shares = str | PathLike[str] | pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """People and the two files drawn from them.
+
+    ``people`` has the columns ``id``, one for each label, ``lon`` and ``lat`` (degrees). ``target_rows`` and
+    ``known_rows`` are row numbers of ``people`` in the (random) order of the files. Who is in both files has the same
+    ``id`` in both: that is the truth which a release must not give away.
+    """
+
+    people: pd.DataFrame
+    target_rows: NDArray[np.int64]
+    known_rows: NDArray[np.int64]
+
+    @property
+    def target(self) -> pd.DataFrame:
+        """The file to be released, still with ids and unmasked coordinates."""
+        return self.people.iloc[self.target_rows].reset_index(drop=True)
+
+    @property
+    def known(self) -> pd.DataFrame:
+        """The snooper's identification file."""
+        return self.people.iloc[self.known_rows].reset_index(drop=True)
+
+    @property
+    def label_names(self) -> list[str]:
+        """The names of the label columns."""
+        return [str(name) for name in self.people.columns if name not in ("id", "lon", "lat")]
+
+    @property
+    def common_ids(self) -> list[str]:
+        """Ids of the people in both files, ascending."""
+        return sorted(self.people["id"].iloc[np.intersect1d(self.target_rows, self.known_rows)])
+
+    @property
+    def truth(self) -> NDArray[np.int32]:
+        """Pairs (target row, known row) of the same person, counted from 0, in the order of the target."""
+        where = {row: place for place, row in enumerate(self.known_rows.tolist())}
+        pairs = [(t, where[row]) for t, row in enumerate(self.target_rows.tolist()) if row in where]
+        return np.array(pairs, dtype=np.int32).reshape(-1, 2)
+
+
+def germany(*, n_target: int = 500, n_known: int = 500, common: int = 50, rng: np.random.Generator) -> Population:
+    """People in Germany as in the paper's study: two files of 500 people, 50 of them in both."""
+    return population(
+        home_points, read_table("germany_census2011"), n_target=n_target, n_known=n_known, common=common, rng=rng
+    )
+
+
+def population(
+    points: PointsSource, shares: Shares, *, n_target: int, n_known: int, common: int, rng: np.random.Generator
+) -> Population:
+    """People at ``points`` with labels in the proportions of ``shares``, in two files with ``common`` people in both.
+
+    ``points`` is a CSV file, a table or an array with ``lon``, ``lat`` and possibly ``weight``, or a function of
+    (n, rng). Without weights every point is the home of at most one person; with weights (inhabitants of a grid cell,
+    say) a point is drawn as often as chance will have it. ``shares`` is a CSV file or a table with one column a label
+    and a last column of counts or shares.
+    """
+    _check_sizes(n_target, n_known, common)
+    n = n_target + n_known - common
+    labels = _draw_labels(shares, n, rng)
+    homes = _draw_points(points, n, rng)
+    width = len(str(n))
+    ids = pd.Series([f"P{number:0{width}d}" for number in range(1, n + 1)], name="id")
+    places = pd.DataFrame(homes, columns=["lon", "lat"])
+    return Population(
+        people=pd.concat([ids, labels, places], axis=1),
+        target_rows=rng.permutation(n_target),
+        known_rows=rng.permutation(np.r_[:common, n_target:n]),
+    )
+
+
+def _check_sizes(n_target: int, n_known: int, common: int) -> None:
+    for what, number, least in (("n_target", n_target, 1), ("n_known", n_known, 1), ("common", common, 0)):
+        if number < least:
+            raise InputError(f"{what} = {number}: it must be at least {least}")
+    if common > min(n_target, n_known):
+        raise InputError(
+            f"common = {common}: no more people can be in both files than are in the smaller one "
+            f"({min(n_target, n_known)})"
+        )
+
+
+def _draw_points(source: PointsSource, n: int, rng: np.random.Generator) -> FloatArray:
+    if callable(source):
+        return np.asarray(source(n, rng), dtype=float)
+    table = _points_table(source)
+    for column, limit in (("lon", 360), ("lat", 90)):
+        bad = ~(table[column].abs() <= limit)
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise InputError(f"points row {row + 1}: {column} = {table[column].iloc[row]} is not in ±{limit} degrees")
+    if "weight" in table:
+        weight = table["weight"].to_numpy(dtype=float)
+        _check_weights(weight, "points")
+        return table[["lon", "lat"]].to_numpy()[rng.choice(len(table), size=n, p=weight / weight.sum())]
+    if len(table) < n:
+        raise InputError(
+            f"{len(table)} points for {n} people: give more points, or a column weight to let people share one"
+        )
+    return table[["lon", "lat"]].to_numpy()[rng.choice(len(table), size=n, replace=False)]
+
+
+def _points_table(source: Any) -> pd.DataFrame:
+    """The points as numbers in columns lon, lat and possibly weight."""
+    if isinstance(source, np.ndarray):
+        if source.ndim != 2 or source.shape[1] not in (2, 3):
+            raise InputError(f"points of shape {source.shape}: give rows of lon, lat and possibly weight")
+        return pd.DataFrame(source, columns=["lon", "lat", "weight"][: source.shape[1]]).astype(float)
+    table = _table(source, "points")
+    for column in ("lon", "lat"):
+        if column not in table:
+            raise InputError(f"points: no column {column!r}; there are {', '.join(map(str, table.columns))}")
+    numbers = table[[column for column in ("lon", "lat", "weight") if column in table]]
+    return pd.DataFrame({column: pd.to_numeric(numbers[column], errors="coerce") for column in numbers})
+
+
+def _draw_labels(source: Shares, n: int, rng: np.random.Generator) -> pd.DataFrame:
+    table = _table(source, "shares")
+    if table.shape[1] < 2:
+        raise InputError("shares: give one column a label and a last column of counts or shares")
+    weight = pd.to_numeric(table.iloc[:, -1], errors="coerce").to_numpy(dtype=float)
+    _check_weights(weight, f"shares, column {table.columns[-1]}")
+    rows = rng.choice(len(table), size=n, p=weight / weight.sum())
+    return table.iloc[rows, :-1].reset_index(drop=True)
+
+
+def _table(source: Any, what: str) -> pd.DataFrame:
+    if isinstance(source, pd.DataFrame):
+        return source
+    try:
+        return pd.read_csv(source, comment="#")
+    except (OSError, ValueError) as problem:  # pandas' parser errors and encoding errors are ValueErrors
+        raise InputError(f"{what}: cannot read {source}: {problem}") from problem
+
+
+def _check_weights(weight: FloatArray, where: str) -> None:
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InputError(f"{where}, row {row + 1}: {weight[row]} is not a count or share")
+    if not weight.sum() > 0:
+        raise InputError(f"{where}: the counts are all zero")
