@@ -34,8 +34,8 @@ def random_graph(rng, largest=40):
 
 
 def all_maximum(reference):
-    """Every maximum clique of a networkx graph, numbered from 1."""
-    cliques = [tuple(sorted(v + 1 for v in clique)) for clique in nx.find_cliques(reference)]
+    """Every maximum clique of a networkx graph."""
+    cliques = [tuple(sorted(clique)) for clique in nx.find_cliques(reference)]
     size = max(map(len, cliques))
     return sorted(clique for clique in cliques if len(clique) == size)
 
@@ -68,7 +68,7 @@ def test_random_graphs_agree_with_networkx():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_small_every_solver_agrees_on_the_size(solver):
-    pytest.importorskip({"networkx": "networkx", "igraph": "igraph", "cliquematch": "cliquematch"}.get(solver, "numpy"))
+    pytest.importorskip(solver if SOLVERS[solver].extra else "numpy")
     rng = np.random.default_rng(2)
     for _ in range(2 if solver == "cliquematch" else 8):
         graph, reference = random_graph(rng, largest=14)
@@ -77,15 +77,14 @@ def test_small_every_solver_agrees_on_the_size(solver):
         assert is_clique(graph, clique.members)
         assert clique.solver == solver
         assert clique.size <= size <= clique.bound
-        if solver != "greedy":
+        if SOLVERS[solver].proves:
             assert clique.proven
             assert clique.size == size
 
 
-@pytest.mark.parametrize("solver", ["mcqd", "igraph", "cliquematch", "networkx", "greedy"])
+@pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {"exact"}))
 def test_solvers_agree_with_the_exact_one(solver):
-    if solver in ("igraph", "cliquematch"):
-        pytest.importorskip(solver)
+    pytest.importorskip(solver if SOLVERS[solver].extra else "numpy")
     rng = np.random.default_rng(3)
     for _ in range(8 if solver == "cliquematch" else 60):
         graph, _ = random_graph(rng, largest=40)
@@ -93,7 +92,7 @@ def test_solvers_agree_with_the_exact_one(solver):
         other = maximum_clique(graph, solver=solver)
         assert is_clique(graph, other.members)
         assert other.size <= size <= other.bound
-        assert solver == "greedy" or other.size == size
+        assert not SOLVERS[solver].proves or other.size == size
 
 
 def test_small_corner_cases():
@@ -103,17 +102,17 @@ def test_small_corner_cases():
     clique = maximum_clique(lonely)
     assert clique.size == 1
     assert clique.proven
-    assert maximum_cliques(lonely, clique).cliques == ((1,), (2,), (3,))
+    assert maximum_cliques(lonely, clique).cliques == ((0,), (1,), (2,))
     complete = graph_of(70, itertools.combinations(range(70), 2))
-    assert maximum_clique(complete).members == tuple(range(1, 71))
+    assert maximum_clique(complete).members == tuple(range(70))
 
 
 def test_small_is_clique_refuses_what_is_none():
     path = graph_of(3, [(0, 1), (1, 2)])
-    assert is_clique(path, [1, 2])
+    assert is_clique(path, [0, 1])
     assert is_clique(path, [])
-    assert is_clique(path, [3])
-    for members in ([1, 3], [1, 1], [0, 1], [3, 4]):
+    assert is_clique(path, [2])
+    for members in ([0, 2], [0, 0], [-1, 0], [2, 3]):
         assert not is_clique(path, members)
 
 
@@ -149,11 +148,9 @@ def dense_random(order, density, seed):
 
 def test_a_budget_gives_a_clique_and_a_bound():
     graph = dense_random(600, 0.9, seed=4)
-    for threads in (1, 2):
-        clique = maximum_clique(graph, budget=Budget(seconds=0.5), threads=threads)
-        assert is_clique(graph, clique.members)
-        assert 20 < clique.size < clique.bound <= 600
-        assert clique.seconds < 5
+    clique = maximum_clique(graph, budget=Budget(work=0.5))
+    assert is_clique(graph, clique.members)
+    assert 20 < clique.size < clique.bound <= 600
 
 
 @pytest.mark.parametrize("work", [0.0001, 0.003, 0.1])
@@ -161,7 +158,7 @@ def test_a_budget_of_work_gives_the_same_clique_every_time(work):
     """Whatever the machine does meanwhile, and however many threads are offered."""
     graph = dense_random(600, 0.9, seed=4)
     found = [
-        maximum_clique(Graph(graph.offsets, graph.neighbours), budget=Budget(work=work), threads=threads)
+        maximum_clique(graph, budget=Budget(work=work), threads=threads)
         for threads in (1, 2, None)
     ]
     assert not found[0].proven
@@ -175,7 +172,7 @@ def test_a_budget_of_work_gives_the_same_clique_every_time(work):
 def test_enough_work_comes_to_the_proof():
     graph = dense_random(200, 0.5, seed=4)
     clique = maximum_clique(graph, budget=Budget(work=50))
-    assert clique == maximum_clique(Graph(graph.offsets, graph.neighbours))
+    assert clique == maximum_clique(graph)
     with pytest.raises(InputError, match="needs some"):
         Budget(work=0)
 
@@ -190,10 +187,8 @@ def test_a_target_size_ends_the_search():
 def test_threads_do_not_change_the_clique():
     for seed in range(10):
         graph = dense_random(1500, 0.05, seed)
-        again = Graph(graph.offsets, graph.neighbours)
-        third = Graph(graph.offsets, graph.neighbours)
         one = maximum_clique(graph, threads=1)
-        assert one == maximum_clique(again, threads=2) == maximum_clique(third, threads=5)
+        assert one == maximum_clique(graph, threads=2) == maximum_clique(graph, threads=5)
 
 
 def test_progress_is_told():

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from disclique.bench import INSTANCES, case, run, timing
+from disclique.bench import INSTANCES, instance, run, timing
 from disclique.engine.product import product_graph
 from disclique.errors import DiscliqueError
 
@@ -36,17 +36,17 @@ def test_one_attack_gives_table_and_picture(tmp_path):
 
 def test_attacks_are_the_same_everywhere():
     """Sums that any change in the draws, or in their order, would move."""
-    attack = case(0.005, 0.5)
+    attack = instance(0.005, 0.5)
     assert attack.target.values.sum() == pytest.approx(82416945.18, rel=1e-6)
     assert attack.agreement.lo == pytest.approx(-0.46245022, abs=1e-6)
     assert (attack.candidates.target_class[:50] == attack.candidates.known_class[:50]).all()
 
 
 def test_wrong_answers_are_noticed():
-    attack = case(0.005, 0.5, records=60, common=6)
+    attack = instance(0.005, 0.5, records=60, common=6)
     graph = product_graph(attack.target, attack.known, candidates=attack.candidates, agreement=attack.agreement)
-    edge = [int(np.flatnonzero(np.diff(graph.later.offsets))[0]) + 1]
-    edge.append(int(graph.later.neighbours[graph.later.offsets[edge[0] - 1]]) + 1)
+    edge = [int(np.flatnonzero(np.diff(graph.later.offsets))[0])]
+    edge.append(int(graph.later.neighbours[graph.later.offsets[edge[0]]]))
     row = {"runs": 1, "members": edge, "size": 2, "proven": True}
     timing._check(graph, row, 2, "here")
     with pytest.raises(DiscliqueError, match="2 members, but a maximum clique has 3"):

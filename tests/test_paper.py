@@ -43,10 +43,10 @@ def test_poets_product_graph_is_the_printed_one() -> None:
 
 
 def test_poets_attack_finds_the_unique_clique() -> None:
-    """Example 8: the clique {1, 2, 3, 5}, four matches, all of them true, each supported by every maximum clique."""
+    """Example 8: the clique {1, 2, 3, 5} (from 0 in Python), four matches, all of them true, each supported by every maximum clique."""
     target, known = poets()
     result = dq.attack(target, known, agreement=dq.Within(5), truth="name")
-    assert result.clique.members == (1, 2, 3, 5)
+    assert result.clique.members == (0, 1, 2, 4)
     assert result.clique.proven
     assert result.clique.bound == 4
     assert result.cliques.count == 1

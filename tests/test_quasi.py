@@ -1,4 +1,4 @@
-"""Quasi-cliques: every answer is one, has one match a record, and keeps what a clique loses."""
+"""Quasi-cliques: every answer is one, has one match per record, and keeps what a clique loses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def as_networkx(graph: Graph) -> nx.Graph:
 def test_every_answer_is_a_one_to_one_quasi_clique(gamma: float, seed: int) -> None:
     graph = product(8, 0.25, seed)
     found = quasi_clique(graph, gamma=gamma)
-    members = np.array(found.members) - 1
+    members = np.array(found.members)
     assert len(set(graph.target[members])) == len(set(graph.known[members])) == found.size
     inside = as_networkx(graph.graph).subgraph(members.tolist())
     need = np.ceil(gamma * (found.size - 1) - 1e-9)
@@ -60,12 +60,12 @@ def test_every_answer_is_a_one_to_one_quasi_clique(gamma: float, seed: int) -> N
 def _fits(graph: ProductGraph, members: np.ndarray, v: int, gamma: float) -> bool:
     if graph.target[v] in graph.target[members] or graph.known[v] in graph.known[members]:
         return False
-    return is_quasi_clique(graph, tuple(int(w) + 1 for w in (*members, v)), gamma)
+    return is_quasi_clique(graph, tuple(int(w) for w in (*members, v)), gamma)
 
 
 def test_a_planted_set_with_missing_edges_is_found_where_the_clique_loses_it() -> None:
     graph = product(25, 0.02, 1, planted=20, share=0.6)
-    found = {int(v) for v in np.array(quasi_clique(graph, gamma=0.45).members) - 1}
+    found = set(quasi_clique(graph, gamma=0.45).members)
     truth = {i * 25 + i for i in range(20)}
     assert len(found & truth) >= 19
     assert maximum_clique(graph).size <= 10
@@ -75,7 +75,7 @@ def test_gamma_one_gives_a_clique() -> None:
     graph = product(7, 0.4, 3)
     found = quasi_clique(graph, gamma=1.0)
     assert found.size <= maximum_clique(graph).size
-    assert as_networkx(graph.graph).subgraph(np.array(found.members) - 1).size() == found.size * (found.size - 1) / 2
+    assert as_networkx(graph.graph).subgraph(found.members).size() == found.size * (found.size - 1) / 2
 
 
 def test_local_sets_match_a_plain_twin() -> None:
@@ -105,7 +105,7 @@ def test_the_odd_cases() -> None:
     empty = np.zeros(0, np.int32)
     assert quasi_clique(ProductGraph(empty, empty, Graph(np.zeros(1, np.int64), empty))).members == ()
     lonely = ProductGraph(np.zeros(1, np.int32), np.zeros(1, np.int32), Graph(np.zeros(2, np.int64), empty))
-    assert quasi_clique(lonely).members == (1,)
+    assert quasi_clique(lonely).members == (0,)
     assert quasi_clique(product(5, 0.5, 0), budget=Budget(seconds=0)).size >= 1
     for gamma in (0.0, 1.2):
         with pytest.raises(InputError, match="gamma"):
@@ -120,7 +120,7 @@ def test_noise_on_the_matrix_hides_from_the_clique_but_not_from_the_quasi_clique
     graph = made.graph(0.5)
 
     def true(members: tuple[int, ...]) -> int:
-        chosen = np.array(members) - 1
+        chosen = np.array(members)
         return int(made.true(np.column_stack([graph.target[chosen], graph.known[chosen]])).sum())
 
     assert true(quasi_clique(graph, gamma=0.4).members) >= 30

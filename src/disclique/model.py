@@ -1,7 +1,7 @@
 """The values that flow through disclique.
 
 Every stage is a function from these frozen values to another one. Rows and vertices are counted from 0 in arrays and
-from 1 wherever a person reads them (``Clique.members``, match tables, messages), as in the paper.
+from 1 wherever a person reads them (match tables, messages, files), as in the paper.
 """
 
 from __future__ import annotations
@@ -208,13 +208,15 @@ UNLIMITED = Budget()
 class Clique:
     """A clique and how sure it is: no clique has more than ``bound`` members.
 
-    ``members`` are vertex numbers counted from 1, ascending, as in the paper's example and in DIMACS files.
+    ``members`` are vertices counted from 0, ascending; the paper's example and DIMACS files count from 1. ``trace`` is
+    for ``maximum_cliques`` alone: what the solver learned of the graph, if it can tell.
     """
 
     members: tuple[int, ...]
     bound: int
     solver: str = "exact"
     seconds: float = field(default=0.0, compare=False)
+    trace: object = field(default=None, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -242,7 +244,7 @@ class CommonSubgraph:
 
 @dataclass(frozen=True)
 class MaximumCliques:
-    """Cliques of the largest size found; ``complete`` says that there are no others of that size."""
+    """Cliques of one size, the largest found; ``complete`` says that there are no others of that size."""
 
     cliques: tuple[tuple[int, ...], ...]
     complete: bool

@@ -27,13 +27,13 @@ COLUMNS = ("target_row", "known_row", "target_id", "known_id", "support")
 
 def common_subgraph(clique: Clique, graph: ProductGraph) -> CommonSubgraph:
     """The approximate common subgraph (S, T, φ) that a clique of the product graph stands for (theorem 7)."""
-    vertices = np.array(clique.members, dtype=np.int64) - 1
+    vertices = np.array(clique.members, dtype=np.int64)
     return CommonSubgraph(tuple(graph.target[vertices].tolist()), tuple(graph.known[vertices].tolist()))
 
 
 def clique_of(subgraph: CommonSubgraph, graph: ProductGraph) -> tuple[int, ...]:
-    """The members, counted from 1, of the clique that an approximate common subgraph stands for (theorem 7)."""
-    number = {pair: v + 1 for v, pair in enumerate(zip(graph.target.tolist(), graph.known.tolist(), strict=True))}
+    """The members, counted from 0, of the clique that an approximate common subgraph stands for (theorem 7)."""
+    number = {pair: v for v, pair in enumerate(zip(graph.target.tolist(), graph.known.tolist(), strict=True))}
     try:
         return tuple(sorted(number[pair] for pair in subgraph.pairs))
     except KeyError as error:
@@ -72,7 +72,7 @@ IdPairs = tuple[Sequence[Hashable], Sequence[Hashable]]
 def matches(graph: ProductGraph, cliques: MaximumCliques, *, clique: Clique, ids: IdPairs) -> pd.DataFrame:
     """One row a match of ``clique``, with its support: the share of the maximum cliques that contain it."""
     found = Counter(member for members in cliques.cliques for member in members)
-    rows = np.array(clique.members, dtype=np.int64) - 1
+    rows = np.array(clique.members, dtype=np.int64)
     support = [found[member] / cliques.count if cliques.count else 1.0 for member in clique.members]
     return match_table(graph.target[rows], graph.known[rows], ids, support=np.array(support, dtype=float))
 

@@ -110,7 +110,7 @@ class Attack(Linked):
             "product_vertices": self.product_vertices,
             "product_edges": self.product_edges,
             "clique_size": self.clique.size,
-            "members": list(self.clique.members),
+            "members": [v + 1 for v in self.clique.members],
             "proven": self.clique.proven,
             "bound": self.clique.bound,
             "solver": self.clique.solver,

@@ -9,7 +9,7 @@ import pandas as pd
 
 
 def draw(table: pd.DataFrame, file: Path) -> None:
-    """Nothing; writes the picture as PNG."""
+    """Write the picture as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -27,12 +27,14 @@ def draw(table: pd.DataFrame, file: Path) -> None:
         axes.set(yscale="log", ylabel=label)
         axes.grid(axis="y", alpha=0.3)
     time.set_title("disclique: build and clique; others: clique only", fontsize=10)
-    memory.set_title("one process a solver", fontsize=10)
+    memory.set_title("one process per solver", fontsize=10)
     time.legend(fontsize=8, frameon=False)
     sizes = table[table["instance"].str.endswith("records")]
     if len(sizes):
         growth.plot(sizes["records"], sizes["total"], marker="o", linewidth=2.5)
-        growth.set(xscale="log", yscale="log", xlabel="records a file, 10 % common", ylabel="seconds, build and clique")
+        growth.set(
+            xscale="log", yscale="log", xlabel="records per file, 10 % common", ylabel="seconds, build and clique"
+        )
         growth.set_xticks(sizes["records"].tolist(), [f"{n:,}" for n in sizes["records"]], fontsize=8)
         growth.minorticks_off()
         growth.grid(alpha=0.3)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.data.distances import Matrix
+from disclique.data.distances import EARTH_KM, Matrix
 from disclique.engine.agreement import Between
 from disclique.model import Candidates, FloatArray
 
-INSTANCES = {  # (σ in degrees, α): members of a maximum clique at 500 records a file, 50 of them common
+INSTANCES = {  # (σ in degrees, α): members of a maximum clique at 500 records per file, 50 of them common
     (0.005, 0.5): 13,
     (0.05, 0.1): 6,
     (0.01, 0.9): 33,
@@ -25,7 +25,6 @@ INSTANCES = {  # (σ in degrees, α): members of a maximum clique at 500 records
     (0.05, 0.5): 20,
     (0.05, 0.9): 54,
 }
-EARTH_KM = 6371.0
 SEXES = 2
 AGE_PERCENT = (2.5, 2.5, 8.2, 3.0, 8.1, 6.0, 11.9, 16.8, 20.3, 11.3, 9.4)
 CITIES = np.array(  # latitude, longitude, thousands of inhabitants
@@ -65,7 +64,7 @@ CITIES = np.array(  # latitude, longitude, thousands of inhabitants
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Instance:
     """One attack: distances of both files, candidate pairs and the agreement; ``name`` is how tables call it."""
 
     name: str
@@ -75,8 +74,8 @@ class Case:
     agreement: Between
 
 
-def case(sigma: float, alpha: float, *, records: int = 500, common: int = 50) -> Case:
-    """The attack on ``records`` people a file, ``common`` of them in both, at noise σ (degrees) and detection α."""
+def instance(sigma: float, alpha: float, *, records: int = 500, common: int = 50) -> Instance:
+    """Return the attack on ``records`` people per file, ``common`` in both, at noise σ (degrees) and detection α."""
     people = np.random.default_rng(7)
     total = 2 * records - common
     home = _homes(total, people)
@@ -87,7 +86,7 @@ def case(sigma: float, alpha: float, *, records: int = 500, common: int = 50) ->
     masked = home[:, :records] + np.stack([noise.normal(0, sigma, records) for _ in range(2)])
     known = np.concatenate([np.arange(common), np.arange(records, total)])
     classes = np.intersect1d(label[:records], label[known]).astype(np.int32)
-    return Case(
+    return Instance(
         name=f"σ {sigma} α {alpha}" if records == 500 else f"σ {sigma} α {alpha}, {records} records",
         target=Matrix(_between(masked[:, :, None], masked[:, None, :])),
         known=Matrix(_between(home[:, known, None], home[:, None, known])),

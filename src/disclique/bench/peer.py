@@ -1,8 +1,8 @@
-"""Times one peer on a finished graph and prints the result; run as a file, so that only the peer is in memory.
+"""Time one peer on a finished graph and print the result; run as a file, so that only the peer is in memory.
 
     python peer.py LIBRARY EDGES.npy VERTICES REPEATS SECONDS
 
-Stops repeating once SECONDS are spent. Vertices of the edges count from 0.
+Stops repeating once SECONDS are spent. Vertices count from 0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Solve = Callable[[], tuple[list[int], float]]  # members, seconds
 
 
 def peak() -> float:
-    """Peak memory of this process in MB.
+    """Return the peak memory of this process in MB.
 
     Not from ``getrusage`` where that can be avoided: a child's figure there starts at its parent's.
     """
@@ -69,7 +69,7 @@ def _cliquematch(edges: Any, order: int) -> Solve:
 
 
 def main(library: str, file: str, order: str, repeats: str, seconds: str) -> None:
-    """Nothing; prints seconds, the clique and the peak of memory as one line of JSON."""
+    """Print seconds, the clique and the peak of memory as one line of JSON."""
     made = {"networkx": _networkx, "igraph": _igraph, "cliquematch": _cliquematch}[library]
     solve = made(np.load(file), int(order))
     times: list[float] = []
@@ -77,7 +77,7 @@ def main(library: str, file: str, order: str, repeats: str, seconds: str) -> Non
     while len(times) < int(repeats) and sum(times) < float(seconds):
         members, elapsed = solve()
         times.append(elapsed)
-    found = {"clique": times, "build": [], "members": [int(v) + 1 for v in members], "proven": True, "peak": peak()}
+    found = {"clique": times, "build": [], "members": [int(v) for v in members], "proven": True, "peak": peak()}
     print("\n" + json.dumps(found), flush=True)
     os._exit(0)
 

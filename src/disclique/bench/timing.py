@@ -1,4 +1,4 @@
-"""Runs every solver on every attack in a process of its own, checks the cliques, and writes table and picture."""
+"""Run every solver on every attack in a process of its own, check the cliques, and write table and picture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from disclique.bench import chart
-from disclique.bench.instances import INSTANCES, case
+from disclique.bench.instances import INSTANCES, instance
 from disclique.engine import is_clique
 from disclique.engine.product import product_graph
 from disclique.errors import DiscliqueError
@@ -39,11 +39,11 @@ def run(
     growth: Collection[int] = GROWTH,
     tell: Tell = print,
 ) -> pd.DataFrame:
-    """One row a solver and attack: median seconds, peak memory, size; also ``bench.csv``, ``.md`` and ``.png`` in out.
+    """Return a row per solver and attack: median seconds, peak memory, size; write bench.csv, .md and .png in ``out``.
 
     disclique is timed from the files to the clique, with every core and with one; peers only on the finished graph.
-    A clique that is none, or of another size than stated, is an error. ``growth`` lists records a file, at σ 0.005 and
-    α 0.5.
+    A clique that is none, or of another size than stated, is an error. ``growth`` lists records per file, at σ 0.005
+    and α 0.5.
     """
     rows: list[dict[str, Any]] = []
     for (sigma, alpha), size in instances.items():
@@ -52,7 +52,7 @@ def run(
     for records in growth:
         row = _own("exact", (0.005, 0.5, records, 0), repeats if records <= 500 else 1)
         rows.append({"instance": f"{records} records", "records": records, "solver": "disclique"} | row)
-        tell(f"{records} records a file: {_seconds(rows[-1])}")
+        tell(f"{records} records per file: {_seconds(rows[-1])}")
     table = pd.DataFrame(rows).drop(columns=["members"])
     table["total"] = table["build"].fillna(0) + table["clique"]
     table["ratio"] = _ratio(table)
@@ -64,8 +64,8 @@ def run(
 
 
 def _compare(sigma: float, alpha: float, size: int, repeats: int, peers: list[str]) -> list[dict[str, Any]]:
-    """One row a solver for one attack of the paper's size."""
-    attack = case(sigma, alpha)
+    """One row per solver for one attack of the paper's size."""
+    attack = instance(sigma, alpha)
     graph = product_graph(attack.target, attack.known, candidates=attack.candidates, agreement=attack.agreement)
     found = {
         "disclique": _own("exact", (sigma, alpha, 500, 0), repeats),
@@ -118,7 +118,7 @@ def _timed(command: list[str], limit: float) -> dict[str, Any]:
 
 
 def _check(graph: ProductGraph, row: dict[str, Any], size: int, where: str) -> None:
-    """Nothing, or an error if an answer is no clique or not of the known size."""
+    """Raise an error if an answer is no clique or not of the known size."""
     if row["runs"] and not is_clique(graph, row["members"]):
         raise DiscliqueError(f"{where}: the members returned are no clique")
     if row["proven"] and row["size"] != size:

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from disclique.cli import attack, audit, bench, calibrate, clique, compare, demo, example, mask, report, study
+from disclique.cli.names import Command
 from disclique.errors import DiscliqueError
 
 app = typer.Typer(
@@ -29,7 +30,7 @@ for name, module in (
     ("example", example),
     ("demo", demo),
 ):
-    app.command(name)(module.command)
+    app.command(name, cls=Command)(module.command)
 
 
 def _version(wanted: bool) -> None:

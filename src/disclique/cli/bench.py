@@ -11,15 +11,13 @@ import typer
 def command(
     out: Annotated[Path, typer.Option(help="Folder for bench.csv, bench.md and bench.png.")],
     repeats: Annotated[int, typer.Option(min=1, help="Runs of each solver; medians are shown.")] = 5,
-    peer: Annotated[
-        list[str] | None, typer.Option(help="igraph, cliquematch, networkx; repeatable.  [default: all installed]")
-    ] = None,
-    growth: Annotated[bool, typer.Option(help="Also time 250 to 2,000 records a file.")] = True,
+    peer: Annotated[list[str] | None, typer.Option(help="{peers}; repeatable (default: all installed).")] = None,
+    growth: Annotated[bool, typer.Option(help="Also time 250 to 2,000 records per file.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Time disclique, graph included, beside other solvers on the finished graph; every clique is checked.
 
-    The six attacks have the paper's size, 500 records a file. It takes about twenty minutes with all peers; machines
+    The six attacks have the paper's size, 500 records per file. It takes about twenty minutes with all peers; machines
     differ, so compare within one run only.
     """
     from disclique.bench import PEERS, run

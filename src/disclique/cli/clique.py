@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A graph: DIMACS (`e u v`) or one edge `u v` a line, vertices from 1.")],
+    file: Annotated[Path, typer.Argument(help="A graph: DIMACS (`e u v`) or an edge `u v` per line, vertices from 1.")],
     solver: Annotated[
         list[str] | None,
-        typer.Option(help="exact, mcqd, greedy, networkx, igraph, cliquematch or all; repeatable.  [default: exact]"),
+        typer.Option(help="{described solvers}, or all; repeatable (default: exact)."),
     ] = None,
     budget: Annotated[float | None, typer.Option(metavar="SECONDS", help="Stop each search after this time.")] = None,
     size: Annotated[int | None, typer.Option(help="Stop once a clique has this many members.")] = None,
@@ -39,7 +39,8 @@ def command(
     screen = Screen(quiet)
     check_writable([json])
     graph = read_graph(file)
-    wanted = list(SOLVERS) if "all" in (solver or []) else solver or ["exact"]
+    every = [name for name, known in SOLVERS.items() if not known.product]
+    wanted = every if "all" in (solver or []) else solver or ["exact"]
     found: list[dict[str, object]] = []
     for name in wanted:
         try:
@@ -54,13 +55,12 @@ def command(
             raise DiscliqueError(f"the solver {name} returned no clique of {file}")
         row = _row(clique)
         if count:
-            every = maximum_cliques(graph, clique, limit=limit, budget=Budget(budget))
-            row["maximum_cliques"] = f"{every.count}{'' if every.complete else ' or more'}"
+            listed = maximum_cliques(graph, clique, limit=limit, budget=Budget(budget))
+            row["maximum_cliques"] = f"{listed.count}{'' if listed.complete else ' or more'}"
         found.append(row)
         if len(wanted) == 1:
-            screen.say(
-                [f"{graph.order} vertices, {graph.size} edges", f"members: {' '.join(map(str, clique.members))}"]
-            )
+            members = " ".join(str(v + 1) for v in clique.members)
+            screen.say([f"{graph.order} vertices, {graph.size} edges", f"members: {members}"])
     if json is not None:
         write_json({"file": str(file), "vertices": graph.order, "edges": graph.size, "results": found}, json)
     import pandas as pd
@@ -75,5 +75,5 @@ def _row(clique: Clique) -> dict[str, object]:
         "proven": clique.proven,
         "bound": clique.bound,
         "seconds": round(clique.seconds, 4),
-        "members": list(clique.members),
+        "members": [v + 1 for v in clique.members],  # as in the file
     }

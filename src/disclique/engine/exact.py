@@ -4,6 +4,7 @@ Vertices stand in a fixed order: by number in a product graph, in degeneracy ord
 with its later neighbours; its *ceiling* bounds the cliques whose first vertex it is. Sweeping and sifting lower the
 ceilings cheaply and find good cliques on the way; branch and bound settles the roots whose ceiling is still above the
 best clique. A last pass picks the clique to return, so that neither the number of threads nor their timing shows.
+Nothing is kept between two searches: what one learned, and a listing of all maximum cliques can use, is in the clique.
 """
 
 from __future__ import annotations
@@ -18,13 +19,29 @@ from numpy.typing import NDArray
 
 from disclique.engine.kernels import order, roots, search, sweep
 from disclique.engine.kernels import threads as cores
-from disclique.engine.stopwatch import Watch
-from disclique.model import Graph, IntArray, ProductGraph
+from disclique.engine.stopwatch import Stopwatch
+from disclique.model import Clique, Graph, IntArray, ProductGraph
 
 WEDGES = 10_000_000  # pairs of edges looked at between two looks at the clock
 STEPS = 20_000  # branches between two looks at the clock
 BITS = 256 * 1024**2  # bytes that rows of bits may take
 MANY = 80_000_000  # pairs of edges from which they pay
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Where a search of ``graph`` could not rule out a clique of ``size`` members; no other use is safe.
+
+    A trace is about one graph object and does not keep it alive; a copy or a pickle of it is None.
+    """
+
+    graph: weakref.ref[Graph | ProductGraph]
+    size: int
+    roots: NDArray[np.int64]  # read-only; places in the fixed order
+    bits: bool  # whether rows of bits were used
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
 
 
 @dataclass(eq=False)
@@ -34,7 +51,7 @@ class State:
     later: roots.Later
     vertices: IntArray | None  # the vertex at each place; None if they are the same
     ceiling: NDArray[np.int32]
-    best: NDArray[np.int64]  # size of the best clique, and a flag that stops every kernel
+    best: NDArray[np.int64]  # size of the best clique, a flag that stops every kernel, one that it is large enough
     clique: list[int]
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -44,7 +61,7 @@ class State:
         return len(self.ceiling)
 
     def keep(self, places: list[int]) -> None:
-        """Nothing; takes over a clique if it is larger than the best so far."""
+        """Take over a clique if it is larger than the best so far."""
         with self.lock:
             if len(places) > len(self.clique):
                 self.clique = places
@@ -54,9 +71,18 @@ class State:
         """An upper bound on every clique."""
         return max(len(self.clique), int(self.ceiling.max(initial=0)))
 
-    def names(self, places: list[int]) -> list[int]:
-        """The vertices at these places."""
-        return places if self.vertices is None else self.vertices[places].tolist()
+    def names(self, places: list[int]) -> tuple[int, ...]:
+        """The vertices at these places, ascending."""
+        return tuple(sorted(places if self.vertices is None else self.vertices[places].tolist()))
+
+    def answer(self, graph: Graph | ProductGraph) -> Clique:
+        """The best clique, the bound, and the trace unless an interrupt lost a larger clique."""
+        size, trace = len(self.clique), None
+        if self.best[0] == size:
+            roots = np.flatnonzero(self.ceiling >= size)
+            roots.flags.writeable = False
+            trace = Trace(weakref.ref(graph), size, roots, len(self.later.bits) > 0)
+        return Clique(self.names(self.clique), self.bound(), trace=trace)
 
     def workspace(self) -> roots.Workspace:
         """Scratch memory for one thread."""
@@ -64,57 +90,57 @@ class State:
         return roots.new_workspace(self.later, widest)
 
 
-_states: weakref.WeakKeyDictionary[Graph | ProductGraph, State] = weakref.WeakKeyDictionary()
-
-
-def solve(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
-    """Vertices of a maximum clique and a bound that equals its size, unless the watch stopped the search."""
+def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
+    """Return a maximum clique with its proof, or what was found when the stopwatch stopped the search."""
     state = _state(graph)
     try:
-        _sweep(state, watch)
-        _sift(state, watch)
-        _settle(state, watch)
-        if not watch.over(len(state.clique)):
-            state.clique = _first(state, len(state.clique), watch) or state.clique
+        _sweep(state, stopwatch)
+        _sift(state, stopwatch)
+        _settle(state, stopwatch)
+        if not stopwatch.over(len(state.clique)):
+            state.clique = _first(state, len(state.clique), stopwatch) or state.clique
     except KeyboardInterrupt:
         state.best[1] = 1
-    return state.names(state.clique), state.bound()
+    return state.answer(graph)
 
 
-def greedy(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
-    """The best clique of a greedy choice at every promising root, and a bound; no search."""
+def greedy(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
+    """Return the best clique of a greedy choice at every promising root, and a bound; no search."""
     state = _state(graph)
     try:
-        _sweep(state, watch)
-        _sift(state, watch)
+        _sweep(state, stopwatch)
+        _sift(state, stopwatch)
     except KeyboardInterrupt:
         state.best[1] = 1
-    return state.names(state.clique), state.bound()
+    return state.answer(graph)
 
 
-def listed(graph: Graph | ProductGraph, size: int, limit: int, watch: Watch) -> tuple[list[list[int]], bool]:
-    """At most ``limit`` cliques of ``size`` vertices, and whether these are all."""
-    state = _state(graph)
-    if state.best[0] < size:
-        state.best[0] = size  # the caller has one, so roots below it need not be looked at
-        _sweep(state, watch)
-        _sift(state, watch)
+def list_cliques(
+    graph: Graph | ProductGraph, clique: Clique, limit: int, stopwatch: Stopwatch
+) -> tuple[list[tuple[int, ...]], bool]:
+    """Return at most ``limit`` cliques of as many members as ``clique``, and whether these are all."""
+    state, size, trace = _state(graph), clique.size, clique.trace
+    if isinstance(trace, Trace) and trace.graph() is graph and trace.size == size:
+        left = trace.roots
+        if trace.bits:  # not set again for a few roots, but the work is counted as before
+            state.later = state.later._replace(bits=np.zeros((0, (state.order + 63) // 64), np.int64))
+    else:
+        state.best[:] = size, 0, 1
+        _sweep(state, stopwatch)
+        _sift(state, stopwatch)
+        left = np.flatnonzero(state.ceiling >= size)
     found: list[list[int]] = []
     space = state.workspace()
-    for root in np.flatnonzero(state.ceiling >= size).tolist():
-        if len(found) > limit or watch.over(0):
+    for root in left.tolist():
+        if len(found) > limit or stopwatch.over(0):
             break
-        found += _at_root(state, root, size, limit + 1 - len(found), watch, space)
-    complete = len(found) <= limit and not watch.over(0)
+        found += _at_root(state, root, size, limit + 1 - len(found), stopwatch, space)
+    complete = len(found) <= limit and not stopwatch.over(0)
     return [state.names(places) for places in found[:limit]], complete
 
 
 def _state(graph: Graph | ProductGraph) -> State:
-    """The state of an earlier search of this graph, or a new one."""
-    if graph in _states:
-        state = _states[graph]
-        state.best[1] = 0
-        return state
+    """The state before a search of this graph."""
     vertices = None
     if isinstance(graph, ProductGraph):
         start, row = graph.later.offsets, graph.later.neighbours
@@ -125,13 +151,11 @@ def _state(graph: Graph | ProductGraph) -> State:
         first = second = np.empty(0, np.int32)
     later = roots.Later(start.view(np.uint64), row.view(np.uint32), first, second, np.zeros((0, 0), np.int64))
     ceiling = (np.diff(start) + 1).astype(np.int32)
-    state = State(later, vertices, ceiling, np.array([1, 0], np.int64), [0])
-    _states[graph] = state
-    return state
+    return State(later, vertices, ceiling, np.array([1, 0, 0], np.int64), [0])
 
 
 def _shared(work: Callable[[Callable[[], int], roots.Workspace], None], state: State, threads: int) -> None:
-    """Nothing, after ``work(next, workspace)`` ended in every thread; ``next()`` counts 0, 1, 2 … over all of them."""
+    """Run ``work(next, workspace)`` in every thread; ``next()`` counts 0, 1, 2 … over all of them."""
     taken = iter(range(2**62))
 
     def one(_: int) -> None:
@@ -143,8 +167,8 @@ def _shared(work: Callable[[Callable[[], int], roots.Workspace], None], state: S
     cores.run(one, range(threads), stop)
 
 
-def _sweep(state: State, watch: Watch) -> None:
-    """Nothing; lowers the ceiling of every root by its inner degrees.
+def _sweep(state: State, stopwatch: Stopwatch) -> None:
+    """Lower the ceiling of every root by its inner degrees.
 
     From the side where a large clique is met soon: the start of an arbitrary order, since that is where the first of
     many members lies; the end of a degeneracy order, where the dense part is.
@@ -152,26 +176,26 @@ def _sweep(state: State, watch: Watch) -> None:
     n = state.order
     look = sweep.sweep
     average = len(state.later.row) / n
-    chunk = int(min(max(16, WEDGES / (average * average + 1)), 1 + n // (8 * watch.threads)))
-    threads = watch.threads if len(state.later.row) > 20_000 else 1
+    chunk = int(min(max(16, WEDGES / (average * average + 1)), 1 + n // (8 * stopwatch.threads)))
+    threads = stopwatch.threads if len(state.later.row) > 20_000 else 1
     if n * n // 8 <= BITS and average * len(state.later.row) > MANY:
         _set_bits(state, threads)
         look, chunk = sweep.sweep_bits, 512
     starts = range(0, n, chunk) if state.vertices is None else range(0, n, chunk)[::-1]
 
     def work(turn: Callable[[], int], space: roots.Workspace) -> None:
-        while (at := turn()) < len(starts) and not watch.over(len(state.clique)) and not state.best[1]:
-            space.work[1] = watch.left()
+        while (at := turn()) < len(starts) and not stopwatch.over(len(state.clique)) and not state.best[1]:
+            space.work[1] = stopwatch.left()
             look(state.later, (starts[at], min(n, starts[at] + chunk)), space, state.best, state.ceiling)
-            watch.spend(_worked(space))
+            stopwatch.spend(_worked(space))
             state.keep(space.clique[: space.size[0]].tolist())
-            watch.tell(at + 1, len(starts), len(state.clique))
+            stopwatch.tell(at + 1, len(starts), len(state.clique))
 
     _shared(work, state, threads)
 
 
 def _set_bits(state: State, threads: int) -> None:
-    """Nothing; adds to the state the rows of bits that make dense graphs fast."""
+    """Add to the state the rows of bits that make dense graphs fast."""
     n = state.order
     state.later = state.later._replace(bits=np.zeros((n, (n + 63) // 64), np.int64))
     share = 64 * (n // (64 * threads * 4) + 1)
@@ -184,48 +208,48 @@ def _set_bits(state: State, threads: int) -> None:
     cores.run(work, range(threads))
 
 
-def _sift(state: State, watch: Watch) -> None:
-    """Nothing; lowers the ceiling of the roots that may still hold a clique as large as the best."""
+def _sift(state: State, stopwatch: Stopwatch) -> None:
+    """Lower the ceiling of the roots that may still hold a clique as large as the best."""
     left = np.flatnonzero(state.ceiling >= state.best[0])
     chunk = 16
 
     def work(turn: Callable[[], int], space: roots.Workspace) -> None:
-        while (first := turn() * chunk) < len(left) and not watch.over(len(state.clique)) and not state.best[1]:
-            space.work[1] = watch.left()
+        while (first := turn() * chunk) < len(left) and not stopwatch.over(len(state.clique)) and not state.best[1]:
+            space.work[1] = stopwatch.left()
             sweep.sift(state.later, left[first : first + chunk], space, state.best, state.ceiling)
-            watch.spend(_worked(space))
+            stopwatch.spend(_worked(space))
             state.keep(space.clique[: space.size[0]].tolist())
 
-    _shared(work, state, watch.threads if len(left) > 2 * chunk else 1)
+    _shared(work, state, stopwatch.threads if len(left) > 2 * chunk else 1)
 
 
-def _settle(state: State, watch: Watch) -> None:
-    """Nothing; searches every root whose ceiling is above the best clique, high ceilings first."""
+def _settle(state: State, stopwatch: Stopwatch) -> None:
+    """Search every root whose ceiling is above the best clique, high ceilings first."""
     left = np.flatnonzero(state.ceiling > state.best[0])
     left = left[np.argsort(-state.ceiling[left], kind="stable")].tolist()
 
     def work(turn: Callable[[], int], space: roots.Workspace) -> None:
-        while (at := turn()) < len(left) and not watch.over(len(state.clique)) and not state.best[1]:
-            watch.tell(at, len(left), len(state.clique))
+        while (at := turn()) < len(left) and not stopwatch.over(len(state.clique)) and not state.best[1]:
+            stopwatch.tell(at, len(left), len(state.clique))
             if state.ceiling[left[at]] > state.best[0]:
-                _search_root(state, left[at], watch, space)
+                _search_root(state, left[at], stopwatch, space)
 
-    _shared(work, state, min(watch.threads, max(1, len(left))))
+    _shared(work, state, min(stopwatch.threads, max(1, len(left))))
 
 
-def _search_root(state: State, root: int, watch: Watch, space: roots.Workspace) -> None:
-    """Nothing; settles whether ``root`` holds a larger clique than the best, unless the watch stops it before."""
+def _search_root(state: State, root: int, stopwatch: Stopwatch, space: roots.Workspace) -> None:
+    """Settle whether ``root`` holds a larger clique than the best, unless the stopwatch stops it before."""
     vertex, adjacency = roots.local(state.later, root, int(state.best[0]) + 1, space)
-    watch.spend(_worked(space))
+    stopwatch.spend(_worked(space))
     stack = search.new_stack(len(vertex), int(state.ceiling[root]))
     found = search.new_found(1, len(vertex))
     outcome = search.DONE if len(vertex) == 0 else search.PAUSED
     while outcome == search.PAUSED:
         outcome = search.search(adjacency, stack, state.best, found, (1, 0, STEPS))
-        watch.spend(_worked(stack))
+        stopwatch.spend(_worked(stack))
         if found.count[0]:
             state.keep([root, *vertex[found.members[0, : found.size[0]]].tolist()])
-        if outcome == search.PAUSED and (watch.over(len(state.clique)) or state.best[1]):
+        if outcome == search.PAUSED and (stopwatch.over(len(state.clique)) or state.best[1]):
             return
     state.ceiling[root] = min(int(state.ceiling[root]), int(state.best[0]))
 
@@ -237,19 +261,21 @@ def _worked(where: search.Stack | roots.Workspace) -> int:
     return work
 
 
-def _at_root(state: State, root: int, size: int, limit: int, watch: Watch, space: roots.Workspace) -> list[list[int]]:
+def _at_root(
+    state: State, root: int, size: int, limit: int, stopwatch: Stopwatch, space: roots.Workspace
+) -> list[list[int]]:
     """At most ``limit`` cliques of ``size`` members whose first vertex is ``root``."""
     if size == 1:
         return [[root]]
     vertex, adjacency = roots.local(state.later, root, size, space)
-    watch.spend(_worked(space))
+    stopwatch.spend(_worked(space))
     everyone = roots.everything(len(vertex))
-    found = _inside(adjacency, everyone, (1, size), limit, watch)
+    found = _inside(adjacency, everyone, (1, size), limit, stopwatch)
     return [[root, *vertex[members].tolist()] for members in found]
 
 
 def _inside(
-    adjacency: NDArray[np.int64], among: NDArray[np.int64], aim: tuple[int, int], limit: int, watch: Watch
+    adjacency: NDArray[np.int64], among: NDArray[np.int64], aim: tuple[int, int], limit: int, stopwatch: Stopwatch
 ) -> list[NDArray[np.int32]]:
     """At most ``limit`` cliques among these bits; ``aim`` is (members already chosen, members in the end)."""
     if aim[0] == aim[1]:
@@ -261,32 +287,32 @@ def _inside(
     found = search.new_found(limit, len(adjacency))
     going = np.zeros(2, np.int64)
     outcome = search.PAUSED
-    while outcome == search.PAUSED and not watch.over(0):
+    while outcome == search.PAUSED and not stopwatch.over(0):
         outcome = search.search(adjacency, stack, going, found, (*aim, STEPS))
-        watch.spend(_worked(stack))
+        stopwatch.spend(_worked(stack))
     return list(found.members[: found.count[0], : aim[1] - aim[0]])
 
 
-def _first(state: State, size: int, watch: Watch) -> list[int] | None:
+def _first(state: State, size: int, stopwatch: Stopwatch) -> list[int] | None:
     """The clique of ``size`` members that comes first when members are compared in the fixed order, one by one."""
     if size == 1:
         return [0]
     space = state.workspace()
     for root in np.flatnonzero(state.ceiling >= size).tolist():
         vertex, adjacency = roots.local(state.later, root, size, space)
-        watch.spend(_worked(space))
+        stopwatch.spend(_worked(space))
         among = roots.everything(len(vertex))
-        found = _inside(adjacency, among, (1, size), 1, watch)
+        found = _inside(adjacency, among, (1, size), 1, stopwatch)
         if found:
-            return [root, *vertex[_smallest(adjacency, vertex, found[0], watch)].tolist()]
-        if watch.over(0):
+            return [root, *vertex[_smallest(adjacency, vertex, found[0], stopwatch)].tolist()]
+        if stopwatch.over(0):
             return None
         state.ceiling[root] = size - 1
     return None
 
 
 def _smallest(
-    adjacency: NDArray[np.int64], vertex: NDArray[np.int32], clique: NDArray[np.int32], watch: Watch
+    adjacency: NDArray[np.int64], vertex: NDArray[np.int32], clique: NDArray[np.int32], stopwatch: Stopwatch
 ) -> list[int]:
     """The first clique, vertices compared one by one, with as many members as ``clique``.
 
@@ -299,14 +325,14 @@ def _smallest(
     taken: list[int] = []
     for i in np.argsort(vertex).tolist():
         word, bit = i // 64, np.int64(1) << np.int64(i % 64)
-        if len(taken) == size or watch.over(0):
+        if len(taken) == size or stopwatch.over(0):
             break
         if not among[word] & bit:
             continue
         among[word] ^= bit
         inside = among & adjacency[i]
         if i != rest[len(taken)]:
-            found = _inside(adjacency, inside, (len(taken) + 1, size), 1, watch)
+            found = _inside(adjacency, inside, (len(taken) + 1, size), 1, stopwatch)
             if not found:
                 continue
             rest = [*taken, i, *sorted(found[0].tolist(), key=lambda j: int(vertex[j]))]

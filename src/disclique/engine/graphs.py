@@ -1,4 +1,4 @@
-"""Plain graphs from files: the DIMACS clique format, or one edge a line."""
+"""Plain graphs from files: the DIMACS clique format, or one edge per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMENTS = ("c", "#", "%")
 
 
 def read_graph(path: Path) -> Graph:
-    """The graph of a DIMACS file (``p edge n m``, ``e u v``) or of a plain edge list (``u v``); vertices from 1.
+    """Return the graph of a DIMACS file (``p edge n m``, ``e u v``) or of a plain edge list (``u v``); vertices from 1.
 
     Edges may be listed twice or in both directions; further columns, such as weights, are not read.
     """
@@ -57,7 +57,7 @@ def _vertex(word: str, where: str, least: int = 1) -> int:
 
 
 def graph_of(edges: NDArray[np.int64], order: int) -> Graph:
-    """The graph with these edges, pairs of vertices from 0; an edge given twice counts once."""
+    """Return the graph with these edges, pairs of vertices from 0; an edge given twice counts once."""
     both = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(both[:, 0], minlength=order))]).astype(np.int64)
     return Graph(offsets, both[:, 1].astype(np.int32))

@@ -1,4 +1,4 @@
-"""Other solvers behind the same door: the paper's own algorithm, a greedy one, and installed libraries."""
+"""Solvers of other libraries behind the same door, imported when they are asked for."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from disclique.engine.stopwatch import Watch
+from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import DiscliqueError, MissingDependency
-from disclique.model import Graph, ProductGraph
+from disclique.model import Clique, Graph, ProductGraph
 
 
 def _library(name: str) -> Any:
@@ -27,7 +27,7 @@ def _library(name: str) -> Any:
         ) from error
 
 
-def _pairs(graph: Graph | ProductGraph) -> np.ndarray[Any, np.dtype[np.int32]]:
+def _edge_list(graph: Graph | ProductGraph) -> np.ndarray[Any, np.dtype[np.int32]]:
     """Every edge once, shape (edges, 2), smaller vertex first."""
     rows = graph.later if isinstance(graph, ProductGraph) else graph
     source = np.repeat(np.arange(graph.order, dtype=np.int32), np.diff(rows.offsets))
@@ -35,21 +35,21 @@ def _pairs(graph: Graph | ProductGraph) -> np.ndarray[Any, np.dtype[np.int32]]:
     return np.stack([source[once], rows.neighbours[once]], axis=1)
 
 
-def networkx(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
-    """A maximum clique by networkx (enumeration of maximal cliques); it knows no budget."""
+def networkx(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
+    """Return a maximum clique by networkx (enumeration of maximal cliques); it knows no budget."""
     library = _library("networkx")
     plain = library.Graph()
     plain.add_nodes_from(range(graph.order))
-    plain.add_edges_from(_pairs(graph).tolist())
+    plain.add_edges_from(_edge_list(graph).tolist())
     members, _ = library.max_weight_clique(plain, weight=None)
-    return list(members), len(members)
+    return Clique(tuple(members), len(members))
 
 
-def igraph(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
-    """A maximum clique by igraph; it knows no budget."""
-    plain = _library("igraph").Graph(n=graph.order, edges=_pairs(graph))
+def igraph(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
+    """Return a maximum clique by igraph; it knows no budget."""
+    plain = _library("igraph").Graph(n=graph.order, edges=_edge_list(graph))
     members = plain.largest_cliques()[0]
-    return list(members), len(members)
+    return Clique(tuple(members), len(members))
 
 
 _CLIQUEMATCH = """
@@ -60,16 +60,16 @@ os._exit(0)
 """
 
 
-def cliquematch(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
-    """A maximum clique by cliquematch; nothing but a vertex if the budget ends before.
+def cliquematch(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
+    """Return a maximum clique by cliquematch, or a single vertex if the budget ends before.
 
     It runs in a process of its own, since freeing its graphs can crash the interpreter (version 3.0.2).
     """
     _library("cliquematch")
-    pairs = _pairs(graph)
+    pairs = _edge_list(graph)
     if len(pairs) == 0:
-        return [0], 1
-    seconds = watch.deadline - time.perf_counter()
+        return Clique((0,), 1)
+    seconds = stopwatch.deadline - time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "edges.npy"
         np.save(file, (pairs + 1).astype(np.uint32))
@@ -77,8 +77,8 @@ def cliquematch(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], i
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=min(seconds, 1e6), check=False)
         except subprocess.TimeoutExpired:
-            return [0], graph.order
+            return Clique((0,), graph.order)
     answers = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("clique ")]
     if done.returncode != 0 or not answers:
         raise DiscliqueError(f"cliquematch ended with code {done.returncode}: {done.stderr.strip()[-200:]}")
-    return [int(v) - 1 for v in answers[0]], len(answers[0])
+    return Clique(tuple(int(v) - 1 for v in answers[0]), len(answers[0]))

@@ -6,17 +6,17 @@ import numpy as np
 
 from disclique.engine.kernels import mcqd as kernels
 from disclique.engine.kernels import order
-from disclique.engine.stopwatch import Watch
+from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import TooLarge
-from disclique.model import Graph, ProductGraph
+from disclique.model import Clique, Graph, ProductGraph
 
 SORT_SHARE = 0.025  # Tlimit of the publication
 MEMORY = 2 * 1024**3
 STEPS = 2_000
 
 
-def solve(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
-    """Vertices of a maximum clique and a bound that equals its size, unless the watch stopped the search."""
+def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
+    """Return a maximum clique with its proof, or what was found when the stopwatch stopped the search."""
     n = graph.order
     plain = graph.graph if isinstance(graph, ProductGraph) else graph
     degree = np.diff(plain.offsets)
@@ -31,16 +31,16 @@ def solve(graph: Graph | ProductGraph, watch: Watch) -> tuple[list[int], int]:
     levels.colour[0] = np.minimum(np.arange(1, n + 1), widest + 1)
     try:
         while kernels.advance(bits, levels, SORT_SHARE, STEPS) == kernels.PAUSED:
-            watch.spend(STEPS * (n / 64 + 1))
-            watch.tell(n - int(levels.count[0]), n, int(levels.state[2]))
-            if watch.over(int(levels.state[2])):
+            stopwatch.spend(STEPS * (n / 64 + 1))
+            stopwatch.tell(n - int(levels.count[0]), n, int(levels.state[2]))
+            if stopwatch.over(int(levels.state[2])):
                 break
     except KeyboardInterrupt:
         pass
     size = int(levels.state[2])
     open_ = int(levels.count[0]) if levels.state[0] >= 0 else 0
     bound = size if levels.state[0] < 0 else max(size, min(depth - 1, int(levels.colour[0, open_])))
-    return levels.best[:size].tolist(), bound
+    return Clique(tuple(levels.best[:size].tolist()), bound)
 
 
 def _degeneracy(graph: Graph) -> int:

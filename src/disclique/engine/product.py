@@ -25,20 +25,20 @@ def product_graph(
     agreement: Agreement,
     memory: int = DEFAULT_MEMORY,
 ) -> ProductGraph:
-    """The product graph of two files, within ``memory`` bytes.
+    """Return the product graph of two files, within ``memory`` bytes.
 
     Vertices are the candidate pairs, ascending by (known row, target row). Two of them are adjacent if they differ in
     both records and either both distances are published and the known one lies in the agreement interval of the target
     one, or neither is published. If either file is directed this must hold for the distances both ways. Only records
     that have a candidate are asked for their distances.
     """
-    pairs = _pairs(candidates, memory)
+    pairs = _candidate_pairs(candidates, memory)
     later = _later(pairs, *_both(target, known, pairs, agreement, memory), memory)
     return ProductGraph(pairs.target_row, pairs.known_row, later, _complete)
 
 
 def _both(
-    target: Distances, known: Distances, pairs: _Pairs, agreement: Agreement, memory: int
+    target: Distances, known: Distances, pairs: _CandidatePairs, agreement: Agreement, memory: int
 ) -> tuple[merge.TargetEdges, edges.Edges]:
     """The edges of both files, made side by side."""
     directed = target.directed or known.directed
@@ -66,7 +66,7 @@ class _Side:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
+class _CandidatePairs:
     """The candidate pairs in the order of their vertices, and the records and classes that take part."""
 
     target: _Side
@@ -76,7 +76,7 @@ class _Pairs:
     known_row: IntArray
 
 
-def _pairs(candidates: Candidates, memory: int) -> _Pairs:
+def _candidate_pairs(candidates: Candidates, memory: int) -> _CandidatePairs:
     """The candidate pairs; classes are numbered anew, without those that have no counterpart."""
     relation = candidates.relation
     present = np.isin(relation[:, 0], candidates.target_class) & np.isin(relation[:, 1], candidates.known_class)
@@ -92,7 +92,7 @@ def _pairs(candidates: Candidates, memory: int) -> _Pairs:
     place = np.concatenate([[0], np.cumsum(target_sizes[left])])
     table = merge.Relation(start, right, place[:-1], np.empty(int(place[-1]), np.uint32), classes)
     rank, members, first = vertices.positions(target_class, table, width)
-    return _Pairs(
+    return _CandidatePairs(
         _side(target_rows, target_class, rank),
         _side(known_rows, known_class, base[:-1].astype(np.uint32)),
         table,
@@ -116,7 +116,7 @@ def _side(rows: IntArray, group: NDArray[np.int64], name: NDArray[np.uint32]) ->
 
 
 def _check_vertices(order: int, memory: int) -> None:
-    """Nothing, or TooLarge if the vertices alone do not fit."""
+    """Raise TooLarge if the vertices alone do not fit."""
     if order * 16 > memory or order >= 2**31:
         raise TooLarge(
             f"the product graph has {order:,} vertices (pairs of records with matching labels), which need "
@@ -165,7 +165,7 @@ def _intervals(agreement: Agreement, distance: FloatArray) -> tuple[FloatArray, 
     return low, high
 
 
-def _later(pairs: _Pairs, target: merge.TargetEdges, known: edges.Edges, memory: int) -> Rows:
+def _later(pairs: _CandidatePairs, target: merge.TargetEdges, known: edges.Edges, memory: int) -> Rows:
     """Every product edge once, in compressed rows of the larger neighbours."""
     n = len(pairs.target_row)
     workers = threads.available() if len(target.low) > 20_000 else 1
@@ -195,7 +195,7 @@ def _later(pairs: _Pairs, target: merge.TargetEdges, known: edges.Edges, memory:
 
 
 def _check_edges(order: int, size: int, memory: int) -> None:
-    """Nothing, or TooLarge if the edges do not fit."""
+    """Raise TooLarge if the edges do not fit."""
     need = 4 * size + 40 * order
     if need > memory:
         raise TooLarge(

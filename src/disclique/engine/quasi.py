@@ -3,7 +3,7 @@
 Where every published distance carries an error of its own, a true pair misses some of its edges, and a clique loses the
 pair altogether. A γ-quasi-clique keeps it as long as it is adjacent to γ of the other members. Found by local clique
 merging (after Li et al. 2005 and Fober et al. 2009): a dense local set around every vertex, merging of sets that
-overlap, one match a record, and growth as long as any pair fits. It is a heuristic: the bound is far from the size.
+overlap, one match per record, and growth as long as any pair fits. It is a heuristic: the bound is far from the size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from disclique.engine.kernels import quasi as kernels
-from disclique.engine.stopwatch import Watch
+from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import InputError
 from disclique.model import UNLIMITED, Budget, Graph, ProductGraph
 
@@ -29,7 +29,7 @@ Vertices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class QuasiClique:
-    """A γ-quasi-clique with one match a record; members are vertex numbers from 1, ascending.
+    """A γ-quasi-clique with one match per record; members are vertices counted from 0, ascending.
 
     Every member is adjacent to at least ``gamma`` of the other members; none has more than ``bound`` members.
     """
@@ -46,7 +46,7 @@ class QuasiClique:
 
 
 def quasi_clique(graph: ProductGraph, *, gamma: float = 0.5, budget: Budget = UNLIMITED) -> QuasiClique:
-    """A large γ-quasi-clique of a product graph in which every record has at most one match.
+    """Return a large γ-quasi-clique of a product graph in which every record has at most one match.
 
     The same graph gives the same answer. ``gamma`` = 1 asks for a clique; a spent budget ends the search for local sets
     and merges those found so far.
@@ -55,26 +55,26 @@ def quasi_clique(graph: ProductGraph, *, gamma: float = 0.5, budget: Budget = UN
         raise InputError(f"gamma = {gamma}: the share of the others to be adjacent to is more than 0 and at most 1")
     begun = time.perf_counter()
     best: Vertices = np.zeros(min(graph.order, 1), np.int64)
-    seeds = _local_sets(graph.graph, gamma, Watch.start(budget, 1, None))
+    seeds = _local_sets(graph.graph, gamma, Stopwatch.start(budget, 1, None))
     for start in range(min(STARTS, len(seeds))):
         found = _grown(graph, _one_to_one(graph, _merged(graph.graph, seeds, start, gamma), gamma), gamma)
         if len(found) > len(best):
             best = found
-    members = tuple(sorted(int(v) + 1 for v in best))
+    members = tuple(sorted(best.tolist()))
     return QuasiClique(members, max(_bound(graph, gamma), len(members)), gamma, time.perf_counter() - begun)
 
 
 def inner_degrees(graph: Graph, members: Vertices) -> Vertices:
-    """How many of the other members each member is adjacent to."""
+    """Count how many of the other members each member is adjacent to."""
     inside = np.zeros(graph.order, dtype=bool)
     inside[members] = True
     return np.array([np.count_nonzero(inside[_row(graph, v)]) for v in members.tolist()], dtype=np.int64)
 
 
 def is_quasi_clique(graph: Graph | ProductGraph, members: tuple[int, ...], gamma: float) -> bool:
-    """True if every one of ``members`` (from 1) is adjacent to ⌈γ(k - 1)⌉ of the k - 1 others."""
+    """Return True if every one of ``members`` (from 0) is adjacent to ⌈γ(k - 1)⌉ of the k - 1 others."""
     plain = graph.graph if isinstance(graph, ProductGraph) else graph
-    chosen = np.array(members, dtype=np.int64) - 1
+    chosen = np.array(members, dtype=np.int64)
     return _dense(inner_degrees(plain, chosen), gamma)
 
 
@@ -91,19 +91,19 @@ def _dense(degrees: Vertices, gamma: float) -> bool:
     return len(degrees) == 0 or int(degrees.min()) >= _need(gamma, len(degrees))
 
 
-def _local_sets(graph: Graph, gamma: float, watch: Watch) -> list[Vertices]:
+def _local_sets(graph: Graph, gamma: float, stopwatch: Stopwatch) -> list[Vertices]:
     """The largest distinct local sets, largest first; vertices of high degree are looked at first."""
     degree = np.diff(graph.offsets)
     vertices = np.lexsort((np.arange(graph.order), -degree)).astype(np.int32)
     local = kernels.new_local(graph.order, int(degree.max(initial=0)))
     kept: dict[bytes, Vertices] = {}
     for at in range(0, graph.order, CHUNK):
-        if watch.over(0):
+        if stopwatch.over(0):
             break
         part = vertices[at : at + CHUNK]
         least = len(sorted(kept.values(), key=len)[-SETS]) if len(kept) >= SETS else 2
         sizes, members = np.zeros(len(part), np.int32), np.zeros((len(part), LONGEST), np.int32)
-        watch.spend(float(degree[part].sum()) * float(degree.mean()))
+        stopwatch.spend(float(degree[part].sum()) * float(degree.mean()))
         kernels.local_sets(graph.offsets, graph.neighbours, part, local, gamma, least, (sizes, members))
         for row in np.flatnonzero(sizes):
             found = members[row, : sizes[row]].astype(np.int64)
@@ -133,7 +133,7 @@ def _merged(graph: Graph, sets: list[Vertices], start: int, gamma: float) -> Ver
 
 
 def _one_to_one(graph: ProductGraph, members: Vertices, gamma: float) -> Vertices:
-    """Members with one match a record: the assignment of highest total inner degree, thinned until it is dense."""
+    """Members with one match per record: the assignment of highest total inner degree, thinned until it is dense."""
     rows, r = np.unique(graph.target[members], return_inverse=True)
     columns, c = np.unique(graph.known[members], return_inverse=True)
     gain = np.zeros((len(rows), len(columns)))

@@ -1,26 +1,53 @@
-"""The functions behind the door: choice of a solver by name, and checks that hold for all of them."""
+"""The solvers by name, and the functions that call them. A new solver is a function in a file and a line in SOLVERS."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from disclique.engine import exact, libraries, mcqd
-from disclique.engine.stopwatch import Progress, Watch
+from disclique.engine.stopwatch import CliqueProgress, Stopwatch
 from disclique.errors import InputError
 from disclique.model import UNLIMITED, Budget, Clique, Graph, MaximumCliques, ProductGraph
 
-Solver = Callable[[Graph | ProductGraph, Watch], tuple[list[int], int]]
+
+@dataclass(frozen=True)
+class Solver:
+    """A way to find a maximum clique, under the name that users choose it by.
+
+    ``find`` takes a graph that is not empty and returns a clique with a bound; ``summary`` says in a few words what it
+    is. ``extra`` names the extra of the package that it needs; ``proves`` is False where its bound may stay above the
+    clique however long it runs; ``product`` is True where it takes product graphs only.
+    """
+
+    name: str
+    find: Callable[[Graph | ProductGraph, Stopwatch], Clique]
+    summary: str
+    extra: str = ""
+    proves: bool = True
+    product: bool = False
+
+    @property
+    def description(self) -> str:
+        """The name with what a user should know of it, in one line."""
+        more = ["no proof"] * (not self.proves) + ["product graphs only"] * self.product
+        more += [f"needs the extra {self.extra}"] * bool(self.extra)
+        return f"{self.name} ({'; '.join([self.summary, *more])})"
+
 
 SOLVERS: dict[str, Solver] = {
-    "exact": exact.solve,
-    "mcqd": mcqd.solve,
-    "greedy": exact.greedy,
-    "networkx": libraries.networkx,
-    "igraph": libraries.igraph,
-    "cliquematch": libraries.cliquematch,
+    solver.name: solver
+    for solver in (
+        Solver("exact", exact.solve, "disclique's own, the fastest"),
+        Solver("mcqd", mcqd.solve, "MaxCliqueDyn, the paper's"),
+        Solver("greedy", exact.greedy, "a quick first choice", proves=False),
+        Solver("networkx", libraries.networkx, "the library of that name", extra="bench"),
+        Solver("igraph", libraries.igraph, "the library of that name", extra="bench"),
+        Solver("cliquematch", libraries.cliquematch, "the library of that name", extra="bench"),
+    )
 }
 
 
@@ -30,9 +57,9 @@ def maximum_clique(
     solver: str = "exact",
     budget: Budget = UNLIMITED,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: CliqueProgress | None = None,
 ) -> Clique:
-    """A maximum clique with its proof, or within the budget the largest one found with a bound on all others.
+    """Return a maximum clique with its proof, or within the budget the largest one found with a bound on all others.
 
     ``solver`` is one of SOLVERS; ``threads`` defaults to every core at hand; ``progress(done, total, size)`` is called
     now and then. Ctrl-C ends the search like a spent budget. The default solver, if it comes to its end, returns the
@@ -41,14 +68,16 @@ def maximum_clique(
     """
     if solver not in SOLVERS:
         raise InputError(f"solver {solver!r}: choose one of {', '.join(SOLVERS)}")
+    if SOLVERS[solver].product and not isinstance(graph, ProductGraph):
+        raise InputError(f"solver {solver!r}: it takes product graphs only")
     begun = time.perf_counter()
     if graph.order == 0:
         return Clique(members=(), bound=0, solver=solver)
-    watch = Watch.start(budget, threads, progress)
-    members, bound = SOLVERS[solver](graph, watch)
-    return Clique(
-        members=tuple(sorted(v + 1 for v in members)),
-        bound=max(bound, len(members)),
+    found = SOLVERS[solver].find(graph, Stopwatch.start(budget, threads, progress))
+    return replace(
+        found,
+        members=tuple(sorted(found.members)),
+        bound=max(found.bound, found.size),
         solver=solver,
         seconds=time.perf_counter() - begun,
     )
@@ -57,29 +86,35 @@ def maximum_clique(
 def maximum_cliques(
     graph: Graph | ProductGraph, clique: Clique, *, limit: int = 1000, budget: Budget = UNLIMITED
 ) -> MaximumCliques:
-    """All cliques with as many members as ``clique``, ascending, at most ``limit`` of them.
+    """Return all cliques with as many members as ``clique``, ascending, at most ``limit`` of them.
 
-    After ``maximum_clique`` of the same graph only the few roots that it could not rule out are searched again.
+    They are maximum cliques if ``clique`` is proven. If not, a larger one may exist: it is not looked for, and parts of
+    it are listed like any other clique of this size. Where ``clique`` comes from the solver ``exact`` or ``greedy``
+    and this very graph, only the few roots that the solver could not rule out are searched.
     """
     if limit < 1:
         raise InputError(f"limit {limit}: list at least one clique")
+    if not is_clique(graph, clique.members):
+        raise InputError(f"the {clique.size} members given are no clique of this graph")
     if clique.size == 0:
         return MaximumCliques(cliques=((),), complete=True)
-    found, complete = exact.listed(graph, clique.size, limit, Watch.start(budget, 1, None))
-    listed = {tuple(sorted(v + 1 for v in members)) for members in found}
+    found, complete = exact.list_cliques(graph, clique, limit, Stopwatch.start(budget, 1, None))
+    listed = set(found)
     if not complete:  # whatever was cut off, the clique at hand stays
         listed = {clique.members, *sorted(listed - {clique.members})[: limit - 1]}
     return MaximumCliques(cliques=tuple(sorted(listed)), complete=complete)
 
 
 def is_clique(graph: Graph | ProductGraph, members: Iterable[int]) -> bool:
-    """True if ``members``, vertex numbers from 1, are distinct vertices of the graph and pairwise adjacent."""
+    """Return True if ``members``, counted from 0, are distinct vertices of the graph and pairwise adjacent."""
     rows = graph.later if isinstance(graph, ProductGraph) else graph
-    chosen = np.array(sorted(members), dtype=np.int64) - 1
+    chosen = np.array(sorted(members), dtype=np.int64)
     if len(chosen) and (chosen[0] < 0 or chosen[-1] >= graph.order or (np.diff(chosen) == 0).any()):
         return False
-    for i, v in enumerate(chosen):
-        row = rows.neighbours[rows.offsets[v] : rows.offsets[v + 1]]
-        if not np.isin(chosen[i + 1 :], row).all():
+    larger = np.zeros(graph.order, dtype=bool)  # the members above the one looked at
+    larger[chosen] = True
+    for above, v in zip(range(len(chosen) - 1, -1, -1), chosen.tolist(), strict=True):
+        larger[v] = False
+        if np.count_nonzero(larger[rows.neighbours[rows.offsets[v] : rows.offsets[v + 1]]]) != above:
             return False
     return True

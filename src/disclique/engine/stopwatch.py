@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from disclique.engine.kernels import threads as cores
 from disclique.engine.kernels.roots import ENDLESS
@@ -12,26 +12,26 @@ from disclique.errors import InputError
 from disclique.model import Budget
 
 BILLION = 1e9
-Progress = Callable[[int, int, int], None]  # done, total, size of the best clique so far
+CliqueProgress = Callable[[int, int, int], None]  # done, total, size of the best clique so far
 
 
-@dataclass(frozen=True)
-class Watch:
+@dataclass(eq=False)
+class Stopwatch:
     """The budget of one search that has begun, the threads it may use, and who hears of its progress."""
 
     deadline: float
     size: float
     threads: int
-    progress: Progress | None
+    progress: CliqueProgress | None
     work: float = float("inf")
-    spent: list[float] = field(default_factory=lambda: [0.0])  # one entry: the work done
+    spent: float = 0.0  # the work done, in billions of operations
 
     @staticmethod
-    def start(budget: Budget, threads: int | None, progress: Progress | None) -> Watch:
-        """A watch that starts now."""
+    def start(budget: Budget, threads: int | None, progress: CliqueProgress | None) -> Stopwatch:
+        """Return a stopwatch that starts now."""
         if threads is not None and threads < 1:
             raise InputError(f"threads {threads}: at least one is needed")
-        return Watch(
+        return Stopwatch(
             deadline=float("inf") if budget.seconds is None else time.perf_counter() + budget.seconds,
             size=float("inf") if budget.size is None else budget.size,
             threads=1 if budget.work is not None else cores.available() if threads is None else threads,
@@ -41,17 +41,17 @@ class Watch:
 
     def over(self, size: int) -> bool:
         """True if a search that has found ``size`` members must stop."""
-        return size >= self.size or self.spent[0] >= self.work or time.perf_counter() >= self.deadline
+        return size >= self.size or self.spent >= self.work or time.perf_counter() >= self.deadline
 
     def left(self) -> int:
         """Operations that may still be spent."""
-        return ENDLESS if self.work == float("inf") else max(0, round((self.work - self.spent[0]) * BILLION))
+        return ENDLESS if self.work == float("inf") else max(0, round((self.work - self.spent) * BILLION))
 
     def spend(self, operations: float) -> None:
-        """Nothing; counts work done."""
-        self.spent[0] += operations / BILLION
+        """Count work done."""
+        self.spent += operations / BILLION
 
     def tell(self, done: int, total: int, size: int) -> None:
-        """Nothing; passes the state on to the listener."""
+        """Pass the state on to the listener."""
         if self.progress is not None:
             self.progress(done, total, size)

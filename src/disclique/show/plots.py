@@ -123,7 +123,7 @@ def _plain(axes: Axes, places: FloatArray, title: str) -> None:
 
 
 def product_picture(graph: ProductGraph, members: Sequence[int] = (), title: str = "Product graph") -> Figure:
-    """The product graph on a circle, vertices numbered as in the paper, the members of the clique drawn heavily."""
+    """The product graph on a circle, vertices shown from 1 as in the paper, ``members`` (from 0) drawn heavily."""
     if graph.order == 0:
         raise InputError("the product graph has no vertices: there is nothing to draw")
     if graph.order > 400:
@@ -134,11 +134,11 @@ def product_picture(graph: ProductGraph, members: Sequence[int] = (), title: str
     places = np.column_stack([np.cos(angle), np.sin(angle)])
     inside = set(members)
     for v, w in edges(graph):
-        both = v + 1 in inside and w + 1 in inside
+        both = v in inside and w in inside
         colour, width = (TRUE, 2.4) if both else ("#AAAAAA", 1.0)
         axes.plot(*places[[v, w]].T, color=colour, linewidth=width, zorder=2 if both else 1)
     for v in range(graph.order):
-        face, ink = (TRUE, "white") if v + 1 in inside else ("white", "black")
+        face, ink = (TRUE, "white") if v in inside else ("white", "black")
         circle = {"boxstyle": "circle,pad=0.3", "facecolor": face, "edgecolor": "#555555"}
         _write(axes, places[v], str(v + 1), color=ink, bbox=circle, zorder=3)
         pair = f"({graph.target[v] + 1}, {graph.known[v] + 1})"

@@ -123,7 +123,7 @@ def _quasi(cell: Cell, gamma: float | None) -> Claim:
 
 
 def _pairs(graph: ProductGraph, members: Sequence[int]) -> Pairs:
-    chosen = np.array(members, dtype=np.int64) - 1
+    chosen = np.array(members, dtype=np.int64)
     return np.column_stack([graph.target[chosen], graph.known[chosen]]).astype(np.int32)
 
 

@@ -1,4 +1,4 @@
-"""The edges of one file (pairs of its records) in blocks, one a pair of classes, each sorted by distance."""
+"""The edges of one file (pairs of its records) in blocks, one per pair of classes, each sorted by distance."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def ranked(value: NDArray[np.float64], size: int, order: NDArray[np.int32]) -> i
 
 @kernel
 def sort(order: NDArray[np.int32], begin: int, end: int, value: NDArray[np.float64]) -> None:
-    """Nothing; sorts ``order[begin:end]`` by value."""
+    """Sort ``order[begin:end]`` by value."""
     if end - begin > FEW:
         part = order[begin:end]
         part[:] = part[np.argsort(value[part])]

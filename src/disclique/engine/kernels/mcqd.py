@@ -45,7 +45,7 @@ def adjacent(bits: NDArray[np.int64], v: int, u: int) -> bool:
 
 @kernel
 def sort_by_degree(bits: NDArray[np.int64], vertex: NDArray[np.int32], count: int) -> None:
-    """Nothing; sorts the first ``count`` vertices by falling degree among themselves, equal degrees as they stood."""
+    """Sort the first ``count`` vertices by falling degree among themselves, equal degrees as they stood."""
     degree = np.zeros(count, np.int64)
     for i in range(count):
         for j in range(i):
@@ -60,7 +60,7 @@ def sort_by_degree(bits: NDArray[np.int64], vertex: NDArray[np.int32], count: in
 
 @kernel
 def colour_sort(bits: NDArray[np.int64], levels: Levels, level: int, size: int) -> None:
-    """Nothing; colours the candidates of ``level`` greedily, ``size`` vertices being chosen.
+    """Colour the candidates of ``level`` greedily, ``size`` vertices being chosen.
 
     Vertices whose colour is too small to lead to a larger clique stay in front in their old order, with colour 0.
     """

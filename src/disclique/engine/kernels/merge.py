@@ -199,7 +199,7 @@ def agree(target: TargetEdges, known: Edges, edge: int, other: int) -> bool:
 
 @kernel
 def degrees(target: TargetEdges, known: Edges, found: Windows, used: int, larger: NDArray[np.uint32]) -> None:
-    """Nothing; adds up in ``larger`` how many neighbours with larger numbers each vertex has."""
+    """Add up in ``larger`` how many neighbours with larger numbers each vertex has."""
     directed = len(known.back) > 0
     for w in range(used):
         left, right, edge = found.left[w], found.right[w], found.edge[w]
@@ -218,7 +218,7 @@ def fill(
     used: int,
     out: tuple[NDArray[np.uint64], NDArray[np.uint32]],
 ) -> None:
-    """Nothing; writes the larger end of every product edge into the row of the smaller; ``out`` is (heads, rows)."""
+    """Write the larger end of every product edge into the row of the smaller; ``out`` is (heads, rows)."""
     head, row = out
     directed = len(known.back) > 0
     for w in range(used):

@@ -111,7 +111,7 @@ def local_sets(
     least: int,
     sets: tuple[NDArray[np.int32], NDArray[np.int32]],
 ) -> None:
-    """Nothing; fills ``sets`` (sizes; members row by row, ascending) with the local set of each of ``vertices``.
+    """Fill ``sets`` (sizes; members row by row, ascending) with the local set of each of ``vertices``.
 
     A set that would be smaller than ``least``, or larger than a row, has size 0.
     """

@@ -28,7 +28,7 @@ class Later(NamedTuple):
     row: NDArray[np.uint32]
     first: NDArray[np.int32]
     second: NDArray[np.int32]
-    bits: NDArray[np.int64]  # (vertices, words): all neighbours as bits, where that pays; else no rows
+    bits: NDArray[np.int64]  # (vertices, words): all neighbours as bits, where that pays; else no rows, see ``inner``
 
 
 class Workspace(NamedTuple):
@@ -76,7 +76,10 @@ def candidates(later: Later, root: int, space: Workspace) -> int:
 
 @kernel
 def inner(later: Later, count: int, space: Workspace) -> None:
-    """Nothing; counts for every candidate its neighbours among the candidates."""
+    """Count for every candidate its neighbours among the candidates.
+
+    Where ``bits`` has words but no rows, the work is counted as if it had: a budget then ends at the same point.
+    """
     if len(later.bits) > 0:
         inner_bits(later, count, space)
         return
@@ -99,6 +102,11 @@ def inner(later: Later, count: int, space: Workspace) -> None:
         degree[i] += np.int32(hits)
     for i in range(count):
         mark[candidate[i]] = 0
+    if later.bits.shape[1] > 0:
+        low, high = later.bits.shape[1], 0
+        for i in range(count):
+            low, high = min(low, candidate[i] // 64), max(high, candidate[i] // 64 + 1)
+        work = np.int64(count * max(high - low, 0))
     space.work[0] += work
 
 
@@ -114,7 +122,7 @@ def common(a: NDArray[np.int64], i: int, b: NDArray[np.int64], j: int, span: tup
 
 @kernel
 def inner_bits(later: Later, count: int, space: Workspace) -> None:
-    """Nothing; the same from rows of bits: one pass over a row per candidate."""
+    """Do the same from rows of bits: one pass over a row per candidate."""
     bits, mask = later.bits, space.mask[0]
     low, high = len(mask), 0
     for i in range(count):

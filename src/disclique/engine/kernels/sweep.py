@@ -61,7 +61,7 @@ def colours(rows: NDArray[np.int64]) -> int:
 
 @kernel
 def greedy(rows: NDArray[np.int64], root: int, space: Workspace, best: NDArray[np.int64]) -> None:
-    """Nothing; builds a clique at ``root`` by always taking the candidate with most neighbours left, kept if best."""
+    """Build a clique at ``root`` by always taking the candidate with most neighbours left, kept if best."""
     count, words = rows.shape
     left = everything(count)
     chosen = space.degree  # no longer needed for this root
@@ -162,14 +162,14 @@ def around_top(later: Later, count: int, space: Workspace) -> int:
 def appraise(
     later: Later, root: int, count: int, space: Workspace, best: NDArray[np.int64], ceiling: NDArray[np.int32]
 ) -> None:
-    """Nothing; the ceiling that the inner degrees give, and a greedy clique if it is above the best."""
+    """Lower the ceiling to what the inner degrees give; look for a clique if it is above the best."""
     least = best[0]
     ceiling[root] = min(ceiling[root], height(space.degree, count, space.hit))
     if ceiling[root] < least:
         return
     count = thin(later, count, least, space)
     ceiling[root] = min(ceiling[root], max(least - 1, height(space.degree, count, space.hit)))
-    if ceiling[root] > best[0]:
+    if ceiling[root] > best[0] and best[2] == 0:
         if len(later.bits) > 0:
             count = around_top(later, count, space)
         greedy(matrix(later, count, space), root, space, best)
@@ -179,10 +179,10 @@ def appraise(
 def sweep(
     later: Later, span: tuple[int, int], space: Workspace, best: NDArray[np.int64], ceiling: NDArray[np.int32]
 ) -> None:
-    """Nothing; lowers the ceilings of the roots in ``span`` by one look at their inner degrees.
+    """Lower the ceilings of the roots in ``span`` by one look at their inner degrees.
 
-    Tries for a clique where that may pay. ``best`` is the size of the best clique, and a flag that asks to stop. Cost:
-    for each root the later neighbours of its later neighbours.
+    Tries for a clique where that may pay. ``best`` is the size of the best clique, a flag that asks to stop, and one
+    that no larger clique is wanted. Cost: for each root the later neighbours of its later neighbours.
     """
     for root in range(span[0], span[1]):
         least = best[0]  # read once: other threads raise it
@@ -198,7 +198,7 @@ def sweep(
 
 @kernel
 def bit_rows(later: Later, span: tuple[int, int]) -> None:
-    """Nothing; sets the bits of all edges whose smaller vertex lies in ``span``, which starts at a multiple of 64.
+    """Set the bits of all edges whose smaller vertex lies in ``span``, which starts at a multiple of 64.
 
     Spans given to different threads then touch different words.
     """
@@ -237,7 +237,7 @@ def later_bits(
 def sweep_bits(
     later: Later, span: tuple[int, int], space: Workspace, best: NDArray[np.int64], ceiling: NDArray[np.int32]
 ) -> None:
-    """Nothing; the same as ``sweep`` from rows of bits, for a span that starts at a multiple of 64.
+    """Do the same as ``sweep`` from rows of bits, for a span that starts at a multiple of 64.
 
     The rows of the roots in the span stay in the cache while the rows of all later vertices pass by once: what counts
     here is not how many words are compared but from how far they come.
@@ -275,7 +275,7 @@ def sweep_bits(
 def sift(
     later: Later, roots: NDArray[np.int64], space: Workspace, best: NDArray[np.int64], ceiling: NDArray[np.int32]
 ) -> None:
-    """Nothing; lowers the ceilings of ``roots`` by thinning to the end, the free colourings and a greedy one.
+    """Lower the ceilings of ``roots`` by thinning to the end, the free colourings and a greedy one.
 
     A root below ``best[0]`` falls for good; one at it may still hold another clique of that size.
     """
@@ -298,5 +298,5 @@ def sift(
         rows = matrix(later, count, space)
         space.work[0] += count * rows.shape[1]
         ceiling[root] = min(ceiling[root], 1 + colours(rows))
-        if ceiling[root] > best[0]:
+        if ceiling[root] > best[0] and best[2] == 0:
             greedy(rows, root, space, best)

@@ -1,4 +1,4 @@
-"""Running kernels side by side: they release the interpreter lock, so plain threads use every core."""
+"""Run kernels side by side: they release the interpreter lock, so plain threads use every core."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 def available() -> int:
-    """Number of cores this process may use."""
+    """Return the number of cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def run(work: Callable[[T], None], items: Iterable[T], stop: Callable[[], None] = lambda: None) -> None:
-    """Nothing, after ``work`` was done on every item, each in a thread of its own; the first error is raised again.
+    """Do ``work`` on every item, each in a thread of its own, and wait; the first error is raised again.
 
     An interrupt calls ``stop``, which should make the work end soon, and goes on once it has.
     """
