@@ -1,14 +1,20 @@
 """Maximum cliques, against networkx and against listing by hand."""
 
 import itertools
+import pickle
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from disclique.engine import SOLVERS, is_clique, maximum_clique, maximum_cliques
+from disclique.bench import instance
+from disclique.cli import app
+from disclique.engine import SOLVERS, Solver, is_clique, maximum_clique, maximum_cliques
+from disclique.engine.product import product_graph
 from disclique.errors import InputError
-from disclique.model import Budget, Clique, Graph
+from disclique.model import Budget, Clique, Graph, ProductGraph
 
 
 def graph_of(order, edges):
@@ -38,6 +44,23 @@ def all_maximum(reference):
     cliques = [tuple(sorted(clique)) for clique in nx.find_cliques(reference)]
     size = max(map(len, cliques))
     return sorted(clique for clique in cliques if len(clique) == size)
+
+
+def all_of_size(graph, size):
+    """Every clique of so many members, larger ones' parts included, by plain enumeration."""
+    rows = graph.later if isinstance(graph, ProductGraph) else graph
+    reference = nx.Graph()
+    reference.add_nodes_from(range(graph.order))
+    for v in range(graph.order):
+        reference.add_edges_from((v, int(u)) for u in rows.neighbours[rows.offsets[v] : rows.offsets[v + 1]])
+    cliques = itertools.takewhile(lambda clique: len(clique) <= size, nx.enumerate_all_cliques(reference))
+    return sorted(tuple(sorted(clique)) for clique in cliques if len(clique) == size)
+
+
+def small_product(seed):
+    """A product graph of few enough vertices to list its cliques by hand."""
+    files = instance(0.05, 0.5, records=24 + seed, common=8)
+    return product_graph(files.target, files.known, candidates=files.candidates, agreement=files.agreement)
 
 
 def check(graph, reference, threads=1):
@@ -157,10 +180,7 @@ def test_a_budget_gives_a_clique_and_a_bound():
 def test_a_budget_of_work_gives_the_same_clique_every_time(work):
     """Whatever the machine does meanwhile, and however many threads are offered."""
     graph = dense_random(600, 0.9, seed=4)
-    found = [
-        maximum_clique(graph, budget=Budget(work=work), threads=threads)
-        for threads in (1, 2, None)
-    ]
+    found = [maximum_clique(graph, budget=Budget(work=work), threads=threads) for threads in (1, 2, None)]
     assert not found[0].proven
     assert is_clique(graph, found[0].members)
     assert len({(clique.members, clique.bound) for clique in found}) == 1
@@ -196,3 +216,94 @@ def test_progress_is_told():
     maximum_clique(dense_random(400, 0.3, 1), progress=lambda done, total, size: heard.append((done, total, size)))
     assert heard
     assert all(0 <= done <= total for done, total, _ in heard)
+
+
+@pytest.mark.parametrize("kind", ["plain", "product"])
+def test_answers_do_not_depend_on_what_was_asked_before(kind):
+    """All solvers in all orders on one graph object: each answer as on a graph of its own, each list as by hand."""
+    rng = np.random.default_rng(8)
+    solvers = ("exact", "mcqd", "greedy", "networkx")
+    for trial in range(12 if kind == "plain" else 4):
+        graph = random_graph(rng, largest=22)[0] if kind == "plain" else small_product(trial)
+        alone = {}
+        for name in solvers:
+            fresh = replace(graph)
+            clique = maximum_clique(fresh, solver=name, threads=1)
+            alone[name] = clique, maximum_cliques(fresh, clique, limit=10**5)
+            assert list(alone[name][1].cliques) == all_of_size(graph, clique.size)
+            assert alone[name][1].complete
+        for sequence in itertools.permutations(solvers):
+            for name in sequence:
+                clique = maximum_clique(graph, solver=name, threads=1)
+                assert (clique, maximum_cliques(graph, clique, limit=10**5)) == alone[name]
+
+
+def test_small_a_clique_serves_only_the_graph_it_was_found_in():
+    """What the solver learned is of no use for another graph, another size or another process, and does no harm."""
+    rng = np.random.default_rng(9)
+    for _ in range(40):
+        graph, reference = random_graph(rng, largest=14)
+        clique = maximum_clique(graph, threads=1)
+        expected = all_maximum(reference)
+        assert list(maximum_cliques(replace(graph), clique).cliques) == expected
+        copy = pickle.loads(pickle.dumps(clique))
+        assert copy == clique
+        assert copy.trace is None
+        assert list(maximum_cliques(graph, copy).cliques) == expected
+        part = replace(clique, members=clique.members[1:])
+        assert list(maximum_cliques(graph, part, limit=10**5).cliques) == (all_of_size(graph, part.size) or [()])
+        more = graph_of(graph.order + 1, [*reference.edges, *((v, graph.order) for v in range(graph.order))])
+        assert list(maximum_cliques(more, clique, limit=10**5).cliques) == all_of_size(more, clique.size)
+    path = graph_of(3, [(0, 1), (1, 2)])
+    with pytest.raises(InputError, match="no clique of this graph"):
+        maximum_cliques(path, Clique(members=(0, 1, 2), bound=3))
+
+
+@pytest.mark.parametrize("solver", ["exact", "mcqd"])
+def test_a_list_that_was_cut_short_is_never_called_complete(solver):
+    graph = dense_random(70, 0.6, seed=2)
+    clique = maximum_clique(graph, solver=solver)
+    smaller = replace(clique, members=clique.members[1:])
+    for given in (clique, smaller):
+        whole = maximum_cliques(graph, given, limit=10**5)
+        assert whole.complete
+        assert whole.cliques == tuple(all_of_size(graph, given.size))
+        outcomes = set()
+        for work in np.geomspace(1e-9, 1e-2, 30):
+            some = maximum_cliques(graph, given, limit=10**5, budget=Budget(work=float(work)))
+            assert given.members in some.cliques
+            assert set(some.cliques) <= set(whole.cliques)
+            assert some == whole or not some.complete
+            outcomes.add(some.complete)
+        assert outcomes == {True, False}
+
+
+def test_small_a_solver_is_added_in_one_place(monkeypatch, tmp_path):
+    """One line in the registry: the function, the help, the choice by name, the messages and ``all`` know it."""
+
+    def last_vertex(graph, stopwatch):
+        return Clique(members=(graph.order - 1,), bound=graph.order)
+
+    def first_pair(graph, stopwatch):
+        return Clique(members=(0,), bound=graph.order)
+
+    monkeypatch.setitem(SOLVERS, "tiny", Solver("tiny", last_vertex, "the last vertex", proves=False))
+    monkeypatch.setitem(SOLVERS, "paired", Solver("paired", first_pair, "the first pair", product=True))
+    path = graph_of(3, [(0, 1), (1, 2)])
+    found = maximum_clique(path, solver="tiny")
+    assert (found.members, found.bound, found.solver) == ((2,), 3, "tiny")
+    with pytest.raises(InputError, match="cliquematch, tiny"):
+        maximum_clique(path, solver="best")
+    with pytest.raises(InputError, match="product graphs only"):
+        maximum_clique(path, solver="paired")
+    assert maximum_clique(small_product(0), solver="paired").size == 1
+    file = tmp_path / "path.clq"
+    file.write_text("1 2\n2 3\n", encoding="utf-8")
+    shown = " ".join(CliRunner().invoke(app, ["clique", "--help"]).output.replace("│", " ").split())
+    assert "tiny (the last vertex; no proof)" in shown
+    assert "paired (the first pair; product graphs only)" in shown
+    results = CliRunner().invoke(app, ["clique", str(file), "--solver", "all"]).output
+    assert "tiny" in results
+    assert "paired" not in results
+    single = CliRunner().invoke(app, ["clique", str(file), "--solver", "tiny"])
+    assert "members: 3" in single.stderr

@@ -43,7 +43,7 @@ def test_poets_product_graph_is_the_printed_one() -> None:
 
 
 def test_poets_attack_finds_the_unique_clique() -> None:
-    """Example 8: the clique {1, 2, 3, 5} (from 0 in Python), four matches, all of them true, each supported by every maximum clique."""
+    """Example 8: the clique {1, 2, 3, 5}, from 0 here; four true matches, each supported by every maximum clique."""
     target, known = poets()
     result = dq.attack(target, known, agreement=dq.Within(5), truth="name")
     assert result.clique.members == (0, 1, 2, 4)
