@@ -84,6 +84,23 @@ def test_small_inner_degrees_count_neighbours_among_candidates():
         np.testing.assert_array_equal(np.array(bits, bool).reshape(count, count), both[np.ix_(chosen, chosen)])
 
 
+def test_small_work_is_counted_alike_with_and_without_rows_of_bits():
+    """So that a list made without them ends, on a budget, where it would have ended with them."""
+    _, both = random_graph(300, 0.2, 3)
+    sparse = later_of(both)
+    rows = np.array([[sum(1 << int(j) for j in np.flatnonzero(word)) for word in np.array_split(line, range(64, 300, 64))]
+                     for line in both], dtype=np.uint64)  # fmt: skip
+    found = []
+    for bits in (rows.view(np.int64), np.zeros((0, 5), np.int64)):
+        later = sparse._replace(bits=bits)
+        space = roots.new_workspace(later, 300)
+        for root in range(300):
+            count = roots.candidates(later, root, space)
+            roots.inner(later, count, space)
+            found.append((int(space.work[0]), space.degree[:count].tolist()))
+    assert found[:300] == found[300:]
+
+
 def test_small_search_lists_every_clique_of_a_size():
     _, both = random_graph(24, 0.6, 5)
     rows = np.array([[sum(1 << j for j in np.flatnonzero(line))] for line in both], dtype=np.int64)

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 from typer.core import TyperCommand
 
 
-def _solvers() -> str:
-    from disclique.engine import SOLVERS
-
-    return ", ".join(SOLVERS)
+def _registry(room: str, name: str) -> Any:
+    return getattr(import_module(f"disclique.{room}"), name)
 
 
-def _described_solvers() -> str:
-    from disclique.engine import SOLVERS
-
-    return ", ".join(solver.description for solver in SOLVERS.values())
-
-
-def _peers() -> str:
-    from disclique.bench import PEERS
-
-    return ", ".join(PEERS)
-
-
-NAMES: dict[str, Callable[[], str]] = {
-    "{solvers}": _solvers,
-    "{described solvers}": _described_solvers,
-    "{peers}": _peers,
+NAMES: dict[str, Callable[[], Iterable[str]]] = {
+    "{solvers}": lambda: _registry("engine", "SOLVERS"),
+    "{described solvers}": lambda: [solver.description for solver in _registry("engine", "SOLVERS").values()],
+    "{peers}": lambda: _registry("bench", "PEERS"),
 }
 
 
@@ -40,7 +27,6 @@ class Command(TyperCommand):
         """Write the help with the names filled in."""
         options: list[Any] = [option for option in self.params if getattr(option, "help", None)]
         for option in options:
-            for word, names in NAMES.items():
-                if word in option.help:
-                    option.help = option.help.replace(word, names())
+            for word in (word for word in NAMES if word in option.help):
+                option.help = option.help.replace(word, ", ".join(NAMES[word]()))
         super().format_help(ctx, formatter)

@@ -37,7 +37,7 @@ class Trace:
 
     graph: weakref.ref[Graph | ProductGraph]
     size: int
-    roots: NDArray[np.int64]  # read-only; places in the fixed order
+    roots: IntArray  # read-only; places in the fixed order
     bits: bool  # whether rows of bits were used
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
@@ -79,7 +79,7 @@ class State:
         """The best clique, the bound, and the trace unless an interrupt lost a larger clique."""
         size, trace = len(self.clique), None
         if self.best[0] == size:
-            roots = np.flatnonzero(self.ceiling >= size)
+            roots = np.flatnonzero(self.ceiling >= size).astype(np.int32)
             roots.flags.writeable = False
             trace = Trace(weakref.ref(graph), size, roots, len(self.later.bits) > 0)
         return Clique(self.names(self.clique), self.bound(), trace=trace)
@@ -92,24 +92,20 @@ class State:
 
 def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     """Return a maximum clique with its proof, or what was found when the stopwatch stopped the search."""
-    state = _state(graph)
-    try:
-        _sweep(state, stopwatch)
-        _sift(state, stopwatch)
-        _settle(state, stopwatch)
-        if not stopwatch.over(len(state.clique)):
-            state.clique = _first(state, len(state.clique), stopwatch) or state.clique
-    except KeyboardInterrupt:
-        state.best[1] = 1
-    return state.answer(graph)
+    return _run(graph, stopwatch, _sweep, _sift, _settle, _choose)
 
 
 def greedy(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     """Return the best clique of a greedy choice at every promising root, and a bound; no search."""
+    return _run(graph, stopwatch, _sweep, _sift)
+
+
+def _run(graph: Graph | ProductGraph, stopwatch: Stopwatch, *steps: Callable[[State, Stopwatch], None]) -> Clique:
+    """What is known after these steps, or when an interrupt came."""
     state = _state(graph)
     try:
-        _sweep(state, stopwatch)
-        _sift(state, stopwatch)
+        for step in steps:
+            step(state, stopwatch)
     except KeyboardInterrupt:
         state.best[1] = 1
     return state.answer(graph)
@@ -121,17 +117,17 @@ def list_cliques(
     """Return at most ``limit`` cliques of as many members as ``clique``, and whether these are all."""
     state, size, trace = _state(graph), clique.size, clique.trace
     if isinstance(trace, Trace) and trace.graph() is graph and trace.size == size:
-        left = trace.roots
+        left = trace.roots.tolist()
         if trace.bits:  # not set again for a few roots, but the work is counted as before
             state.later = state.later._replace(bits=np.zeros((0, (state.order + 63) // 64), np.int64))
     else:
         state.best[:] = size, 0, 1
         _sweep(state, stopwatch)
         _sift(state, stopwatch)
-        left = np.flatnonzero(state.ceiling >= size)
+        left = np.flatnonzero(state.ceiling >= size).tolist()
     found: list[list[int]] = []
     space = state.workspace()
-    for root in left.tolist():
+    for root in left:
         if len(found) > limit or stopwatch.over(0):
             break
         found += _at_root(state, root, size, limit + 1 - len(found), stopwatch, space)
@@ -291,6 +287,12 @@ def _inside(
         outcome = search.search(adjacency, stack, going, found, (*aim, STEPS))
         stopwatch.spend(_worked(stack))
     return list(found.members[: found.count[0], : aim[1] - aim[0]])
+
+
+def _choose(state: State, stopwatch: Stopwatch) -> None:
+    """Take the first of all cliques as large as the best, if there is time."""
+    if not stopwatch.over(len(state.clique)):
+        state.clique = _first(state, len(state.clique), stopwatch) or state.clique
 
 
 def _first(state: State, size: int, stopwatch: Stopwatch) -> list[int] | None:
