@@ -88,10 +88,11 @@ def test_small_work_is_counted_alike_with_and_without_rows_of_bits():
     """So that a list made without them ends, on a budget, where it would have ended with them."""
     _, both = random_graph(300, 0.2, 3)
     sparse = later_of(both)
-    rows = np.array([[sum(1 << int(j) for j in np.flatnonzero(word)) for word in np.array_split(line, range(64, 300, 64))]
-                     for line in both], dtype=np.uint64)  # fmt: skip
+    words = np.zeros((300, 320), bool)
+    words[:, :300] = both
+    rows = np.packbits(words, axis=1, bitorder="little").view("<i8")
     found = []
-    for bits in (rows.view(np.int64), np.zeros((0, 5), np.int64)):
+    for bits in (rows, np.zeros((0, 5), np.int64)):
         later = sparse._replace(bits=bits)
         space = roots.new_workspace(later, 300)
         for root in range(300):
