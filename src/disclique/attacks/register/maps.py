@@ -15,7 +15,7 @@ LANDMARKS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Map:
+class TargetMap:
     """Positions of the targets in a frame of their own, and how far each may be off."""
 
     positions: FloatArray  # (n, 3); on the sphere of the frame's radius, or with third coordinate 0
@@ -23,16 +23,16 @@ class Map:
     misfit: float  # root mean square difference between the published distances and those of the map
 
 
-def lengths(a: FloatArray, b: FloatArray, radius: float) -> FloatArray:
+def measure_distances(a: FloatArray, b: FloatArray, radius: float) -> FloatArray:
     """Distances on the sphere (or in the plane, radius 0) between positions, shape (len(a), len(b))."""
     square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2 * (a @ b.T)
     chord = np.sqrt(np.maximum(square, 0))
     return chord if radius == 0 else np.asarray(2 * radius * np.arcsin(np.minimum(chord / (2 * radius), 1)))
 
 
-def landmark_map(block: FloatArray, marks: Ints, radius: float) -> FloatArray:
+def rebuild_from_landmarks(block: FloatArray, marks: Ints, radius: float) -> FloatArray:
     """Positions from the distances of every record to the landmark records ``marks``, shape (n, len(marks))."""
-    inner = _inner_products(block[marks], radius)
+    inner = _find_inner_products(block[marks], radius)
     dimension = 2 if radius == 0 else 3
     top = min(dimension, len(marks))
     values, vectors = eigh(inner, subset_by_index=[len(marks) - top, len(marks) - 1])
@@ -51,7 +51,7 @@ def landmark_map(block: FloatArray, marks: Ints, radius: float) -> FloatArray:
     return positions
 
 
-def _inner_products(distances: FloatArray, radius: float) -> FloatArray:
+def _find_inner_products(distances: FloatArray, radius: float) -> FloatArray:
     """Inner products of the positions, seen from the Earth's centre or from the middle of the points."""
     if radius:
         return np.asarray(radius**2 * np.cos(distances / radius))

@@ -36,7 +36,7 @@ class Motion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class KnownMap:
     """Positions of the known records in space, and the directions in which their errors are stated."""
 
     positions: FloatArray  # (n, 3), in distance units
@@ -71,13 +71,13 @@ class Frame:
         return self.radius * _unit(_on_sphere(known.coordinates, self.conformal))
 
 
-def frame_of(known: Points) -> Frame:
+def locate_known(known: Points) -> KnownMap:
     """The frame of the known records; refuses a metric that has no map."""
     if known.metric == "euclidean":
         positions = _flat(known.coordinates)
         east, north = np.zeros_like(positions), np.zeros_like(positions)
         east[:, 0] = north[:, 1] = 1
-        return Frame(positions, east, north, 0.0)
+        return KnownMap(positions, east, north, 0.0)
     if known.metric not in ("sphere", "wgs84"):
         raise InputError("registration needs points on the Earth or in the plane; for any other metric use extend")
     radius, conformal = (EARTH_KM, (1.0, 0.0)) if known.metric == "sphere" else _conformal(known.coordinates[:, 1])
@@ -85,7 +85,7 @@ def frame_of(known: Points) -> Frame:
     (lon, lat), zero = angles.T, np.zeros(len(angles))
     east = np.stack((-np.sin(lon), np.cos(lon), zero), axis=1)
     north = np.stack((-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)), axis=1)
-    return Frame(radius * _unit(angles), east, north, radius, conformal)
+    return KnownMap(radius * _unit(angles), east, north, radius, conformal)
 
 
 def _flat(coordinates: FloatArray) -> FloatArray:

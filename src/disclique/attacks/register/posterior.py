@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.engine.kernels.registration import matching_marginals
+from disclique.engine.kernels.matchings import marginalise_matchings
 from disclique.model import FloatArray
 
 Ints = NDArray[np.int64]
@@ -31,7 +31,7 @@ def matching_posterior(
     live = np.flatnonzero(alone > FAINT)
     found = np.zeros(len(weight))
     rows, columns = _rows(target[live], targets), _rows(known[live], knowns)
-    found[live] = matching_marginals(weight[live], rows, columns, ROUNDS)
+    found[live] = marginalise_matchings(weight[live], rows, columns, ROUNDS)
     for record, records in ((target, targets), (known, knowns)):  # cycles may leave a little more than certainty
         found /= np.maximum(np.bincount(record, weights=found, minlength=records), 1.0)[record]
     return found

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from disclique.attacks.register.incomplete import partial_map
-from disclique.attacks.register.least_squares import noisy_map
-from disclique.attacks.register.maps import LANDMARKS, Map, landmark_map, lengths
+from disclique.attacks.register.incomplete import rebuild_from_incomplete
+from disclique.attacks.register.least_squares import rebuild_from_noisy
+from disclique.attacks.register.maps import LANDMARKS, TargetMap, measure_distances, rebuild_from_landmarks
 from disclique.errors import InputError
 from disclique.model import Distances, FloatArray, IntArray
 
@@ -18,34 +18,38 @@ CAPPED = 0.01  # share of equal largest values from which on they are a cap, not
 SHORT = 12  # neighbours kept of a complete matrix when only small distances are trusted
 
 
-def whole_map(target: Distances, radius: float, noise: float | None) -> Map:
+def rebuild_map(target: Distances, radius: float, noise: float | None) -> TargetMap:
     """The map of a release of all distances, or nearly all.
 
     Without noise on the distances themselves a few landmark columns determine it; with it all distances are used.
     """
     refuse_directed(target)
-    block, marks = _columns(target)
+    block, marks = _read_landmark_columns(target)
     if np.isnan(block).any():
-        return partial_map(target, radius, noise=noise or 0.0)
-    positions = landmark_map(block, marks.astype(np.int64), radius)
-    misfit = float(np.sqrt(np.mean((lengths(positions, positions[marks], radius) - block) ** 2)))
+        return rebuild_from_incomplete(target, radius, noise=noise or 0.0)
+    positions = rebuild_from_landmarks(block, marks.astype(np.int64), radius)
+    misfit = float(np.sqrt(np.mean((measure_distances(positions, positions[marks], radius) - block) ** 2)))
     spread = float(block.std())
     if noise == 0 and misfit <= EXACT * spread:
-        return Map(positions, np.zeros(target.size), misfit)
-    chart = noisy_map(target, radius, noise=noise or None)
-    _check_embeddable(chart.misfit, spread, noise, radius)
-    return chart
+        return TargetMap(positions, np.zeros(target.size), misfit)
+    target_map = rebuild_from_noisy(target, radius, noise=noise or None)
+    _check_embeddable(target_map.misfit, spread, noise, radius)
+    return target_map
 
 
-def short_map(target: Distances, radius: float, noise: float | None) -> Map:
+def rebuild_from_short(target: Distances, radius: float, noise: float | None) -> TargetMap:
     """The map of a release of which only the small distances are distances."""
     refuse_directed(target)
-    block, _ = _columns(target)
+    block, _ = _read_landmark_columns(target)
     if not np.isnan(block).any():
         cap = float(block.max(initial=0.0))
         capped = np.mean(block == cap) > CAPPED and cap > 0
-        target = Below(target, np.full(target.size, cap)) if capped else Below(target, _reaches(target))
-    return partial_map(target, radius, noise=noise or 0.0)
+        target = (
+            ShortDistances(target, np.full(target.size, cap))
+            if capped
+            else ShortDistances(target, _find_neighbour_reach(target))
+        )
+    return rebuild_from_incomplete(target, radius, noise=noise or 0.0)
 
 
 def refuse_directed(target: Distances) -> None:
@@ -54,7 +58,7 @@ def refuse_directed(target: Distances) -> None:
         raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
 
 
-def _columns(target: Distances) -> tuple[FloatArray, IntArray]:
+def _read_landmark_columns(target: Distances) -> tuple[FloatArray, IntArray]:
     """Distances of every record to landmark records, and those records."""
     n = target.size
     marks = np.unique(np.linspace(0, n - 1, min(n, LANDMARKS)).astype(np.int32))
@@ -72,7 +76,7 @@ def _check_embeddable(misfit: float, spread: float, noise: float | None, radius:
 
 
 @dataclass(frozen=True, eq=False)
-class Below:
+class ShortDistances:
     """A release without the distances that are not below the reach of either record."""
 
     whole: Distances
@@ -95,7 +99,7 @@ class Below:
         return found
 
 
-def _reaches(target: Distances) -> FloatArray:
+def _find_neighbour_reach(target: Distances) -> FloatArray:
     """How far the nearest neighbours of each record lie, those of its distances that may be trusted."""
     n = target.size
     if n <= SHORT + 1:
