@@ -18,8 +18,9 @@ from disclique.attacks.claims import make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register.align import Listener
 from disclique.attacks.register.incomplete import MapNotFound
+from disclique.attacks.register.maps import refuse_directed
 from disclique.attacks.register.positions import locate_known
-from disclique.attacks.register.rebuild import rebuild_from_short, rebuild_map, refuse_directed
+from disclique.attacks.register.rebuild import rebuild_from_short, rebuild_map
 from disclique.attacks.register.weigh import (
     AttackInputs,
     best_of_each_target,

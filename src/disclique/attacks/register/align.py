@@ -60,7 +60,8 @@ class Alignments:
         """What was not tried, in a sentence, where that could have changed the claims; else empty."""
         if not self.compared or (self.ranked and self.ranked[0].evidence > CLEAR):
             return ""
-        return f"the search for an alignment ended after {self.compared:,} distance comparisons; a longer one may find more"
+        many = f"{self.compared:,}"
+        return f"the search for an alignment ended after {many} distance comparisons; a longer one may find more"
 
     def refine_until_clear(self, motions: Iterable[Motion], width: float, common: float) -> bool:
         """Refine and add motions; return True once an alignment is beyond doubt."""

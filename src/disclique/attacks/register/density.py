@@ -1,7 +1,7 @@
-"""Rough motions from the shape of the settled land, and how well a motion lays the map on it.
+"""Rough motions from the density of settled places, and how well a motion lays the map on it.
 
 Two files from one population are dense in the same places, whether they share a record or not. The histogram of the
-targets, turned and mirrored in steps, is correlated with the log of the smoothed known density.
+targets, turned and mirrored in steps, is correlated with the log of the smoothed density of the known records.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ TEMPER = 0.5  # the density is itself an estimate, so its likelihood is believed
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A flat map around a centre that keeps distance and direction from it."""
+    """An azimuthal projection: a flat map around a centre that keeps distance and direction from it."""
 
     centre: FloatArray
     axes: FloatArray  # (2, 3)
     radius: float
 
     def project(self, positions: FloatArray) -> FloatArray:
-        """Coordinates on the chart, shape (n, 2)."""
+        """Return coordinates on the flat map, shape (n, 2)."""
         if self.radius == 0:
             return np.asarray((positions - self.centre) @ self.axes.T)
         flat = positions @ self.axes.T
@@ -42,7 +42,7 @@ class Projection:
         return np.asarray(flat * (self.radius * angle / np.maximum(sine, 1e-300))[:, None])
 
     def unproject(self, point: FloatArray) -> FloatArray:
-        """The position in space of a point of the chart."""
+        """Return the position in space of a point of the flat map."""
         offset, away = point @ self.axes, float(np.linalg.norm(point))
         if self.radius == 0 or away == 0:
             return np.asarray(self.centre + offset)
@@ -51,38 +51,37 @@ class Projection:
 
 
 def centre_projection(known_map: KnownMap, positions: FloatArray) -> Projection:
-    """The chart around the middle of positions."""
-    centre = positions.mean(axis=0)
+    """Return the projection around the middle of positions."""
+    centre, radius = positions.mean(axis=0), known_map.radius
     norm = float(np.linalg.norm(centre))
     if not known_map.flat:
-        centre = (
-            centre * (known_map.radius / norm)
-            if norm > 1e-9 * known_map.radius
-            else np.array([known_map.radius, 0.0, 0.0])
-        )
-    return Projection(centre, find_east_north(known_map, centre), known_map.radius)
+        centre = centre * (radius / norm) if norm > 1e-9 * radius else np.array([radius, 0.0, 0.0])
+    return Projection(centre, find_east_north(known_map, centre), radius)
 
 
 @dataclass(frozen=True, eq=False)
 class SettlementDensity:
-    """The known density on a chart: log of the smoothed counts in square cells."""
+    """The density of the known records on a flat map: log of the smoothed counts in square cells."""
 
     known_map: KnownMap
     projection: Projection
-    low: FloatArray  # chart coordinates of the first cell's corner
+    low: FloatArray  # projected corner of the first cell
     cell: float
     span: int  # cells across
     log_density: FloatArray  # (size, size), wraps around
 
     def log_likelihood(self, positions: FloatArray) -> float:
-        """Believed log likelihood of records at ``positions`` as draws from the known density."""
+        """Return the log likelihood of records at ``positions`` as draws from this density, tempered."""
         at = (self.projection.project(positions) - self.low) / self.cell - 0.5
         inside = np.clip(at, -1.0, self.span)
         return TEMPER * float(map_coordinates(self.log_density, inside.T, order=1, mode="grid-wrap").sum())
 
 
 def estimate_density(known_map: KnownMap, reach: float) -> SettlementDensity | None:
-    """The land of the known file, with a margin for a map that extends ``reach`` from its middle; None for a point."""
+    """Estimate the density of the known records; None if all are at one place.
+
+    The grid has a margin for a map that extends ``reach`` from its middle.
+    """
     projection = centre_projection(known_map, known_map.positions)
     points = projection.project(known_map.positions)
     low, high = np.percentile(points, [0.5, 99.5], axis=0)
@@ -97,10 +96,10 @@ def estimate_density(known_map: KnownMap, reach: float) -> SettlementDensity | N
 
 @dataclass(frozen=True, eq=False)
 class MotionPrior:
-    """What is believed of a motion before labels and neighbours are looked at, per solid angle (or area) and angle.
+    """The prior density of motions, per solid angle (or area) and angle.
 
-    Half of the belief goes to any place among the known records, half to places as densely settled as the map says,
-    which holds if both files are drawn from one population and not if the target is one region's.
+    Half of the probability goes to any place among the known records, half to places as densely settled as the map
+    says, which holds if both files are drawn from one population and not if the target is one region's.
     """
 
     volume: float  # all motions: mirror, angle, place
@@ -108,7 +107,7 @@ class MotionPrior:
     integral: float = 0.0
 
     def log_density(self, positions: FloatArray) -> float:
-        """Log of the prior density at the motion that has laid the map at ``positions``."""
+        """Return the log of the prior density at the motion that has laid the map at ``positions``."""
         anywhere = -np.log(self.volume)
         if self.density is None:
             return float(anywhere)
@@ -116,7 +115,7 @@ class MotionPrior:
 
 
 def align_densities(density: SettlementDensity, positions: FloatArray, *, kept: int) -> tuple[list[Motion], float]:
-    """The ``kept`` best motions, best first, and the log of the integral of the believed likelihood over motions.
+    """Return the ``kept`` best motions, best first, and the log of the integral of the tempered likelihood.
 
     Motions are measured by solid angle (or area) times angle.
     """
@@ -152,13 +151,13 @@ def _plane_turn(angle: float, mirror: float) -> FloatArray:
 
 
 def _histogram(points: FloatArray, size: int) -> NDArray[np.int64]:
-    """Counts in unit cells that wrap around after ``size``."""
+    """Return counts in unit cells that wrap around after ``size``."""
     at = np.floor(points).astype(np.int64) % size
     return np.bincount(at[:, 0] * size + at[:, 1], minlength=size * size).reshape(size, size)
 
 
 def _motion(density: SettlementDensity, own: Projection, best: int, turn: FloatArray) -> Motion:
-    """The motion of space that puts the map's middle into a cell of the land, turned by ``turn``."""
+    """Return the motion of space that puts the map's middle into a cell of the grid, turned by ``turn``."""
     size = len(density.log_density)
     shift = np.array(np.unravel_index(best, (size, size)), float)
     shift -= size * (shift > (size + density.span) / 2)

@@ -1,4 +1,8 @@
-"""Rough motions worth refining, from pairs of rare records."""
+"""Rough motions worth refining, from pairs of rare records.
+
+Two targets whose labels few known records share are laid on every two of those at the same distance; each such motion
+is scored by where it lays the other targets.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ class Batch(NamedTuple):
 
 
 class RarePairSearch:
-    """Motions that lay two targets of rare labels on two known records at the same distance."""
+    """The search for motions that lay two targets of rare labels on two known records at the same distance."""
 
     def __init__(self, aligner: Aligner, rng: np.random.Generator) -> None:
         model = aligner.model
@@ -49,11 +53,10 @@ class RarePairSearch:
         self.index = index_known(model, 6 * self.sigma)
 
     def _pairs(self, rare: Ints, many: Ints, rng: np.random.Generator) -> Ints:
-        """Pairs of targets far apart, those with the fewest possible counterparts first."""
+        """Return pairs of targets far apart, those with the fewest possible counterparts first."""
         i, j = np.triu_indices(len(rare), 1)
-        gap = np.linalg.norm(
-            self.aligner.target_map.positions[rare[i]] - self.aligner.target_map.positions[rare[j]], axis=1
-        )
+        positions = self.aligner.target_map.positions[rare]
+        gap = np.linalg.norm(positions[i] - positions[j], axis=1)
         far = gap >= max(0.6 * float(np.quantile(gap, 0.9)) if len(gap) else 0.0, 4 * self.sigma)
         i, j = i[far], j[far]
         cost = np.log2(np.maximum(many[i].astype(float) * many[j], 1)).astype(int)
@@ -62,9 +65,9 @@ class RarePairSearch:
     def propose(
         self, common: float, *, budget: int, guess: Motion | None = None, slack: float = np.inf, sure: bool = False
     ) -> Iterator[Batch]:
-        """Batches of motions, best first: all, or those that agree with a guess up to ``slack``.
+        """Yield batches of motions until ``budget`` distances are compared: all, or those within ``slack`` of a guess.
 
-        If the share of common records is ``sure``, it ends once so many pairs were tried that many must have been true.
+        If the share of common records is ``sure``, stop once so many pairs were tried that many must have been true.
         """
         model, variance = self.aligner.model, (2 * self.sigma) ** 2
         expected = self.positions if guess is None else guess(self.positions)
@@ -87,7 +90,7 @@ class RarePairSearch:
 
 
 def _group_by_class(model: LikelihoodModel) -> ClassMembers:
-    """Known records by class; a class that only the relation knows of is empty."""
+    """Return the known records by class; a class that only the relation names is empty."""
     classes = model.known_class
     kept = np.flatnonzero(classes >= 0)
     member = kept[np.argsort(classes[kept], kind="stable")]
@@ -97,6 +100,6 @@ def _group_by_class(model: LikelihoodModel) -> ClassMembers:
 
 
 def _count_counterparts(model: LikelihoodModel, members: ClassMembers) -> Ints:
-    """How many known records may be the counterpart of a target of each class."""
+    """Count the known records that may be the counterpart of a target of each class."""
     counts = np.concatenate(([0], np.cumsum(np.diff(members.start)[model.related.known])))
     return np.asarray(np.diff(counts[model.related.start]))

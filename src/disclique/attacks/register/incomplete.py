@@ -34,7 +34,7 @@ from disclique.attacks.register.least_squares import (
     sweep_positions,
     to_chords,
 )
-from disclique.attacks.register.maps import LANDMARKS, TargetMap, rebuild_from_landmarks
+from disclique.attacks.register.maps import TargetMap, choose_landmarks, rebuild_from_landmarks, refuse_directed
 from disclique.errors import InputError
 from disclique.model import Distances, FloatArray
 
@@ -42,7 +42,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 ENOUGH = 0.9  # share of the records that a map must place
 KEPT = 200  # lengths of each record that are looked at one by one
-THIN = 12  # lengths of each record that are enough to find the way
+THIN = 12  # lengths of each record that are enough to find the map
 DENSE = 0.2  # share of the matrix from which on sweeps over all of it finish the fit
 ROUNDS = (1, 2, 2, 3, 3, 4, 4, 6)  # how far around a fold the map is lifted, attempt by attempt
 CRUMPLED = 0.08  # share of the records near folds from which on the whole map is lifted
@@ -64,7 +64,7 @@ class MapNotFound(InputError):
 
 
 class PublishedPairs(NamedTuple):
-    """The published pairs of the records that hang together, renumbered in an order that the file's does not change."""
+    """The published pairs of the largest connected part, renumbered in an order that the file's does not change."""
 
     i: Ints
     j: Ints
@@ -73,13 +73,12 @@ class PublishedPairs(NamedTuple):
 
 
 def rebuild_from_incomplete(target: Distances, radius: float, *, noise: float = 0.0) -> TargetMap:
-    """The map of a release in which some distances are not published (NaN).
+    """Rebuild the map of a release in which some distances are not published (NaN).
 
     ``noise`` is the standard deviation of the published lengths; what the fit leaves unexplained counts as well. The
     variance is infinite for records that the release does not place: those cut off, or free to move or to flip over.
     """
-    if target.directed:
-        raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
+    refuse_directed(target)
     n = target.size
     if n < 2:
         return _place_together(n, radius, noise)
@@ -114,7 +113,7 @@ def rebuild_from_incomplete(target: Distances, radius: float, *, noise: float = 
 
 
 def _place_together(n: int, radius: float, noise: float) -> TargetMap:
-    """The map of records that are all at one place."""
+    """Return the map of records that are all at one place."""
     positions = np.zeros((n, 3))
     positions[:, 0] = radius
     return TargetMap(positions, np.full(n, noise**2), 0.0)
@@ -125,7 +124,7 @@ def _too_few(placed: Bools) -> bool:
 
 
 def collect_pairs(target: Distances) -> tuple[PublishedPairs, float]:
-    """The published pairs of the largest part that hangs together, and the share of all pairs that is published.
+    """Return the published pairs of the largest connected part, and the share of all pairs that is published.
 
     A pair is published if either side lists it. Of a record with very many lengths some are taken, short to long.
     """
@@ -152,7 +151,7 @@ def collect_pairs(target: Distances) -> tuple[PublishedPairs, float]:
 
 
 def _keep_largest_part(i: Ints, j: Ints, arc: FloatArray, n: int) -> PublishedPairs:
-    """The largest component, its records in the order of their lengths."""
+    """Keep the largest connected part, its records in the order of their lengths."""
     parts, label = connected_components(sparse.csr_matrix((np.ones(len(i)), (i, j)), (n, n)), directed=False)
     sizes = np.bincount(label, minlength=1)
     members = np.flatnonzero(label == sizes.argmax())
@@ -179,17 +178,17 @@ def _keep_largest_part(i: Ints, j: Ints, arc: FloatArray, n: int) -> PublishedPa
 
 
 def place_roughly(pairs: PublishedPairs, radius: float) -> FloatArray:
-    """Positions from shortest paths, off by about a published length."""
+    """Place records by shortest paths, off by about a published length."""
     n = len(pairs.members)
     least = 1e-9 * float(pairs.arc.max())  # a length of 0 is a road as well
     graph = sparse.csr_matrix((np.maximum(pairs.arc, least), (pairs.i, pairs.j)), (n, n))
-    marks = np.unique(np.linspace(0, n - 1, min(n, LANDMARKS)).astype(np.int64))
+    marks = choose_landmarks(n)
     paths = dijkstra(graph, directed=False, indices=marks).T
     return rebuild_from_landmarks(np.minimum(paths, np.pi * radius) if radius else paths, marks, radius)
 
 
 def sample_lengths(published: PublishedLengths) -> LengthSample | None:
-    """A few lengths of every record, short to long; None if there are few anyway."""
+    """Choose a few lengths of every record, short to long; None if there are few anyway."""
     edges, n = len(published.chord), published.records
     if edges <= THIN * n:
         return None
@@ -207,11 +206,11 @@ def sample_lengths(published: PublishedLengths) -> LengthSample | None:
 
 
 def find_determined(positions: FloatArray, published: PublishedLengths) -> Bools:
-    """Which records the pattern of published pairs holds in one way only.
+    """Find the records that the pattern of published pairs holds in one way only.
 
     Lengths place records in general position uniquely just if a random stress in equilibrium has only the affine
     functions of the positions in its kernel (Connelly 2005; Gortler, Healy and Thurston 2010). It is a property of the
-    graph, on the sphere as in the plane, so that any positions will do: here the rough ones, shaken.
+    graph, on the sphere as in the plane, so that any positions will do: here the rough ones, perturbed.
     """
     n, rng = published.records, np.random.default_rng(0)
     centred = positions - positions.mean(axis=0)
@@ -236,7 +235,7 @@ def find_determined(positions: FloatArray, published: PublishedLengths) -> Bools
 
 
 def _find_affine(places: FloatArray, tension: sparse.csr_matrix, rng: np.random.Generator) -> Bools:
-    """Which records follow one affine function in every kernel vector of a stress; none if the kernel is too large."""
+    """Find the records that follow one affine function in every kernel vector; none if the kernel is too large."""
     n = len(places)
     size = 1 / np.sqrt(np.asarray(abs(tension).sum(axis=1)).ravel())
     matrix = sparse.diags(np.asarray(tension.sum(axis=1)).ravel()) - tension
@@ -264,7 +263,7 @@ def _find_affine(places: FloatArray, tension: sparse.csr_matrix, rng: np.random.
 
 
 def polish(positions: FloatArray, published: PublishedLengths, sample: LengthSample | None, noise: float) -> FloatArray:
-    """The positions after a robust fit, in which what is still folded pulls less and less."""
+    """Fit positions robustly, so that what is still folded counts less and less."""
     scale, floor = np.inf, max(noise, 1e-7 * published.typical)
     for _ in range(12):
         spread = max(estimate_spread(measure_residuals(positions, published)), floor)
@@ -276,7 +275,7 @@ def polish(positions: FloatArray, published: PublishedLengths, sample: LengthSam
 
 
 def unfold(positions: FloatArray, published: PublishedLengths, noise: float) -> FloatArray:
-    """The positions that fit the lengths on the surface, with leave to depart from it on the way."""
+    """Fit positions to the lengths on the surface, lifting folded parts above it in between."""
     rng = np.random.default_rng(0)
     smooth = fit_positions(positions, published, FitOptions(gain=1e-2, steps=40))
     positions = polish(smooth, published, None, noise)
@@ -297,7 +296,7 @@ def unfold(positions: FloatArray, published: PublishedLengths, noise: float) -> 
 
 
 def _find_folds(positions: FloatArray, published: PublishedLengths, hops: int) -> list[Ints]:
-    """Connected sets of records within some hops of the lengths that fit worst; none if all residuals are noise."""
+    """Return connected sets of records within ``hops`` of the worst residuals; none if all residuals are noise."""
     r = np.abs(measure_residuals(positions, published))
     odd = r > max(find_outlier_bound(r, published), 0.1 * float(r.max()))
     n = published.records
@@ -315,7 +314,7 @@ def _find_folds(positions: FloatArray, published: PublishedLengths, hops: int) -
 def _lift_part(
     positions: FloatArray, published: PublishedLengths, part: Ints, *, tilt: bool, rng: np.random.Generator
 ) -> FloatArray | None:
-    """The positions with one part let down anew from above the surface; None if it then fits no better."""
+    """Lift one part above the surface and fit it anew; None if it then fits no better."""
     inside = np.zeros(published.records, bool)
     inside[part] = True
     few = published.some(np.flatnonzero(inside[published.i] | inside[published.j]))
@@ -333,9 +332,8 @@ def _lift_part(
     for lid in LIDS:
         after = fit_positions(after, few, FitOptions(lid=lid * hold, gain=1e-2, steps=25), free=free)
     after = fit_positions(project_to_surface(after, few.radius), few, FitOptions(gain=1e-2, steps=30), free=free)
-    judge = FitOptions(
-        scale=max(0.02 * typical, 2.4 * estimate_spread(measure_residuals(before, few))), gain=1e-2, steps=10
-    )
+    scale = max(0.02 * typical, 2.4 * estimate_spread(measure_residuals(before, few)))
+    judge = FitOptions(scale=scale, gain=1e-2, steps=10)
     after = fit_positions(after, few, judge, free=free)
     if judge.loss(after, few) > 0.98 * judge.loss(before, few):
         return None

@@ -1,4 +1,7 @@
-"""Maps fitted to lengths by least squares: sparse for a few lengths a record, in sweeps for a whole noisy matrix."""
+"""Maps fitted to lengths by least squares.
+
+A sparse Gauss-Newton fit serves a few lengths per record, sweeps over all of it a whole noisy matrix.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
-from disclique.attacks.register.maps import LANDMARKS, TargetMap, measure_distances, rebuild_from_landmarks
+from disclique.attacks.register.maps import (
+    LANDMARKS,
+    TargetMap,
+    choose_landmarks,
+    measure_distances,
+    rebuild_from_landmarks,
+    refuse_directed,
+)
 from disclique.errors import InputError
 from disclique.model import Distances, FloatArray
 
@@ -37,28 +47,28 @@ class PublishedLengths(NamedTuple):
 
     @property
     def typical(self) -> float:
-        """A length to measure others by; above 0 even if most are rounded to it."""
+        """The mean length; above 0 even if most are rounded to it."""
         return max(float(self.chord.mean()), 1e-12) if len(self.chord) else 1.0
 
     def some(self, which: Ints) -> PublishedLengths:
-        """Only the lengths ``which``."""
+        """Keep only the lengths ``which``."""
         return PublishedLengths(self.i[which], self.j[which], self.chord[which], self.records, self.radius)
 
 
 def to_chords(arcs: FloatArray, radius: float) -> FloatArray:
-    """Straight lengths of great-circle distances; in the plane the distances themselves."""
+    """Return the straight lengths of great-circle distances; in the plane the distances themselves."""
     return np.asarray(2 * radius * np.sin(np.minimum(arcs / (2 * radius), np.pi / 2))) if radius else arcs
 
 
 def project_to_surface(positions: FloatArray, radius: float) -> FloatArray:
-    """The positions pulled back onto the sphere or into the plane."""
+    """Return the positions pulled back onto the sphere or into the plane."""
     if radius:
         return np.asarray(positions * (radius / np.linalg.norm(positions, axis=1, keepdims=True)))
     return np.asarray(positions * np.array([1.0, 1.0, 0.0]))
 
 
 def find_tangents(positions: FloatArray, radius: float) -> FloatArray:
-    """Two unit vectors along the sphere or plane at each position, shape (n, 2, 3)."""
+    """Return two unit vectors along the sphere or plane at each position, shape (n, 2, 3)."""
     n = len(positions)
     if not radius:
         return np.tile(np.eye(3)[:2], (n, 1, 1))
@@ -70,7 +80,7 @@ def find_tangents(positions: FloatArray, radius: float) -> FloatArray:
 
 
 def measure_heights(positions: FloatArray, radius: float) -> tuple[FloatArray, FloatArray]:
-    """How far each position is above the sphere or plane, and which way is up."""
+    """Return how far each position is above the sphere or plane, and the direction that is up."""
     if radius:
         norm = np.linalg.norm(positions, axis=1)
         return norm - radius, positions / norm[:, None]
@@ -78,25 +88,25 @@ def measure_heights(positions: FloatArray, radius: float) -> tuple[FloatArray, F
 
 
 def measure_residuals(positions: FloatArray, published: PublishedLengths) -> FloatArray:
-    """Length on the map less published length, of every pair."""
+    """Return length on the map less published length, of every pair."""
     offset = positions[published.i] - positions[published.j]
     return np.asarray(np.sqrt((offset**2).sum(axis=1)) - published.chord)
 
 
 def estimate_spread(values: FloatArray) -> float:
-    """Robust standard deviation around 0."""
+    """Return the robust standard deviation around 0."""
     return float(1.4826 * np.median(np.abs(values))) if len(values) else 0.0
 
 
 def find_outlier_bound(r: FloatArray, published: PublishedLengths) -> float:
-    """The size from which on a residual is no noise but a fold."""
+    """Return the size above which a residual is no noise but a fold."""
     return ODD * max(estimate_spread(r), EXACT * published.typical)
 
 
 def differentiate_lengths(
     positions: FloatArray, published: PublishedLengths, basis: FloatArray | None
 ) -> sparse.csr_matrix:
-    """Derivatives of the lengths by the positions: along ``basis``, or in all of space."""
+    """Return the derivatives of the lengths by the positions: along ``basis``, or in all of space."""
     offset = positions[published.i] - positions[published.j]
     unit = offset / np.maximum(np.sqrt((offset**2).sum(axis=1)), 1e-12)[:, None]
     if basis is None:
@@ -112,7 +122,7 @@ def differentiate_lengths(
 
 
 def factorise(normal: sparse.spmatrix) -> LinearOperator:
-    """What solves equations with a symmetric positive definite matrix."""
+    """Return the inverse of a symmetric positive definite matrix, as an operator."""
     lu = splu(
         normal.tocsc(),
         permc_spec="MMD_AT_PLUS_A",
@@ -123,7 +133,7 @@ def factorise(normal: sparse.spmatrix) -> LinearOperator:
 
 
 class LengthSample(NamedTuple):
-    """Some of the lengths and how many each stands for: enough for a solver to know the way."""
+    """Some of the lengths and how many each stands for: enough to precondition the solver."""
 
     which: Ints
     weight: FloatArray
@@ -142,7 +152,7 @@ class FitOptions:
     gain: float = 1e-3  # stop once a step saves less than this share of the loss
 
     def loss(self, positions: FloatArray, published: PublishedLengths) -> float:
-        """The sum to be minimised."""
+        """Return the sum to be minimised."""
         r = measure_residuals(positions, published)
         total = r @ r if self.scale is None else self.scale**2 * np.log1p((r / self.scale) ** 2).sum()
         if self.lid is None:
@@ -150,7 +160,7 @@ class FitOptions:
         return float(total + self.lid * (measure_heights(positions, published.radius)[0] ** 2).sum())
 
     def weights(self, r: FloatArray) -> FloatArray:
-        """Weight of each length: one that fits badly counts little."""
+        """Return the weight of each length: one that fits badly counts little."""
         return np.ones_like(r) if self.scale is None else 1 / (1 + (r / self.scale) ** 2)
 
 
@@ -162,9 +172,9 @@ def fit_positions(
     sample: LengthSample | None = None,
     free: Ints | None = None,
 ) -> FloatArray:
-    """The positions after Levenberg's steps.
+    """Return the positions after Levenberg-Marquardt steps.
 
-    Where there are very many lengths a ``guide`` helps the solver; only the ``free`` records move, if given.
+    Where there are very many lengths a ``sample`` preconditions the solver; only the ``free`` records move, if given.
     """
     damping, loss = 1e-3, options.loss(positions, published)
     enough = (1e-9 * published.typical) ** 2 * len(published.chord)
@@ -190,7 +200,7 @@ def _take_step(
     damping: float,
     only: tuple[LengthSample | None, Ints | None],
 ) -> FloatArray:
-    """The positions after one damped Gauss-Newton step."""
+    """Return the positions after one damped Gauss-Newton step."""
     sample, free = only
     at = np.arange(published.records) if free is None else free
     r = measure_residuals(positions, published)
@@ -220,7 +230,7 @@ def _solve_step(
     damping: float,
     sample: LengthSample | None,
 ) -> FloatArray:
-    """Solution of the damped normal equations."""
+    """Solve the damped normal equations."""
     diagonal = np.asarray(slope.multiply(slope).sum(axis=0)).ravel()
     damp = sparse.diags(damping * np.maximum(diagonal, 1e-9 * max(float(diagonal.max()), 1e-300)))
     if extra is not None:
@@ -241,7 +251,7 @@ def estimate_errors(
     noise: float,
     sample: LengthSample | None,
 ) -> FloatArray:
-    """Variance per axis of each position, by passing random errors of the lengths through the fit.
+    """Estimate the variance per axis of each position, by passing random errors of the lengths through the fit.
 
     A common motion of the map is no error. Infinite for records that are not ``fixed``.
     """
@@ -269,7 +279,7 @@ def estimate_errors(
 
 
 def _list_rigid_moves(positions: FloatArray, basis: FloatArray, radius: float) -> FloatArray:
-    """The three small rigid motions as moves along the tangents, shape (2n, 3)."""
+    """Return the three small rigid motions as moves along the tangents, shape (2n, 3)."""
     if radius:
         moves = np.stack([np.cross(axis, positions) for axis in np.eye(3)], axis=2)
     else:
@@ -279,16 +289,15 @@ def _list_rigid_moves(positions: FloatArray, basis: FloatArray, radius: float) -
 
 
 def rebuild_from_noisy(target: Distances, radius: float, *, noise: float | None) -> TargetMap:
-    """The map from a complete matrix whose entries carry independent noise of standard deviation ``noise``.
+    """Rebuild the map from a complete matrix whose entries carry independent noise of standard deviation ``noise``.
 
     Every record has a length to every other one, so that the noise averages out: what is left of it on each axis is
     about ``noise * sqrt(2 / n)``. With ``noise`` None it is estimated from what the map leaves unexplained.
     """
-    if target.directed:
-        raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
+    refuse_directed(target)
     n = target.size
     rows = np.arange(n, dtype=np.int32)
-    marks = np.unique(np.linspace(0, n - 1, min(n, SPECTRAL if n <= 2 * SPECTRAL else LANDMARKS)).astype(np.int64))
+    marks = choose_landmarks(n, SPECTRAL if n <= 2 * SPECTRAL else LANDMARKS)
     block = target.block(rows, marks.astype(np.int32))
     if np.isnan(block).any():
         raise InputError("some distances are not published: fit the map to those that are")
@@ -299,7 +308,7 @@ def rebuild_from_noisy(target: Distances, radius: float, *, noise: float | None)
 
 
 class SweepResult(NamedTuple):
-    """What one look at all lengths gives."""
+    """What one sweep over all lengths gives."""
 
     step: FloatArray  # (n, 2): each record's own best move along the tangents, the others staying
     trace: FloatArray  # (n,): mean over the axes of the inverse curvature
@@ -309,7 +318,7 @@ class SweepResult(NamedTuple):
 def sweep_positions(
     target: Distances, radius: float, positions: FloatArray, *, partners: NDArray[np.int32], noise: float | None
 ) -> TargetMap:
-    """The map after least-squares sweeps over the published lengths from every record to the ``partners``."""
+    """Fit the map by least-squares sweeps over the published lengths from every record to the ``partners``."""
     n, share = len(positions), 4 / max(len(partners) - 1, 5)  # share of the residuals that the fit has eaten
     fewest = float(np.sqrt(1 / max(len(partners), 1)))
     sweep, first = _sweep_once(target, radius, positions, partners), 0.0
@@ -327,7 +336,7 @@ def sweep_positions(
 
 
 def _sweep_once(target: Distances, radius: float, positions: FloatArray, partners: NDArray[np.int32]) -> SweepResult:
-    """Each record's own Gauss-Newton step, from its lengths to the partners."""
+    """Return each record's own Gauss-Newton step, from its lengths to the partners."""
     n, others = len(positions), positions[partners]
     step, trace, total, count = np.zeros((n, 2)), np.zeros(n), 0.0, 0
     basis = find_tangents(positions, radius)

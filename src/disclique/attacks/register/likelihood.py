@@ -25,7 +25,7 @@ REACH = 4.0  # candidates are sought within so many standard deviations
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodModel:
-    """The known file as registration sees it, and the labels of the targets."""
+    """The known map, the labels of both files, the law of displacement and the density of strangers."""
 
     known_map: KnownMap
     target_class: Ints
@@ -42,14 +42,14 @@ class LikelihoodModel:
 
     @property
     def matchable(self) -> NDArray[np.bool_]:
-        """Which targets have a known record of a related label at all."""
+        """True for the targets that have a known record of a related label at all."""
         present = np.unique(self.known_class[self.known_class >= 0])
         some = np.isin(self.related.known, present)
         many = np.diff(np.concatenate(([0], np.cumsum(some)))[self.related.start])
         return np.asarray((self.target_class >= 0) & (np.append(many, 0)[self.target_class] > 0))
 
     def with_variances(self, variances: FloatArray) -> LikelihoodModel:
-        """The same scene under another law of displacement."""
+        """Return the same model under another law of displacement."""
         return replace(self, variances=variances)
 
 
@@ -64,7 +64,7 @@ class CandidatePairs(NamedTuple):
 
 
 def build_model(known_map: KnownMap, candidates: Candidates, variances: FloatArray) -> LikelihoodModel:
-    """The scene of a known file."""
+    """Build the model of a known file under a displacement."""
     relation = candidates.relation.astype(np.int64).reshape(-1, 2)
     target_class, known_class = candidates.target_class.astype(np.int64), candidates.known_class.astype(np.int64)
     classes = int(max(target_class.max(initial=-1), relation[:, 0].max(initial=-1))) + 1
@@ -75,21 +75,19 @@ def build_model(known_map: KnownMap, candidates: Candidates, variances: FloatArr
         evidence = _weigh_labels(relation, known_class)
     related = RelatedClasses(start.astype(np.int64), relation[order, 1].copy(), np.asarray(evidence, float)[order])
     rarity = measure_rarity(known_map, np.sqrt(variances.max(axis=1)))
-    centre = known_map.positions.mean(axis=0)
-    return LikelihoodModel(
-        known_map, target_class, known_class, related, variances, rarity, find_east_north(known_map, centre)
-    )
+    axes = find_east_north(known_map, known_map.positions.mean(axis=0))
+    return LikelihoodModel(known_map, target_class, known_class, related, variances, rarity, axes)
 
 
 def _weigh_labels(relation: Ints, known_class: Ints) -> FloatArray:
-    """Evidence of a shared label: how much rarer it is than any label."""
+    """Return the evidence of a shared label: how much rarer it is than any label."""
     counts = np.bincount(known_class[known_class >= 0], minlength=int(relation.max(initial=0)) + 1).astype(float)
     share = np.bincount(relation[:, 0], weights=counts[relation[:, 1]], minlength=1) / max(len(known_class), 1)
     return np.asarray(-np.log(np.maximum(share[relation[:, 0]], 1e-300)))
 
 
 def find_east_north(known_map: KnownMap, centre: FloatArray) -> FloatArray:
-    """East and north at a place, shape (2, 3)."""
+    """Return east and north at a place, shape (2, 3)."""
     if known_map.flat:
         return np.eye(3)[:2]
     up = centre / max(float(np.linalg.norm(centre)), 1e-300) if np.linalg.norm(centre) > 0 else np.eye(3)[0]
@@ -100,7 +98,7 @@ def find_east_north(known_map: KnownMap, centre: FloatArray) -> FloatArray:
 
 
 def measure_rarity(known_map: KnownMap, least: FloatArray) -> FloatArray:
-    """Area per known record around each of them, not finer than the noise ``least``.
+    """Measure the area per known record around each of them, not finer than the noise ``least``.
 
     The record itself is left out, for it is there by hypothesis; 1 / density is what enters the likelihood, and the
     area to the k-th neighbour over k is its unbiased estimate.
@@ -125,19 +123,19 @@ def _extent(positions: FloatArray) -> float:
 
 
 def index_known(model: LikelihoodModel, radius: float) -> CellIndex:
-    """An index that finds the known records of a class within ``radius``."""
+    """Index the known records so that those of a class within ``radius`` are found at once."""
     return build_index(model.known_map.positions, model.known_class, model.axes, 2 * radius)
 
 
 def find_reach(model: LikelihoodModel, blur: FloatArray | float) -> float:
-    """How far apart candidates may lie."""
+    """Return how far apart candidates may lie."""
     return REACH * float(np.sqrt(model.variances.max(initial=0.0) + np.max(blur, initial=0.0)))
 
 
 def find_pairs(
     model: LikelihoodModel, positions: FloatArray, blur: FloatArray, index: CellIndex, who: Ints
 ) -> CandidatePairs:
-    """Candidate pairs of the targets ``who`` at ``positions``, each blurred by a further variance ``blur``."""
+    """Find candidate pairs of the targets ``who`` at ``positions``, each blurred by a further variance ``blur``."""
     radius = index.width / 2
     at, known, relation = find_near(index, positions, model.target_class[who], model.related, radius)
     offset = positions[at] - model.known_map.positions[known]
@@ -150,7 +148,10 @@ def find_pairs(
 
 
 def follow_step(motion: Motion, step: FloatArray, pivot: FloatArray, flat: bool) -> Motion:
-    """The motion followed by a small one: turn vector on the sphere; angle about ``pivot`` and shift in the plane."""
+    """Return the motion followed by a small one.
+
+    On the sphere ``step`` is a rotation vector, in the plane an angle about ``pivot`` and a shift.
+    """
     if not flat:
         return Motion(_turn(step) @ motion.turn, motion.shift)
     turn = _turn(np.array([0.0, 0.0, step[0]]))

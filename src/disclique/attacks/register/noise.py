@@ -1,4 +1,4 @@
-"""The displacement of the target's points, read off the data where it is not known."""
+"""The displacement of the target's points, estimated from the data where it is not known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROUNDS = 40
 
 
 def estimate_noise(aligner: Aligner, start: Alignment, floor: float) -> tuple[Aligner, Alignment]:
-    """The aligner under the most likely displacement, and the alignment refined under it.
+    """Return the aligner under the most likely displacement, and the alignment refined under it.
 
     The likelihood is a ratio to a background that does not depend on the width, so widths can be compared: the best of
     a falling series is taken, and then the deviations east and north are fitted to the pairs (EM).
@@ -37,7 +37,7 @@ def estimate_noise(aligner: Aligner, start: Alignment, floor: float) -> tuple[Al
 
 
 def _fit_deviations(aligner: Aligner, start: Alignment, width: float, floor: float) -> tuple[Aligner, Alignment]:
-    """Deviations east and north by expectation and maximisation from a first width."""
+    """Fit the deviations east and north by expectation and maximisation from a first width."""
     model = aligner.model
     variance, motion, common = np.array([width**2, width**2]), start.motion, start.common
     tried, curvature = aligner, np.eye(3)

@@ -26,7 +26,7 @@ class Motion(NamedTuple):
     shift: FloatArray  # (3,), 0 on the sphere
 
     def __call__(self, positions: FloatArray) -> FloatArray:
-        """Where the motion brings positions, shape (n, 3)."""
+        """Move positions, shape (n, 3)."""
         return np.asarray(positions @ self.turn.T + self.shift)
 
     @property
@@ -51,7 +51,7 @@ class KnownMap:
         return self.radius == 0
 
     def variances(self, noise: Spread, error: float) -> FloatArray:
-        """Variance east and north of a masked point around each known record, shape (n, 2)."""
+        """Return the variance east and north of a masked point around each known record, shape (n, 2)."""
         east, north = np.full(len(self.positions), noise.east), np.full(len(self.positions), noise.north)
         if noise.unit == "deg":
             if self.flat:
@@ -65,14 +65,14 @@ class KnownMap:
         return np.stack((east, north), axis=1) ** 2 + error**2
 
     def place(self, known: Points) -> FloatArray:
-        """Positions in space of other points of the same metric."""
+        """Return positions in space of other points of the same metric."""
         if self.flat:
             return _flat(known.coordinates)
         return self.radius * _unit(_on_sphere(known.coordinates, self.conformal))
 
 
 def locate_known(known: Points) -> KnownMap:
-    """The frame of the known records; refuses a metric that has no map."""
+    """Locate the known records in space; refuse a metric that has no map."""
     if known.metric == "euclidean":
         positions = _flat(known.coordinates)
         east, north = np.zeros_like(positions), np.zeros_like(positions)

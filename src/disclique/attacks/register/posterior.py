@@ -1,4 +1,4 @@
-"""From an alignment to probabilities: every candidate pair weighed against all others, one-to-one."""
+"""From likelihood ratios to probabilities: every candidate pair weighed against all others, one-to-one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAINT = 1e-4  # a pair less probable than that, were the target alone, is left o
 def matching_posterior(
     target: Ints, known: Ints, ratio: FloatArray, *, sizes: tuple[int, int], common: float
 ) -> FloatArray:
-    """Probability that each pair is one person, when nobody is twice in a file.
+    """Return the probability that each pair is one person, when nobody is twice in a file.
 
     ``ratio`` is the log likelihood ratio of a pair against two strangers, ``sizes`` the records of both files and
     ``common`` the expected share of the target's records that are in the known file.
@@ -38,14 +38,14 @@ def matching_posterior(
 
 
 def _rows(record: Ints, records: int) -> tuple[Ints, Ints]:
-    """Edges ordered by record, and where each record's edges start."""
+    """Return the edges ordered by record, and where each record's edges start."""
     order = np.argsort(record, kind="stable")
     start = np.searchsorted(record[order], np.arange(records + 1))
     return order, start
 
 
 def estimated_share(target: Ints, known: Ints, ratio: FloatArray, *, sizes: tuple[int, int], rounds: int = 60) -> float:
-    """The share of common target records under which the posterior expects just that share (EM)."""
+    """Estimate the share of common target records: the one that the posterior under it expects (EM)."""
     share = 0.5
     for _ in range(rounds):
         found = matching_posterior(target, known, ratio, sizes=sizes, common=share).sum() / max(sizes[0], 1)

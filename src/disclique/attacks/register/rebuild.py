@@ -1,4 +1,4 @@
-"""Which way to the map fits a release: landmark columns, a fit to all distances, or the published ones only."""
+"""Which method rebuilds the map of a release: landmark columns, a fit to all distances, or to the published ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import numpy as np
 
 from disclique.attacks.register.incomplete import rebuild_from_incomplete
 from disclique.attacks.register.least_squares import rebuild_from_noisy
-from disclique.attacks.register.maps import LANDMARKS, TargetMap, measure_distances, rebuild_from_landmarks
+from disclique.attacks.register.maps import (
+    TargetMap,
+    choose_landmarks,
+    measure_distances,
+    rebuild_from_landmarks,
+    refuse_directed,
+)
 from disclique.errors import InputError
 from disclique.model import Distances, FloatArray, IntArray
 
@@ -19,7 +25,7 @@ SHORT = 12  # neighbours kept of a complete matrix when only small distances are
 
 
 def rebuild_map(target: Distances, radius: float, noise: float | None) -> TargetMap:
-    """The map of a release of all distances, or nearly all.
+    """Rebuild the map of a release of all distances, or nearly all.
 
     Without noise on the distances themselves a few landmark columns determine it; with it all distances are used.
     """
@@ -38,30 +44,20 @@ def rebuild_map(target: Distances, radius: float, noise: float | None) -> Target
 
 
 def rebuild_from_short(target: Distances, radius: float, noise: float | None) -> TargetMap:
-    """The map of a release of which only the small distances are distances."""
+    """Rebuild the map of a release of which only the small distances are distances."""
     refuse_directed(target)
     block, _ = _read_landmark_columns(target)
     if not np.isnan(block).any():
         cap = float(block.max(initial=0.0))
         capped = np.mean(block == cap) > CAPPED and cap > 0
-        target = (
-            ShortDistances(target, np.full(target.size, cap))
-            if capped
-            else ShortDistances(target, _find_neighbour_reach(target))
-        )
+        target = ShortDistances(target, np.full(target.size, cap) if capped else _find_neighbour_reach(target))
     return rebuild_from_incomplete(target, radius, noise=noise or 0.0)
 
 
-def refuse_directed(target: Distances) -> None:
-    """Raise an InputError for distances that have no map at all."""
-    if target.directed:
-        raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
-
-
 def _read_landmark_columns(target: Distances) -> tuple[FloatArray, IntArray]:
-    """Distances of every record to landmark records, and those records."""
+    """Return the distances of every record to landmark records, and those records."""
     n = target.size
-    marks = np.unique(np.linspace(0, n - 1, min(n, LANDMARKS)).astype(np.int32))
+    marks = choose_landmarks(n).astype(np.int32)
     return target.block(np.arange(n, dtype=np.int32), marks), marks
 
 
@@ -93,14 +89,14 @@ class ShortDistances:
         return self.whole.directed
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Distances from each of ``rows`` to each of ``columns``, NaN where they are left out."""
+        """Return distances from each of ``rows`` to each of ``columns``, NaN where they are left out."""
         found = np.array(self.whole.block(rows, columns), dtype=float)
         found[found >= np.maximum(self.reach[rows][:, None], self.reach[columns][None, :])] = np.nan
         return found
 
 
 def _find_neighbour_reach(target: Distances) -> FloatArray:
-    """How far the nearest neighbours of each record lie, those of its distances that may be trusted."""
+    """Return how far the nearest neighbours of each record lie, whose distances may be trusted."""
     n = target.size
     if n <= SHORT + 1:
         return np.full(n, np.inf)

@@ -1,4 +1,7 @@
-"""From a rough motion to the best one nearby, and how much evidence speaks for it."""
+"""From a rough motion to the best one nearby, and the evidence for it.
+
+Newton's steps climb the likelihood, first blurred and then ever sharper; the evidence is its integral over motions.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ from disclique.engine.kernels.neighbours import CellIndex
 from disclique.model import FloatArray
 
 Ints = NDArray[np.int64]
-STEPS, POLISH, LAST = 4, 60, 8  # Newton steps at each width on the way, at the last one, and with all targets
-CROWD = 1500  # targets that are enough to find the way
+STEPS, POLISH, LAST = 4, 60, 8  # Newton steps at each width but the last, at the last one, and with all targets
+CROWD = 1500  # targets that are enough until the last steps
 GRAIN = 1e-12  # of a curvature: less is rounding, such as that of a turn around the one record that fits exactly
 
 
@@ -37,7 +40,7 @@ class Alignment:
 
 
 class Aligner:
-    """Refines motions of one map over one scene; keeps the indexes it has built for each width."""
+    """Refines motions of one map under one model; keeps the indexes it has built for each width."""
 
     def __init__(self, model: LikelihoodModel, target_map: TargetMap, prior: MotionPrior) -> None:
         self.model, self.target_map, self.prior = model, target_map, prior
@@ -50,11 +53,11 @@ class Aligner:
         return float(np.sqrt(self.model.variances.mean() + self.target_map.variance.mean()))
 
     def with_model(self, model: LikelihoodModel) -> Aligner:
-        """The same map and prior over another scene."""
+        """Return the aligner of the same map and prior under another model."""
         return Aligner(model, self.target_map, self.prior)
 
     def index(self, radius: float) -> CellIndex:
-        """The index for a search radius."""
+        """Return the index for a search radius."""
         if radius not in self._indexes:
             self._indexes[radius] = index_known(self.model, radius)
         return self._indexes[radius]
@@ -62,18 +65,17 @@ class Aligner:
     def evaluate(
         self, motion: Motion, blur: float, who: Ints, common: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Likelihood, slope and curvature at a motion, blurred by a further variance (see the kernel ``ascent``)."""
+        """Return likelihood, slope and curvature at a motion; ``blur`` is a further variance (see the kernel)."""
         model, known_map = self.model, self.model.known_map
         extra = self.target_map.variance[who] + blur
         index = self.index(find_reach(model, float(extra.max(initial=0.0))))
-        records = KnownRecords(
-            index, model.related, model.rarity, model.variances, known_map.east, known_map.north, known_map.flat
-        )
+        laws = model.related, model.rarity, model.variances
+        records = KnownRecords(index, *laws, known_map.east, known_map.north, known_map.flat)
         here = motion(self.target_map.positions[who])
         return evaluate_likelihood(records, here, model.target_class[who], extra, common, here.mean(axis=0))
 
     def refine(self, motion: Motion, width: float, common: float, *, fixed: bool = False) -> Alignment:
-        """The best motion near ``motion``, sought with a likelihood blurred by ``width`` and then ever less.
+        """Find the best motion near ``motion``, with a likelihood blurred by ``width`` and then ever less.
 
         The share of common targets is fitted along, unless it is ``fixed``.
         """
@@ -93,7 +95,7 @@ class Aligner:
     def climb(
         self, motion: Motion, common: float, blur: float, who: Ints, steps: int, *, fixed: bool = False
     ) -> tuple[Motion, float, FloatArray]:
-        """Up to ``steps`` Newton steps, the share of common targets moving along or fixed; also the last curvature."""
+        """Take up to ``steps`` Newton steps; return motion, share of common targets (fitted or fixed) and curvature."""
         curvature, most = np.eye(3), max(len(who), 1)
         for _ in range(steps):
             sums, slope, curves = self.evaluate(motion, blur, who, common)
@@ -109,21 +111,21 @@ class Aligner:
         return motion, common, curvature
 
     def regularise(self, curves: FloatArray) -> FloatArray:
-        """The observed curvature where it is one of a peak, else the larger one, which never oversteps."""
+        """Return the observed curvature where it is one of a peak, else the larger one, which never oversteps."""
         floor = np.diag(self.prior_curvature() + GRAIN * np.trace(curves[0]))
         observed: FloatArray = curves[1] + floor
         peaked = np.linalg.eigvalsh(observed - 0.1 * curves[0]).min() > 0
         return observed if peaked else np.asarray(curves[0] + floor)
 
     def prior_curvature(self) -> FloatArray:
-        """Curvature of ignorance: any angle, any place among the known records."""
+        """Return the curvature of a flat prior: any angle, any place among the known records."""
         room = self.model.area
         if self.model.known_map.flat:
             return np.array([1 / (2 * np.pi) ** 2, 1 / room, 1 / room])
         return np.full(3, 1 / (2 * np.pi) ** 2)
 
     def assess(self, motion: Motion, common: float, curvature: FloatArray) -> Alignment:
-        """The motion with the evidence for it (Laplace's approximation of the integral over motions)."""
+        """Return the motion with the evidence for it (Laplace's approximation of the integral over motions)."""
         sums, _, _ = self.evaluate(motion, 0.0, self.who, common)
         before = self.prior.log_density(motion(self.target_map.positions[self.who]))
         peak = 1.5 * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(curvature)[1]
@@ -133,7 +135,7 @@ class Aligner:
         return Alignment(motion, total, float(total + min(before + peak, 0.0) - price), common, curvature)
 
     def find_motion_variance(self, alignment: Alignment) -> FloatArray:
-        """Variance, per axis, of each target's position that comes from the uncertainty of the motion."""
+        """Return the variance, per axis, of each target's position that comes from the uncertainty of the motion."""
         here = alignment.motion(self.target_map.positions[self.who])
         doubt = np.linalg.inv(alignment.curvature)
         if not self.model.known_map.flat:

@@ -1,8 +1,9 @@
-"""Registration as an attack: from the target's map to probabilities."""
+"""From the target's map to claims: find the alignments, weigh the pairs that then lie together, say how sure it is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -39,7 +40,7 @@ Ints = NDArray[np.int64]
 # a common record stayed at 4.0 or less, 48 with 10 common of 500 were at 4.5 or more (σ = .005 and .01 degrees).
 SURE = 4.0
 FINEST = 1e-6  # of the extent of the known file: places nearer than that are one place
-GUESSES = (0.5, 0.1, 0.02)  # of the grain of the land: what an unknown displacement is first taken for
+GUESSES = (0.5, 0.1, 0.02)  # of the cells of the density: what an unknown displacement is first taken for
 TIE = 1e-3  # probabilities nearer than that are equal
 TIED = 0.05  # a tie between pairs less probable than that is none worth naming
 
@@ -61,13 +62,13 @@ class AttackInputs:
         return FINEST * max(float(np.linalg.norm(np.ptp(positions, axis=0))) if len(positions) else 0.0, 1e-300)
 
     def build_model(self, noise: Spread, floor: float) -> LikelihoodModel:
-        """The known file under a displacement."""
+        """Build the model of the known file under a displacement of at least ``floor``."""
         variances = self.known_map.variances(noise, self.knowledge.coordinate_error)
         return build_model(self.known_map, self.candidates, np.maximum(variances, floor**2))
 
 
 def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, details: Json) -> Claims:
-    """What a snooper with the target's map can claim."""
+    """Claim what a snooper with the target's map can claim."""
     began = perf_counter()
     target_map, inputs = drop_unplaced(target_map, inputs)
     floor = max(inputs.finest, 0.0 if target_map.variance.any() else 2 * target_map.misfit)
@@ -99,7 +100,7 @@ def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, detail
 
 
 def drop_unplaced(target_map: TargetMap, inputs: AttackInputs) -> tuple[TargetMap, AttackInputs]:
-    """Map and task without the target records that the release does not place."""
+    """Leave out the target records that the release does not place."""
     lost = ~np.isfinite(target_map.variance)
     if not lost.any():
         return target_map, inputs
@@ -110,7 +111,7 @@ def drop_unplaced(target_map: TargetMap, inputs: AttackInputs) -> tuple[TargetMa
 
 
 def _explain_doubt(found: Alignments) -> str:
-    """Why the alignment is doubtful, or nothing."""
+    """Return why the alignment is doubtful, or an empty text."""
     if found.ranked and found.ranked[0].evidence >= SURE:
         return ""
     best = f"log odds {found.ranked[0].evidence:.1f}, {SURE:.0f} are asked for" if found.ranked else "none was found"
@@ -122,14 +123,14 @@ def choose_alignments(
 ) -> Alignments:
     """Return the alignments worth considering, under the known or the most likely displacement."""
     prior, motions = build_prior(model, target_map)
-    given = {"share": inputs.knowledge.common, "start": inputs.start, "tell": inputs.tell}
+    find = partial(find_alignments, share=inputs.knowledge.common, start=inputs.start, tell=inputs.tell)
     if inputs.knowledge.noise is not None:
-        return find_alignments(Aligner(model, target_map, prior), motions, **given)
+        return find(Aligner(model, target_map, prior), motions)
     tried, compared = [], 0
     for guess in GUESSES:
         width = max(guess * find_density_scale(prior, model), floor)
         aligner = Aligner(model.with_variances(np.full_like(model.variances, width**2)), target_map, prior)
-        found = find_alignments(aligner, motions, **given)
+        found = find(aligner, motions)
         compared += found.compared
         if found.ranked:
             fitted, best = estimate_noise(aligner, found.ranked[0], floor)
@@ -140,7 +141,7 @@ def choose_alignments(
 
 
 def weigh_pairs(found: Alignments, common: float | None) -> tuple[Weighed, float]:
-    """Target rows, known rows and probabilities over all alignments worth considering, and the share of common ones."""
+    """Return pairs with probabilities over all alignments worth considering, and the share of common targets."""
     aligner, probabilities = found.aligner, found.probabilities
     sizes = len(aligner.model.target_class), len(aligner.model.known_class)
     keys, values, shares = [], [], []
@@ -159,20 +160,20 @@ def weigh_pairs(found: Alignments, common: float | None) -> tuple[Weighed, float
 
 
 def find_candidate_pairs(model: LikelihoodModel, positions: FloatArray, extra: FloatArray, who: Ints) -> CandidatePairs:
-    """Candidate pairs of the targets ``who`` at ``positions``, by target row of the file."""
+    """Find candidate pairs of the targets ``who`` at ``positions``, by target row of the file."""
     pairs = find_pairs(model, positions, extra, index_known(model, find_reach(model, extra)), who)
     return pairs._replace(target=who[pairs.target])
 
 
 def weigh_matchings(pairs: CandidatePairs, sizes: tuple[int, int], common: float | None) -> tuple[float, FloatArray]:
-    """The share of common targets, given or estimated, and the probability of each pair."""
+    """Return the share of common targets, given or estimated, and the probability of each pair."""
     if common is None:
         common = estimated_share(pairs.target, pairs.known, pairs.ratio, sizes=sizes)
     return common, matching_posterior(pairs.target, pairs.known, pairs.ratio, sizes=sizes, common=common)
 
 
 def describe_alignment(found: Alignments, share: float) -> Json:
-    """The alignment in numbers."""
+    """Describe the best alignment in numbers."""
     best, deviation = found.ranked[0], np.sqrt(np.median(found.aligner.model.variances, axis=0))
     return {
         "alignment": {
@@ -188,9 +189,9 @@ def describe_alignment(found: Alignments, share: float) -> Json:
 
 
 def equalise_ties(claims: Weighed) -> tuple[Weighed, Json]:
-    """Claims in which a target's equally probable counterparts are equal to the last digit, and who has such ties.
+    """Make a target's equally probable counterparts equal to the last digit, and list who has such ties (rows from 1).
 
-    Nobody can tell them apart, so that rounding must not lift one of them above one half (rows from 1).
+    Nobody can tell them apart, so that rounding must not lift one of them above one half.
     """
     target, known, probability = claims
     order = np.lexsort((known, -probability, target))

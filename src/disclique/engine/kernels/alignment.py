@@ -1,4 +1,4 @@
-"""Kernels of the search for an alignment: its likelihood with slope and curvature, and hypotheses from pairs of records."""
+"""Kernels of the search for an alignment: likelihood with slope and curvature, and motions from pairs of records."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def _fill_slope(at: Floats, direction: Floats, pivot: Floats, flat: bool, out: F
 def evaluate_likelihood(
     records: KnownRecords, positions: Floats, classes: Ints, extra: Floats, common: float, pivot: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Log likelihood ratio of the targets at ``positions``, and its slope and curvature over small motions.
+    """Return the log likelihood ratio of the targets at ``positions``, and its slope and curvature over small motions.
 
-    Returns ([log likelihood, expected number of common targets, expected squares of the displacement east and north],
+    These are ([log likelihood, expected number of common targets, expected squares of the displacement east and north],
     slope (3,), curvature (2, 3, 3)): the curvature if it were known who is who, and the observed one, which is less
     (Louis's formula). ``extra`` is each target's variance besides the displacement.
     """
@@ -107,8 +107,11 @@ def evaluate_likelihood(
 
 
 class AlignmentSearch(NamedTuple):
-    """What a hypothesis is scored by: a target record is common with probability ``common``, and then lies around
-    its known record with ``variance`` in each direction."""
+    """What a motion is scored by.
+
+    A target record is common with probability ``common``, and then lies around its known record with ``variance``
+    in each direction.
+    """
 
     index: CellIndex
     related: RelatedClasses
@@ -143,7 +146,7 @@ def _fill_pose(a: Floats, b: Floats, side: float, flat: bool, out: Floats) -> No
 def score_motion(
     search: AlignmentSearch, turn: Floats, shift: Floats, positions: Floats, classes: Ints, pair: Ints
 ) -> tuple[float, int]:
-    """Log likelihood ratio of the targets under a motion against their being strangers, and the work it took.
+    """Return the log likelihood ratio of the targets under a motion, against strangers, and the work it took.
 
     The ``pair`` of targets that the motion was made from is left out. Wrong motions are many: a score no better than
     that of strangers is given up once a few common records should have shown themselves.
@@ -197,7 +200,7 @@ class ClassMembers(NamedTuple):
 
 @kernel
 def _may_lie_at(search: AlignmentSearch, target: int, position: Floats) -> bool:
-    """Whether a target may lie at ``position`` by what is thought of it."""
+    """Return True if a target may lie at ``position`` by where it is expected."""
     if search.slack == np.inf:
         return True
     square = 0.0
@@ -224,7 +227,7 @@ def try_pairs(
     classes: Ints,
     limits: tuple[float, int, int],
 ) -> tuple[Floats, int, int]:
-    """The best motions that lay a pair of targets on a pair of known records at the same distance.
+    """Find the best motions that lay a pair of targets on a pair of known records at the same distance.
 
     ``limits`` are the tolerance of the distance, the budget and how many motions to keep. Rows of the first array:
     score, then the 3 x 3 turn and the shift. Then how many pairs were used up and what that cost in distances compared.

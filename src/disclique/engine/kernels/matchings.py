@@ -28,7 +28,7 @@ def _sum_others(value: Floats, order: Ints, start: Ints, out: Floats) -> None:
 
 @kernel
 def marginalise_matchings(weight: Floats, rows: tuple[Ints, Ints], columns: tuple[Ints, Ints], rounds: int) -> Floats:
-    """Probability of each edge in a random matching drawn with the product of its edges' weights.
+    """Return the probability of each edge in a random matching drawn with the product of its edges' weights.
 
     Belief propagation, exact where the edges form no cycle; ``rows`` and ``columns`` are (order of the edges, start of
     each record's edges in it). Messages are averaged with the last ones, for they would swing between two bounds.

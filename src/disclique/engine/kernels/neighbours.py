@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 
 
 class CellIndex(NamedTuple):
-    """Known records in hashed square cells, one set of cells a class.
+    """Known records in hashed square cells, one set of cells per class.
 
     Cells are squares of the plane on which ``axes`` project; a projection never lengthens, so records nearer than half
     a cell lie in the cells around. Records of other places or classes that share a bucket are told apart by ``cell``.
@@ -38,19 +38,20 @@ class RelatedClasses(NamedTuple):
 
 @kernel
 def dot(a: Floats, b: Floats) -> float:
-    """Inner product of two vectors of three; a library call would cost ten times as much."""
+    """Return the inner product of two vectors of three; a library call would cost ten times as much."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel
 def find_bucket(a: int, x: int, y: int, mask: int) -> int:
+    """Return the bucket of the cell (x, y) of class a."""
     h = (a * 73856093) ^ (x * 19349663) ^ (y * 83492791)
     return (h ^ (h >> 13)) & mask
 
 
 @kernel
 def build_index(positions: Floats, classes: Ints, axes: Floats, width: float) -> CellIndex:
-    """Cells of ``width``; O(n). Records without a class (-1) are left out."""
+    """Build the index with cells of ``width``; O(n). Records without a class (-1) are left out."""
     n = len(positions)
     size = 1
     while size < 2 * n:
@@ -113,7 +114,7 @@ def find_around(index: CellIndex, x: Floats, classes: Ints, radius: float, found
 def find_near(
     index: CellIndex, positions: Floats, classes: Ints, related: RelatedClasses, radius: float
 ) -> tuple[Ints, Ints, Ints]:
-    """Target rows, known rows and relation rows of all related pairs within ``radius``, by target row."""
+    """Return target rows, known rows and relation rows of all related pairs within ``radius``, by target row."""
     found = np.empty((1024, 2), np.int64)
     target, known = np.empty(1024, np.int64), np.empty(1024, np.int64)
     relation = np.empty(1024, np.int64)
