@@ -118,7 +118,7 @@ def paper(sets: int) -> None:
         each = (time.perf_counter() - began) / sets
         print(
             f"| {sigma} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | {a.expected:.1f} | "
-            f"{a.doubt:.0%} | {each:.1f} |",
+            f"{a.doubtful:.0%} | {each:.1f} |",
             flush=True,
         )
 
@@ -178,7 +178,7 @@ def robust(sets: int) -> None:
             a, b = mean(ours), mean(best)
             print(
                 f"| {name} | {sigma} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | "
-                f"{wrong} of {sets} | {round(a.doubt * sets)} of {sets} |",
+                f"{wrong} of {sets} | {round(a.doubtful * sets)} of {sets} |",
                 flush=True,
             )
 
@@ -242,7 +242,7 @@ def strangers(sets: int) -> None:
                 scores.append(score(attack(told), one.truth))
             a = mean(scores)
             print(
-                f"| {sizes[0]} × {sizes[1]} | {share} | {sigma} | {a.claims / sizes[0]:.2%} | {1 - a.doubt:.0%} |",
+                f"| {sizes[0]} × {sizes[1]} | {share} | {sigma} | {a.claims / sizes[0]:.2%} | {1 - a.doubtful:.0%} |",
                 flush=True,
             )
 

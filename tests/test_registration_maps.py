@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from disclique.attacks.register import incomplete as partial
+from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.register import isomap, register
 from disclique.attacks.register.incomplete import (
     collect_pairs,
     find_determined,
@@ -22,6 +23,7 @@ from disclique.attacks.register.least_squares import (
 from disclique.data.distances import EARTH_KM, Matrix, Points, full_matrix
 from disclique.errors import InputError
 from disclique.masks import parse_mask
+from disclique.model import Candidates, Spread
 from disclique.synthetic.settlements import home_points
 
 
@@ -140,12 +142,24 @@ def test_four_neighbours_and_50_km_among_500_determine_no_map(seed):
             rebuild_from_incomplete(release, EARTH_KM)
 
 
-def test_a_failed_search_is_not_called_protection(monkeypatch):
-    monkeypatch.setattr(partial, "unfolded", lambda positions, published, noise: positions)
-    monkeypatch.setattr(partial, "polished", lambda positions, published, sample, noise: positions)
-    monkeypatch.setattr(partial, "odd_above", lambda r, published: float(np.median(np.abs(r))))
-    with pytest.raises(InputError, match="no map was found although the published distances determine one"):
-        rebuild_from_incomplete(nearest(homes(300), 10), EARTH_KM)
+def test_a_failed_search_is_not_called_protection():
+    points, rng = homes(90), np.random.default_rng(0)
+    values = nearest(points, 12).values.copy()
+    wrong = rng.uniform(1, 3, (15, 90))  # a sixth of the records has lengths that fit nowhere
+    values[:15] *= wrong
+    values[:, :15] = values[:15].T
+    values[:15, :15] = np.triu(values[:15, :15]) + np.triu(values[:15, :15], 1).T
+    release = Matrix(values, unpublished=True)
+    same = np.zeros(90, np.int32)
+    labels = Candidates(same, same, np.zeros((1, 2), np.int32))
+    for attack in (register, isomap):
+        claims = attack(release, Points(points), candidates=labels, knowledge=Knowledge(Spread(1, 1), common=1.0))
+        assert len(claims.target) == 0
+        assert "no map was found although the published distances determine one" in claims.doubt
+        assert "a longer one may succeed" in claims.cut
+    free = isomap(nearest(points, 3), Points(points), candidates=labels, knowledge=Knowledge(Spread(1, 1)))
+    assert "does not determine a map" in free.doubt
+    assert free.complete
 
 
 def test_parts_are_counted_in_the_message():

@@ -26,6 +26,7 @@ from disclique.attacks.register.weigh import (
     best_of_each_target,
     equalise_ties,
     find_candidate_pairs,
+    level_strangers,
     link_map,
     weigh_matchings,
 )
@@ -98,13 +99,17 @@ def isomap(
     return link_map(target_map, inputs, attack="isomap", details={"seconds": {"map": perf_counter() - began}})
 
 
-def ceiling(masked: Points, known: Points, *, candidates: Candidates, knowledge: Knowledge) -> Claims:
+def ceiling(
+    masked: Points, known: Points, *, candidates: Candidates, knowledge: Knowledge, bound: bool = False
+) -> Claims:
     """Weigh all pairs as a snooper could who was given the masked coordinates themselves.
 
-    ``masked`` are the target's points after the mask, in the coordinates of the known file. No pair is left out for
-    being improbable: as far as displacements are Gaussian with the stated spread, labels are as stated and strangers
-    live where the known file is dense, ``best_of_each_target`` of these claims is expected to be right at least as
-    often as any attack that claims one known record per target.
+    ``masked`` are the target's points after the mask, in the coordinates of the known file. No pair within four
+    standard deviations is left out. Pairs are weighed as by ``register``, which takes the density of
+    strangers around each known record; an attack that does not can find a few more. As a ``bound`` it is taken once
+    per target: then, as far as displacements are Gaussian with the stated spread and labels and the share of common
+    targets are as stated, ``best_of_each_target`` of these claims is expected to be right at least as often as any
+    attack that claims one known record per target.
     """
     if knowledge.noise is None:
         raise InputError("the ceiling is for a known mask: state its spread")
@@ -112,6 +117,7 @@ def ceiling(masked: Points, known: Points, *, candidates: Candidates, knowledge:
     model = inputs.build_model(knowledge.noise, inputs.finest)
     who = np.flatnonzero(model.matchable)
     pairs = find_candidate_pairs(model, inputs.known_map.place(masked)[who], np.zeros(len(who)), who)
+    pairs = level_strangers(model, pairs) if bound else pairs
     share, probability = weigh_matchings(pairs, (masked.size, known.size), knowledge.common)
     claims, tied = equalise_ties((pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability))
     return make_claims(claims, attack="ceiling", floor=0.0, details={"common": share} | tied)
