@@ -12,7 +12,7 @@ from disclique.attacks.register.incomplete import (
     sample_lengths,
 )
 from disclique.attacks.register.least_squares import (
-    PublishedLengths,
+    Lengths,
     differentiate_lengths,
     find_tangents,
     measure_residuals,
@@ -255,7 +255,7 @@ def pairs_of(*groups):
     places = np.zeros((pairs.max() + 1, 3))
     places[:, :2] = np.random.default_rng(0).normal(size=(len(places), 2))
     chord = np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1)
-    return places, PublishedLengths(pairs[:, 0], pairs[:, 1], chord, len(places), 0.0)
+    return places, Lengths(pairs[:, 0], pairs[:, 1], chord, len(places), 0.0)
 
 
 def test_determined_sees_what_may_flip():
@@ -274,7 +274,7 @@ def test_slopes_are_the_derivatives_of_the_lengths():
     for radius in (0.0, 10.0):
         positions = project_to_surface(rng.normal(size=(6, 3)), radius)
         i, j = np.triu_indices(6, 1)
-        published = PublishedLengths(i, j, np.ones(15), 6, radius)
+        published = Lengths(i, j, np.ones(15), 6, radius)
         basis, step = find_tangents(positions, radius), rng.normal(size=(6, 2)) * 1e-6
         after_step = positions + np.einsum("na,nak->nk", step, basis)
         difference = measure_residuals(after_step, published) - measure_residuals(positions, published)
@@ -292,7 +292,7 @@ def test_published_pairs_are_those_that_either_side_lists():
 def test_a_guide_keeps_every_record_held():
     points = homes(300)
     release, _ = collect_pairs(Points(points))
-    published = PublishedLengths(release.i, release.j, to_chords(release.arc, EARTH_KM), 300, EARTH_KM)
+    published = Lengths(release.i, release.j, to_chords(release.arc, EARTH_KM), 300, EARTH_KM)
     sample = sample_lengths(published)
     assert len(sample.which) <= 12 * 300
     few = published.some(sample.which)

@@ -10,6 +10,7 @@ motions. Nothing here knows of masks, studies or audits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
@@ -18,14 +19,14 @@ from disclique.attacks.claims import make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register.align import Listener
 from disclique.attacks.register.incomplete import MapNotFound
-from disclique.attacks.register.maps import refuse_directed
+from disclique.attacks.register.likelihood import find_pairs
+from disclique.attacks.register.maps import TargetMap, refuse_directed
 from disclique.attacks.register.positions import locate_known
 from disclique.attacks.register.rebuild import rebuild_from_short, rebuild_map
 from disclique.attacks.register.weigh import (
     AttackInputs,
     best_of_each_target,
     equalise_ties,
-    find_candidate_pairs,
     level_strangers,
     link_map,
     weigh_matchings,
@@ -36,11 +37,8 @@ from disclique.model import Candidates, Claims, Distances, IntArray
 
 __all__ = ["best_of_each_target", "ceiling", "isomap", "register"]
 
+Rebuild = Callable[[Distances, float, float | None], TargetMap]
 _MAP_CUT = "the search for a map of the target ended without one; a longer one may succeed"
-
-
-def _ignore(step: str) -> None:
-    """Do nothing with a step: the listener where nobody wants to know."""
 
 
 def register(
@@ -59,18 +57,12 @@ def register(
     that is not clearly better than chance claims nothing and says so, unless the snooper is bold. A search that was
     given up, for a map or for an alignment, is said in ``cut``.
     """
-    tell = progress or _ignore
-    began = perf_counter()
     refuse_directed(target)
-    inputs = AttackInputs(locate_known(known), candidates, knowledge, start, tell)
+    inputs = AttackInputs(locate_known(known), candidates, knowledge, start, progress)
     if target.size < 2 or known.size < 2:
         return no_claims("fewer than two records in a file: there is nothing to align", attack="register")
-    tell("rebuilding the map of the target")
-    try:
-        target_map = rebuild_map(target, inputs.known_map.radius, knowledge.matrix_noise)
-    except MapNotFound as why:
-        return no_claims(str(why), attack="register", cut=_MAP_CUT)
-    return link_map(target_map, inputs, attack="register", details={"seconds": {"map": perf_counter() - began}})
+    inputs.tell("rebuilding the map of the target")
+    return _rebuild_and_link(target, inputs, rebuild_map, attack="register", unless=MapNotFound)
 
 
 def isomap(
@@ -87,16 +79,22 @@ def isomap(
     nearest neighbours are used, of a capped one what lies below the cap. A release that does not determine a map
     claims nothing and says so.
     """
-    tell = progress or _ignore
-    began = perf_counter()
     refuse_directed(target)
-    inputs = AttackInputs(locate_known(known), candidates, knowledge, None, tell)
-    tell("making a map from the small distances")
+    inputs = AttackInputs(locate_known(known), candidates, knowledge, None, progress)
+    inputs.tell("making a map from the small distances")
+    return _rebuild_and_link(target, inputs, rebuild_from_short, attack="isomap", unless=InputError)
+
+
+def _rebuild_and_link(
+    target: Distances, inputs: AttackInputs, rebuild: Rebuild, *, attack: str, unless: type[InputError]
+) -> Claims:
+    """Claim what the rebuilt map gives; nothing, with the reason, where rebuilding it fails by ``unless``."""
+    began = perf_counter()
     try:
-        target_map = rebuild_from_short(target, inputs.known_map.radius, knowledge.matrix_noise)
-    except InputError as why:
-        return no_claims(str(why), attack="isomap", cut=_MAP_CUT if isinstance(why, MapNotFound) else "")
-    return link_map(target_map, inputs, attack="isomap", details={"seconds": {"map": perf_counter() - began}})
+        target_map = rebuild(target, inputs.known_map.radius, inputs.knowledge.matrix_noise)
+    except unless as why:
+        return no_claims(str(why), attack=attack, cut=_MAP_CUT if isinstance(why, MapNotFound) else "")
+    return link_map(target_map, inputs, attack=attack, details={"seconds": {"map": perf_counter() - began}})
 
 
 def ceiling(
@@ -116,7 +114,7 @@ def ceiling(
     inputs = AttackInputs(locate_known(known), candidates, knowledge)
     model = inputs.build_model(knowledge.noise, inputs.finest)
     who = np.flatnonzero(model.matchable)
-    pairs = find_candidate_pairs(model, inputs.known_map.place(masked)[who], np.zeros(len(who)), who)
+    pairs = find_pairs(model, inputs.known_map.place(masked)[who], np.zeros(len(who)), who)
     pairs = level_strangers(model, pairs) if bound else pairs
     share, probability = weigh_matchings(pairs, (masked.size, known.size), knowledge.common)
     claims, tied = equalise_ties((pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability))

@@ -20,8 +20,8 @@ from scipy.sparse.linalg import eigsh
 from disclique.attacks.register.least_squares import (
     CHUNK,
     FitOptions,
+    Lengths,
     LengthSample,
-    PublishedLengths,
     differentiate_lengths,
     estimate_errors,
     estimate_spread,
@@ -83,7 +83,7 @@ def rebuild_from_incomplete(target: Distances, radius: float, *, noise: float = 
     if n < 2:
         return _place_together(n, radius, noise)
     pairs, share = collect_pairs(target)
-    published = PublishedLengths(pairs.i, pairs.j, to_chords(pairs.arc, radius), len(pairs.members), radius)
+    published = Lengths(pairs.i, pairs.j, to_chords(pairs.arc, radius), len(pairs.members), radius)
     if not published.chord.any():
         return _place_together(n, radius, noise)
     sample = sample_lengths(published)
@@ -187,7 +187,7 @@ def place_roughly(pairs: PublishedPairs, radius: float) -> FloatArray:
     return rebuild_from_landmarks(np.minimum(paths, np.pi * radius) if radius else paths, marks, radius)
 
 
-def sample_lengths(published: PublishedLengths) -> LengthSample | None:
+def sample_lengths(published: Lengths) -> LengthSample | None:
     """Choose a few lengths of every record, short to long; None if there are few anyway."""
     edges, n = len(published.chord), published.records
     if edges <= THIN * n:
@@ -205,7 +205,7 @@ def sample_lengths(published: PublishedLengths) -> LengthSample | None:
     return LengthSample(some, (stands[i] + stands[j]) / 2)
 
 
-def find_determined(positions: FloatArray, published: PublishedLengths) -> Bools:
+def find_determined(positions: FloatArray, published: Lengths) -> Bools:
     """Find the records that the pattern of published pairs holds in one way only.
 
     Lengths place records in general position uniquely just if a random stress in equilibrium has only the affine
@@ -262,7 +262,7 @@ def _find_affine(places: FloatArray, tension: sparse.csr_matrix, rng: np.random.
     return np.asarray(off < 1e-5)
 
 
-def polish(positions: FloatArray, published: PublishedLengths, sample: LengthSample | None, noise: float) -> FloatArray:
+def polish(positions: FloatArray, published: Lengths, sample: LengthSample | None, noise: float) -> FloatArray:
     """Fit positions robustly, so that what is still folded counts less and less."""
     scale, floor = np.inf, max(noise, 1e-7 * published.typical)
     for _ in range(12):
@@ -274,7 +274,7 @@ def polish(positions: FloatArray, published: PublishedLengths, sample: LengthSam
     return positions
 
 
-def unfold(positions: FloatArray, published: PublishedLengths, noise: float) -> FloatArray:
+def unfold(positions: FloatArray, published: Lengths, noise: float) -> FloatArray:
     """Fit positions to the lengths on the surface, lifting folded parts above it in between."""
     rng = np.random.default_rng(0)
     smooth = fit_positions(positions, published, FitOptions(gain=1e-2, steps=40))
@@ -295,7 +295,7 @@ def unfold(positions: FloatArray, published: PublishedLengths, noise: float) -> 
     return positions
 
 
-def _find_folds(positions: FloatArray, published: PublishedLengths, hops: int) -> list[Ints]:
+def _find_folds(positions: FloatArray, published: Lengths, hops: int) -> list[Ints]:
     """Return connected sets of records within ``hops`` of the worst residuals; none if all residuals are noise."""
     r = np.abs(measure_residuals(positions, published))
     odd = r > max(find_outlier_bound(r, published), 0.1 * float(r.max()))
@@ -312,7 +312,7 @@ def _find_folds(positions: FloatArray, published: PublishedLengths, hops: int) -
 
 
 def _lift_part(
-    positions: FloatArray, published: PublishedLengths, part: Ints, *, tilt: bool, rng: np.random.Generator
+    positions: FloatArray, published: Lengths, part: Ints, *, tilt: bool, rng: np.random.Generator
 ) -> FloatArray | None:
     """Lift one part above the surface and fit it anew; None if it then fits no better."""
     inside = np.zeros(published.records, bool)
@@ -321,7 +321,7 @@ def _lift_part(
     members = np.unique(np.concatenate((few.i, few.j, part)))
     place = np.zeros(published.records, np.int64)
     place[members] = np.arange(len(members))
-    few = PublishedLengths(place[few.i], place[few.j], few.chord, len(members), few.radius)
+    few = Lengths(place[few.i], place[few.j], few.chord, len(members), few.radius)
     free, before, typical = place[part], positions[members], few.typical
     up, rise = measure_heights(before, few.radius)[1], np.zeros(len(members))
     rise[free] = LIFT * typical * rng.normal(size=len(free))

@@ -36,7 +36,7 @@ SAMPLES = 64  # random errors of the lengths, from which those of the positions 
 _CG_STEPS = 200
 
 
-class PublishedLengths(NamedTuple):
+class Lengths(NamedTuple):
     """Published lengths between pairs of records, as straight chords through the sphere."""
 
     i: Ints
@@ -50,9 +50,9 @@ class PublishedLengths(NamedTuple):
         """The mean length; above 0 even if most are rounded to it."""
         return max(float(self.chord.mean()), 1e-12) if len(self.chord) else 1.0
 
-    def some(self, which: Ints) -> PublishedLengths:
+    def some(self, which: Ints) -> Lengths:
         """Keep only the lengths ``which``."""
-        return PublishedLengths(self.i[which], self.j[which], self.chord[which], self.records, self.radius)
+        return Lengths(self.i[which], self.j[which], self.chord[which], self.records, self.radius)
 
 
 def to_chords(arcs: FloatArray, radius: float) -> FloatArray:
@@ -87,7 +87,7 @@ def measure_heights(positions: FloatArray, radius: float) -> tuple[FloatArray, F
     return positions[:, 2], np.tile(np.eye(3)[2], (len(positions), 1))
 
 
-def measure_residuals(positions: FloatArray, published: PublishedLengths) -> FloatArray:
+def measure_residuals(positions: FloatArray, published: Lengths) -> FloatArray:
     """Return length on the map less published length, of every pair."""
     offset = positions[published.i] - positions[published.j]
     return np.asarray(np.sqrt((offset**2).sum(axis=1)) - published.chord)
@@ -98,14 +98,12 @@ def estimate_spread(values: FloatArray) -> float:
     return float(1.4826 * np.median(np.abs(values))) if len(values) else 0.0
 
 
-def find_outlier_bound(r: FloatArray, published: PublishedLengths) -> float:
+def find_outlier_bound(r: FloatArray, published: Lengths) -> float:
     """Return the size above which a residual is no noise but a fold."""
     return ODD * max(estimate_spread(r), EXACT * published.typical)
 
 
-def differentiate_lengths(
-    positions: FloatArray, published: PublishedLengths, basis: FloatArray | None
-) -> sparse.csr_matrix:
+def differentiate_lengths(positions: FloatArray, published: Lengths, basis: FloatArray | None) -> sparse.csr_matrix:
     """Return the derivatives of the lengths by the positions: along ``basis``, or in all of space."""
     offset = positions[published.i] - positions[published.j]
     unit = offset / np.maximum(np.sqrt((offset**2).sum(axis=1)), 1e-12)[:, None]
@@ -151,7 +149,7 @@ class FitOptions:
     steps: int = 30
     gain: float = 1e-3  # stop once a step saves less than this share of the loss
 
-    def loss(self, positions: FloatArray, published: PublishedLengths) -> float:
+    def loss(self, positions: FloatArray, published: Lengths) -> float:
         """Return the sum to be minimised."""
         r = measure_residuals(positions, published)
         total = r @ r if self.scale is None else self.scale**2 * np.log1p((r / self.scale) ** 2).sum()
@@ -166,7 +164,7 @@ class FitOptions:
 
 def fit_positions(
     positions: FloatArray,
-    published: PublishedLengths,
+    published: Lengths,
     options: FitOptions,
     *,
     sample: LengthSample | None = None,
@@ -195,7 +193,7 @@ def fit_positions(
 
 def _take_step(
     positions: FloatArray,
-    published: PublishedLengths,
+    published: Lengths,
     options: FitOptions,
     damping: float,
     only: tuple[LengthSample | None, Ints | None],
@@ -244,12 +242,7 @@ def _solve_step(
 
 
 def estimate_errors(
-    positions: FloatArray,
-    published: PublishedLengths,
-    *,
-    fixed: NDArray[np.bool_],
-    noise: float,
-    sample: LengthSample | None,
+    positions: FloatArray, published: Lengths, *, fixed: NDArray[np.bool_], noise: float, sample: LengthSample | None
 ) -> FloatArray:
     """Estimate the variance per axis of each position, by passing random errors of the lengths through the fit.
 

@@ -132,19 +132,19 @@ def find_reach(model: LikelihoodModel, blur: FloatArray | float) -> float:
     return REACH * float(np.sqrt(model.variances.max(initial=0.0) + np.max(blur, initial=0.0)))
 
 
-def find_pairs(
-    model: LikelihoodModel, positions: FloatArray, blur: FloatArray, index: CellIndex, who: Ints
-) -> CandidatePairs:
+def find_pairs(model: LikelihoodModel, positions: FloatArray, blur: FloatArray, who: Ints) -> CandidatePairs:
     """Find candidate pairs of the targets ``who`` at ``positions``, each blurred by a further variance ``blur``."""
-    radius = index.width / 2
-    at, known, relation = find_near(index, positions, model.target_class[who], model.related, radius)
+    radius = find_reach(model, blur)
+    at, known, relation = find_near(
+        index_known(model, radius), positions, model.target_class[who], model.related, radius
+    )
     offset = positions[at] - model.known_map.positions[known]
     east, north = model.known_map.east[known], model.known_map.north[known]
     residual = np.stack(((offset * east).sum(axis=1), (offset * north).sum(axis=1)), axis=1)
     variance = model.variances[known] + blur[at, None]
     ratio = model.related.gain[relation] + np.log(model.rarity[known])
     ratio -= np.log(2 * np.pi * np.sqrt(variance.prod(axis=1))) + (residual**2 / variance).sum(axis=1) / 2
-    return CandidatePairs(at, known, ratio, residual, variance)
+    return CandidatePairs(who[at], known, ratio, residual, variance)
 
 
 def follow_step(motion: Motion, step: FloatArray, pivot: FloatArray, flat: bool) -> Motion:

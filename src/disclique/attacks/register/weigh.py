@@ -25,8 +25,6 @@ from disclique.attacks.register.likelihood import (
     LikelihoodModel,
     build_model,
     find_pairs,
-    find_reach,
-    index_known,
 )
 from disclique.attacks.register.maps import TargetMap
 from disclique.attacks.register.noise import estimate_noise
@@ -53,7 +51,12 @@ class AttackInputs:
     candidates: Candidates
     knowledge: Knowledge
     start: StartPairs | None = None
-    tell: Listener = lambda _: None
+    progress: Listener | None = None
+
+    def tell(self, step: str) -> None:
+        """Tell whoever listens which step begins."""
+        if self.progress is not None:
+            self.progress(step)
 
     @property
     def finest(self) -> float:
@@ -148,7 +151,7 @@ def weigh_pairs(found: Alignments, common: float | None) -> tuple[Weighed, float
     for alignment, weight in zip(found.ranked, probabilities, strict=True):
         positions = alignment.motion(aligner.target_map.positions[aligner.who])
         extra = aligner.target_map.variance[aligner.who] + aligner.find_motion_variance(alignment)
-        pairs = find_candidate_pairs(aligner.model, positions, extra, aligner.who)
+        pairs = find_pairs(aligner.model, positions, extra, aligner.who)
         share, probability = weigh_matchings(pairs, sizes, common)
         keys.append(pairs.target * sizes[1] + pairs.known)
         values.append(weight * probability)
@@ -157,12 +160,6 @@ def weigh_pairs(found: Alignments, common: float | None) -> tuple[Weighed, float
     total = np.bincount(where, weights=np.concatenate(values), minlength=len(key)).astype(float)
     rows, columns = (key // sizes[1]).astype(np.int32), (key % sizes[1]).astype(np.int32)
     return (rows, columns, total), float(sum(shares) / probabilities.sum())
-
-
-def find_candidate_pairs(model: LikelihoodModel, positions: FloatArray, extra: FloatArray, who: Ints) -> CandidatePairs:
-    """Find candidate pairs of the targets ``who`` at ``positions``, by target row of the file."""
-    pairs = find_pairs(model, positions, extra, index_known(model, find_reach(model, extra)), who)
-    return pairs._replace(target=who[pairs.target])
 
 
 def level_strangers(model: LikelihoodModel, pairs: CandidatePairs) -> CandidatePairs:
