@@ -124,12 +124,12 @@ def paper(sets: int) -> None:
 
 
 def attack(one: Case, target: Distances | None = None) -> Claims:
-    """Registration of a case."""
+    """Register the target of a case."""
     return register(target or one.masked, one.known, candidates=one.candidates, knowledge=one.knowledge)
 
 
 def top(one: Case) -> Claims:
-    """The ceiling of a case."""
+    """Weigh the pairs of a case from the masked coordinates themselves."""
     return ceiling(one.masked, one.known, candidates=one.candidates, knowledge=one.knowledge)
 
 
@@ -261,7 +261,7 @@ def main() -> None:
     """Print the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", default=[], help=", ".join(PARTS))
-    parser.add_argument("--sets", type=int, default=20, help="data sets a cell")
+    parser.add_argument("--sets", type=int, default=20, help="data sets per cell")
     given = parser.parse_args()
     for name in given.parts or PARTS:
         print(f"\n{name}: {PARTS[name].__doc__}\n")

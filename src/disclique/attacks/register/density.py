@@ -90,7 +90,7 @@ def estimate_density(known_map: KnownMap, reach: float) -> SettlementDensity | N
         return None
     margin = min(int(np.ceil(reach / cell)) + 2, 2 * CELLS)
     size = fft.next_fast_len(CELLS + 2 * margin, real=True)
-    counts = gaussian_filter(_histogram((points - low) / cell, size).astype(float), SMOOTH, mode="wrap")
+    counts = gaussian_filter(_count_cells((points - low) / cell, size).astype(float), SMOOTH, mode="wrap")
     return SettlementDensity(known_map, projection, low, cell, CELLS, np.log(counts + FLOOR * counts.sum() / CELLS**2))
 
 
@@ -126,8 +126,8 @@ def align_densities(density: SettlementDensity, positions: FloatArray, *, kept: 
     found = []
     for mirror in (1.0, -1.0):
         for k in range(ANGLES):
-            turn = _plane_turn(2 * np.pi * k / ANGLES, mirror)
-            counts = fft.rfft2(_histogram(flat @ turn.T / density.cell, size).astype(np.float32))
+            turn = _turn_plane(2 * np.pi * k / ANGLES, mirror)
+            counts = fft.rfft2(_count_cells(flat @ turn.T / density.cell, size).astype(np.float32))
             score = TEMPER * fft.irfft2(spectrum * np.conj(counts), s=(size, size))
             best = int(np.argmax(score))
             mass = float(np.exp(np.maximum(score - score.flat[best], -60)).sum())
@@ -140,23 +140,23 @@ def align_densities(density: SettlementDensity, positions: FloatArray, *, kept: 
     for _, _, k, mirror, best in sorted(found, key=lambda one: -one[0]):
         if all(m != mirror or min((k - j) % ANGLES, (j - k) % ANGLES) > 2 for j, m in taken):
             taken.append((k, mirror))
-            chosen.append(_motion(density, own, best, _plane_turn(2 * np.pi * k / ANGLES, mirror)))
+            chosen.append(_place_in_cell(density, own, best, _turn_plane(2 * np.pi * k / ANGLES, mirror)))
         if len(chosen) == kept:
             break
     return chosen, integral
 
 
-def _plane_turn(angle: float, mirror: float) -> FloatArray:
+def _turn_plane(angle: float, mirror: float) -> FloatArray:
     return np.array([[np.cos(angle), -mirror * np.sin(angle)], [np.sin(angle), mirror * np.cos(angle)]])
 
 
-def _histogram(points: FloatArray, size: int) -> NDArray[np.int64]:
+def _count_cells(points: FloatArray, size: int) -> NDArray[np.int64]:
     """Return counts in unit cells that wrap around after ``size``."""
     at = np.floor(points).astype(np.int64) % size
     return np.bincount(at[:, 0] * size + at[:, 1], minlength=size * size).reshape(size, size)
 
 
-def _motion(density: SettlementDensity, own: Projection, best: int, turn: FloatArray) -> Motion:
+def _place_in_cell(density: SettlementDensity, own: Projection, best: int, turn: FloatArray) -> Motion:
     """Return the motion of space that puts the map's middle into a cell of the grid, turned by ``turn``."""
     size = len(density.log_density)
     shift = np.array(np.unravel_index(best, (size, size)), float)

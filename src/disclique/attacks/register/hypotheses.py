@@ -42,7 +42,7 @@ class RarePairSearch:
         self.members = _group_by_class(model)
         many = _count_counterparts(model, self.members)[model.target_class[aligner.who]]
         rarest = aligner.who[np.lexsort((rng.random(len(many)), many))]
-        pairs = self._pairs(rarest[:RARE], np.sort(many)[:RARE], rng)
+        pairs = self._order_pairs(rarest[:RARE], np.sort(many)[:RARE], rng)
         shown = rng.permutation(rarest[:SCORED])
         self.shown = len(shown)
         order = np.concatenate((shown, np.setdiff1d(np.unique(pairs), shown)))
@@ -52,7 +52,7 @@ class RarePairSearch:
         self.positions, self.classes = aligner.target_map.positions[order], model.target_class[order]
         self.index = index_known(model, 6 * self.sigma)
 
-    def _pairs(self, rare: Ints, many: Ints, rng: np.random.Generator) -> Ints:
+    def _order_pairs(self, rare: Ints, many: Ints, rng: np.random.Generator) -> Ints:
         """Return pairs of targets far apart, those with the fewest possible counterparts first."""
         i, j = np.triu_indices(len(rare), 1)
         positions = self.aligner.target_map.positions[rare]

@@ -105,7 +105,7 @@ def measure_rarity(known_map: KnownMap, least: FloatArray) -> FloatArray:
     """
     n = len(known_map.positions)
     if n < 3:
-        return np.full(n, max(float(_extent(known_map.positions)) ** 2, 1e-12) / max(n, 1))
+        return np.full(n, max(float(_measure_extent(known_map.positions)) ** 2, 1e-12) / max(n, 1))
     tree = cKDTree(known_map.positions)
     k = min(NEIGHBOURS, n - 1)
     radius = tree.query(known_map.positions, k=[k + 1])[0][:, 0]
@@ -114,11 +114,11 @@ def measure_rarity(known_map: KnownMap, least: FloatArray) -> FloatArray:
     if len(coarse):
         radius[coarse] = least[coarse]
         count[coarse] = tree.query_ball_point(known_map.positions[coarse], radius[coarse], return_length=True) - 1
-    floor = 1e-9 * max(float(_extent(known_map.positions)), 1e-9)
+    floor = 1e-9 * max(float(_measure_extent(known_map.positions)), 1e-9)
     return np.asarray(np.pi * np.maximum(radius, floor) ** 2 / np.maximum(count, 1))
 
 
-def _extent(positions: FloatArray) -> float:
+def _measure_extent(positions: FloatArray) -> float:
     return float(np.linalg.norm(np.ptp(positions, axis=0))) if len(positions) else 0.0
 
 

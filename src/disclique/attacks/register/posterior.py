@@ -30,14 +30,14 @@ def matching_posterior(
     alone = weight / (1 + np.bincount(target, weights=weight, minlength=targets))[target]
     live = np.flatnonzero(alone > FAINT)
     found = np.zeros(len(weight))
-    rows, columns = _rows(target[live], targets), _rows(known[live], knowns)
+    rows, columns = _group_edges(target[live], targets), _group_edges(known[live], knowns)
     found[live] = marginalise_matchings(weight[live], rows, columns, ROUNDS)
     for record, records in ((target, targets), (known, knowns)):  # cycles may leave a little more than certainty
         found /= np.maximum(np.bincount(record, weights=found, minlength=records), 1.0)[record]
     return found
 
 
-def _rows(record: Ints, records: int) -> tuple[Ints, Ints]:
+def _group_edges(record: Ints, records: int) -> tuple[Ints, Ints]:
     """Return the edges ordered by record, and where each record's edges start."""
     order = np.argsort(record, kind="stable")
     start = np.searchsorted(record[order], np.arange(records + 1))
