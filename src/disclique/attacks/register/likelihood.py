@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
+from scipy.spatial.transform import Rotation
 
 from disclique.attacks.register.positions import KnownMap, Motion
 from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, build_index, find_near
@@ -153,17 +154,7 @@ def follow_step(motion: Motion, step: FloatArray, pivot: FloatArray, flat: bool)
     On the sphere ``step`` is a rotation vector, in the plane an angle about ``pivot`` and a shift.
     """
     if not flat:
-        return Motion(_turn(step) @ motion.turn, motion.shift)
-    turn = _turn(np.array([0.0, 0.0, step[0]]))
+        return Motion(Rotation.from_rotvec(step).as_matrix() @ motion.turn, motion.shift)
+    turn = Rotation.from_rotvec([0.0, 0.0, step[0]]).as_matrix()
     shift = turn @ (motion.shift - pivot) + pivot + np.array([step[1], step[2], 0.0])
     return Motion(turn @ motion.turn, shift)
-
-
-def _turn(vector: FloatArray) -> FloatArray:
-    """Rotation by a vector of angles (Rodrigues' formula)."""
-    angle = float(np.linalg.norm(vector))
-    if angle == 0:
-        return np.eye(3)
-    x, y, z = vector / angle
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross))
