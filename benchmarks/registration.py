@@ -118,18 +118,18 @@ def paper(sets: int) -> None:
         each = (time.perf_counter() - began) / sets
         print(
             f"| {sigma} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | {a.expected:.1f} | "
-            f"{a.doubt:.0%} | {each:.1f} |",
+            f"{a.doubtful:.0%} | {each:.1f} |",
             flush=True,
         )
 
 
 def attack(one: Case, target: Distances | None = None) -> Claims:
-    """Registration of a case."""
+    """Register the target of a case."""
     return register(target or one.masked, one.known, candidates=one.candidates, knowledge=one.knowledge)
 
 
 def top(one: Case) -> Claims:
-    """The ceiling of a case."""
+    """Weigh the pairs of a case from the masked coordinates themselves."""
     return ceiling(one.masked, one.known, candidates=one.candidates, knowledge=one.knowledge)
 
 
@@ -178,7 +178,7 @@ def robust(sets: int) -> None:
             a, b = mean(ours), mean(best)
             print(
                 f"| {name} | {sigma} | {a.precision:.3f}/{a.recall:.3f} | {b.precision:.3f}/{b.recall:.3f} | "
-                f"{wrong} of {sets} | {round(a.doubt * sets)} of {sets} |",
+                f"{wrong} of {sets} | {round(a.doubtful * sets)} of {sets} |",
                 flush=True,
             )
 
@@ -242,7 +242,7 @@ def strangers(sets: int) -> None:
                 scores.append(score(attack(told), one.truth))
             a = mean(scores)
             print(
-                f"| {sizes[0]} × {sizes[1]} | {share} | {sigma} | {a.claims / sizes[0]:.2%} | {1 - a.doubt:.0%} |",
+                f"| {sizes[0]} × {sizes[1]} | {share} | {sigma} | {a.claims / sizes[0]:.2%} | {1 - a.doubtful:.0%} |",
                 flush=True,
             )
 
@@ -261,7 +261,7 @@ def main() -> None:
     """Print the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", default=[], help=", ".join(PARTS))
-    parser.add_argument("--sets", type=int, default=20, help="data sets a cell")
+    parser.add_argument("--sets", type=int, default=20, help="data sets per cell")
     given = parser.parse_args()
     for name in given.parts or PARTS:
         print(f"\n{name}: {PARTS[name].__doc__}\n")

@@ -1,5 +1,6 @@
-"""Registration: the released distances are the masked map, and a snooper who lays it on hers finds nearly everybody."""
+"""Registration: the released distances are the masked map; laid on the known file it re-identifies nearly everybody."""
 
+import re
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register import ceiling, isomap, register
+from disclique.attacks.register import best_of_each_target, ceiling, isomap, register
 from disclique.data.distances import Matrix, Points, full_matrix, pairwise
 from disclique.data.labels import candidates
 from disclique.errors import InputError
@@ -123,7 +124,7 @@ def test_a_file_of_strangers_is_not_linked() -> None:
 
 
 def test_a_bold_snooper_weighs_a_doubtful_alignment() -> None:
-    """Where another claims nothing, the land decides: nearly what the ceiling gives, and worth what it says."""
+    """Where another claims nothing, the density of settled places decides: nearly what the ceiling gives."""
     bolder, hoped, ours, top = [], 0.0, 0.0, 0.0
     for seed in range(12):
         case = german((300, 300, 40), 0.16, 700 + seed)
@@ -131,9 +132,8 @@ def test_a_bold_snooper_weighs_a_doubtful_alignment() -> None:
         assert bool(careful.doubt) == bool(bold.doubt)
         if careful.doubt:
             assert careful.expected == 0
-            target, known, probability = bold.claimed(0.0)
-            bolder += (case.truth[target] == known).tolist()
-            hoped += float(probability.sum())
+            bolder += (case.truth[bold.target] == bold.known).tolist()
+            hoped += float(bold.probability.sum())
             ours += rates(bold, case.truth)[1]
             top += rates(best(case), case.truth)[1]
         else:
@@ -337,6 +337,52 @@ def test_degenerate_files_get_a_right_answer_or_one_sentence() -> None:
     holes = np.triu(np.random.default_rng(0).random((40, 40)) < 0.2, 1)
     partly = Matrix(np.where(holes | holes.T, np.nan, full_matrix(PLANE)), unpublished=True)
     assert rates(answer(partly, PLANE, FOUR), np.arange(40)) == (1.0, 1.0)
+
+
+def test_a_search_that_is_given_up_is_said() -> None:
+    """Without the share of common people no number of pairs is enough: the search ends at its budget, and says so."""
+    case = german((300, 300, 40), 0.16, 3)
+    told, untold = run(case), run(case, knowledge=replace(case.knowledge, common=None))
+    assert told.doubt
+    assert told.complete
+    assert untold.doubt
+    assert re.search(r"ended after \d{3},\d{3},\d{3} distance comparisons; a longer one may find more", untold.cut)
+    assert run(german((300, 300, 40), 0.005, 3)).complete
+
+
+def nearest_of_label(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Each target's nearest known record with its label, from the masked coordinates themselves."""
+    gap = ((case.masked.coordinates[:, None] - case.known.coordinates[None]) ** 2).sum(axis=2)
+    codes = np.full(int(case.candidates.target_class.max()) + 2, -2)
+    codes[case.candidates.relation[:, 0]] = case.candidates.relation[:, 1]
+    gap[codes[case.candidates.target_class][:, None] != case.candidates.known_class[None]] = np.inf
+    rows = np.flatnonzero(np.isfinite(gap.min(axis=1)))
+    return rows, gap[rows].argmin(axis=1)
+
+
+@pytest.mark.parametrize(("known", "common", "sigma"), [(200, 40, 0.12), (2000, 200, 0.1)])
+def test_the_best_of_each_target_bounds_what_others_find(known: int, common: int, sigma: float) -> None:
+    """On average nobody finds more: not registration, not the pairs above one half, not the nearest of each label."""
+    found: dict[str, list[int]] = {}
+    expected = []
+    for seed in range(12):
+        case = german((200, known, common), sigma, seed)
+        top = ceiling(case.masked, case.known, candidates=case.candidates, knowledge=case.knowledge, bound=True)
+        link = run(case)
+        claims = {
+            "bound": best_of_each_target(top),
+            "ceiling": best(case).claimed(),
+            "ceiling, best": best_of_each_target(best(case)),
+            "register": link.claimed(),
+            "register, best": best_of_each_target(link),
+            "nearest": nearest_of_label(case),
+        }
+        for name, pairs in claims.items():
+            found.setdefault(name, []).append(int((case.truth[pairs[0]] == pairs[1]).sum()))
+        expected.append(np.maximum.reduceat(top.probability, np.flatnonzero(np.diff(top.target, prepend=-1))).sum())
+    mean = {name: np.mean(counts) for name, counts in found.items()}
+    assert mean["bound"] == max(mean.values()), mean
+    assert mean["bound"] == pytest.approx(np.mean(expected), rel=0.06)
 
 
 def test_the_ceiling_needs_the_mask() -> None:

@@ -3,12 +3,27 @@
 import numpy as np
 import pytest
 
-from disclique.attacks.register import incomplete as partial
-from disclique.attacks.register.incomplete import determined, guide_to, partial_map, published_pairs
-from disclique.attacks.register.least_squares import Lengths, chords, flattened, noisy_map, residuals, slopes, tangents
+from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.register import isomap, register
+from disclique.attacks.register.incomplete import (
+    collect_pairs,
+    find_determined,
+    rebuild_from_incomplete,
+    sample_lengths,
+)
+from disclique.attacks.register.least_squares import (
+    Lengths,
+    differentiate_lengths,
+    find_tangents,
+    measure_residuals,
+    project_to_surface,
+    rebuild_from_noisy,
+    to_chords,
+)
 from disclique.data.distances import EARTH_KM, Matrix, Points, full_matrix
 from disclique.errors import InputError
 from disclique.masks import parse_mask
+from disclique.model import Candidates, Spread
 from disclique.synthetic.settlements import home_points
 
 
@@ -54,7 +69,7 @@ def with_noise(points, sd, metric="sphere", seed=1):
 @pytest.mark.parametrize("told", [True, False])
 def test_noise_of_a_matrix_averages_out(sd, told):
     points = homes(500)
-    found = noisy_map(with_noise(points, sd), EARTH_KM, noise=sd if told else None)
+    found = rebuild_from_noisy(with_noise(points, sd), EARTH_KM, noise=sd if told else None)
     per_axis = np.sqrt((off(found, on_earth(points)) ** 2).mean() / 2)
     assert per_axis < 1.2 * sd * np.sqrt(2 / 500)
     assert np.sqrt(found.variance.mean()) == pytest.approx(per_axis, rel=0.15)
@@ -63,7 +78,7 @@ def test_noise_of_a_matrix_averages_out(sd, told):
 
 def test_noise_averages_out_in_the_plane():
     points = np.random.default_rng(3).normal(size=(300, 2)) * [100, 40]
-    found = noisy_map(with_noise(points, 5, "euclidean"), 0.0, noise=None)
+    found = rebuild_from_noisy(with_noise(points, 5, "euclidean"), 0.0, noise=None)
     error = off(found, np.column_stack((points, np.zeros(300))), 0)
     assert np.sqrt((error**2).mean() / 2) < 1.3 * 5 * np.sqrt(2 / 300)
     assert not found.positions[:, 2].any()
@@ -71,14 +86,14 @@ def test_noise_averages_out_in_the_plane():
 
 def test_a_noisy_map_of_a_clean_matrix_is_the_map():
     points = homes(200)
-    found = noisy_map(Points(points), EARTH_KM, noise=0.0)
+    found = rebuild_from_noisy(Points(points), EARTH_KM, noise=0.0)
     assert off(found, on_earth(points)).max() < 1e-3
     assert found.misfit < 1e-3
 
 
 def test_ten_nearest_neighbours_give_the_whole_map():
     points = homes(2000)
-    found = partial_map(nearest(points, 10), EARTH_KM)
+    found = rebuild_from_incomplete(nearest(points, 10), EARTH_KM)
     error = off(found, on_earth(points))
     assert len(error) >= 0.98 * 2000
     assert error.max() < 1e-3
@@ -87,7 +102,7 @@ def test_ten_nearest_neighbours_give_the_whole_map():
 
 def test_ten_nearest_neighbours_rounded_to_a_kilometre_are_enough():
     points = homes(2000, 2)
-    found = partial_map(nearest(points, 10, to=1.0), EARTH_KM)
+    found = rebuild_from_incomplete(nearest(points, 10, to=1.0), EARTH_KM)
     error = off(found, on_earth(points))
     assert len(error) >= 0.98 * 2000
     assert np.median(error) < 0.5
@@ -97,7 +112,7 @@ def test_ten_nearest_neighbours_rounded_to_a_kilometre_are_enough():
 
 def test_distances_under_50_km_give_the_whole_map_of_2000():
     points = homes(2000, 3)
-    found = partial_map(under(points, 50), EARTH_KM)
+    found = rebuild_from_incomplete(under(points, 50), EARTH_KM)
     error = off(found, on_earth(points))
     assert 0.98 * 2000 <= len(error) < 2000  # this file has people whom nobody lives near to
     assert error.max() < 1e-2
@@ -106,14 +121,14 @@ def test_distances_under_50_km_give_the_whole_map_of_2000():
 def test_a_release_that_keeps_most_lengths_averages_their_noise():
     points = homes(400)
     values = np.where(full_matrix(Points(points)) < 400, with_noise(points, 5).values, np.nan)
-    found = partial_map(Matrix(values, unpublished=True), EARTH_KM, noise=5.0)
+    found = rebuild_from_incomplete(Matrix(values, unpublished=True), EARTH_KM, noise=5.0)
     assert np.sqrt((off(found, on_earth(points)) ** 2).mean() / 2) < 1.8 * 5 * np.sqrt(2 / 400)
 
 
 @pytest.mark.slow
 def test_ten_nearest_neighbours_of_5000():
     points = homes(5000)
-    found = partial_map(nearest(points, 10), EARTH_KM)
+    found = rebuild_from_incomplete(nearest(points, 10), EARTH_KM)
     error = off(found, on_earth(points))
     assert len(error) >= 0.98 * 5000
     assert np.quantile(error, 0.99) < 1e-3
@@ -124,15 +139,27 @@ def test_four_neighbours_and_50_km_among_500_determine_no_map(seed):
     points = homes(500, seed)
     for release in (nearest(points, 4), under(points, 50)):
         with pytest.raises(InputError, match="does not determine a map: the published distances leave"):
-            partial_map(release, EARTH_KM)
+            rebuild_from_incomplete(release, EARTH_KM)
 
 
-def test_a_failed_search_is_not_called_protection(monkeypatch):
-    monkeypatch.setattr(partial, "unfolded", lambda positions, published, noise: positions)
-    monkeypatch.setattr(partial, "polished", lambda positions, published, guide, noise: positions)
-    monkeypatch.setattr(partial, "odd_above", lambda r, published: float(np.median(np.abs(r))))
-    with pytest.raises(InputError, match="no map was found although the published distances determine one"):
-        partial_map(nearest(homes(300), 10), EARTH_KM)
+def test_a_failed_search_is_not_called_protection():
+    points, rng = homes(90), np.random.default_rng(0)
+    values = nearest(points, 12).values.copy()
+    wrong = rng.uniform(1, 3, (15, 90))  # a sixth of the records has lengths that fit nowhere
+    values[:15] *= wrong
+    values[:, :15] = values[:15].T
+    values[:15, :15] = np.triu(values[:15, :15]) + np.triu(values[:15, :15], 1).T
+    release = Matrix(values, unpublished=True)
+    same = np.zeros(90, np.int32)
+    labels = Candidates(same, same, np.zeros((1, 2), np.int32))
+    for attack in (register, isomap):
+        claims = attack(release, Points(points), candidates=labels, knowledge=Knowledge(Spread(1, 1), common=1.0))
+        assert len(claims.target) == 0
+        assert "no map was found although the published distances determine one" in claims.doubt
+        assert "a longer one may succeed" in claims.cut
+    free = isomap(nearest(points, 3), Points(points), candidates=labels, knowledge=Knowledge(Spread(1, 1)))
+    assert "does not determine a map" in free.doubt
+    assert free.complete
 
 
 def test_parts_are_counted_in_the_message():
@@ -140,7 +167,7 @@ def test_parts_are_counted_in_the_message():
     values = full_matrix(Points(points, "euclidean"))
     values[:40, 40:] = values[40:, :40] = np.nan
     with pytest.raises(InputError, match=r"2 parts .* the largest with 40 of 60 records"):
-        partial_map(Matrix(values, unpublished=True), 0.0)
+        rebuild_from_incomplete(Matrix(values, unpublished=True), 0.0)
 
 
 def test_too_few_lengths_are_counted_in_the_message():
@@ -148,26 +175,26 @@ def test_too_few_lengths_are_counted_in_the_message():
     for k in range(6):
         values[k, (k + 1) % 6] = values[(k + 1) % 6, k] = 1
     with pytest.raises(InputError, match="6 published distances for 6 records; at least 9 are needed"):
-        partial_map(Matrix(values, unpublished=True), 0.0)
+        rebuild_from_incomplete(Matrix(values, unpublished=True), 0.0)
 
 
 def test_directed_distances_have_no_map():
     values = np.array([[0, 1.0, 2], [2, 0, 1], [1, 1, 0]])
-    for rebuild in (partial_map, noisy_map):
+    for rebuild in (rebuild_from_incomplete, rebuild_from_noisy):
         with pytest.raises(InputError, match=r"direction .* clique and extend"):
             rebuild(Matrix(values, directed=True), 0.0, noise=0.0)
 
 
 def test_a_noisy_map_refuses_unpublished_distances():
     with pytest.raises(InputError, match="not published"):
-        noisy_map(nearest(homes(50), 5), EARTH_KM, noise=1.0)
+        rebuild_from_noisy(nearest(homes(50), 5), EARTH_KM, noise=1.0)
 
 
 @pytest.mark.parametrize("to", [0.0, 0.02])
 def test_neighbours_in_the_plane(to):
     points = np.random.default_rng(5).uniform(size=(400, 2)) * [10, 4]
     release = nearest(points, 10, to=to, metric="euclidean")
-    found = partial_map(release, 0.0)
+    found = rebuild_from_incomplete(release, 0.0)
     error = off(found, np.column_stack((points, np.zeros(400))), 0)
     assert len(error) >= 395
     assert np.median(error) < max(to, 1e-6)
@@ -177,9 +204,9 @@ def test_neighbours_in_the_plane(to):
 def test_the_order_of_the_records_does_not_matter():
     points = homes(400, 7)
     release = nearest(points, 10, to=0.1)
-    one = partial_map(release, EARTH_KM)
+    one = rebuild_from_incomplete(release, EARTH_KM)
     order = np.random.default_rng(1).permutation(400)
-    two = partial_map(Matrix(release.values[np.ix_(order, order)], unpublished=True), EARTH_KM)
+    two = rebuild_from_incomplete(Matrix(release.values[np.ix_(order, order)], unpublished=True), EARTH_KM)
     assert np.array_equal(np.isfinite(one.variance)[order], np.isfinite(two.variance))
     assert off(two, one.positions[order]).max() < 0.02
     assert two.misfit == pytest.approx(one.misfit, rel=0.01)
@@ -187,27 +214,27 @@ def test_the_order_of_the_records_does_not_matter():
 
 @pytest.mark.parametrize("radius", [0.0, EARTH_KM])
 def test_degenerate_releases(radius):
-    same = partial_map(Matrix(np.zeros((5, 5))), radius)
+    same = rebuild_from_incomplete(Matrix(np.zeros((5, 5))), radius)
     assert np.ptp(same.positions, axis=0).max() == 0
-    two = partial_map(Matrix(np.array([[0, 3.0], [3, 0]])), radius)
+    two = rebuild_from_incomplete(Matrix(np.array([[0, 3.0], [3, 0]])), radius)
     assert np.linalg.norm(two.positions[0] - two.positions[1]) == pytest.approx(3, rel=1e-5)
-    assert partial_map(Matrix(np.zeros((1, 1))), radius).positions.shape == (1, 3)
+    assert rebuild_from_incomplete(Matrix(np.zeros((1, 1))), radius).positions.shape == (1, 3)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_noisy_maps_of_few_records(n):
     points = np.arange(2.0 * n).reshape(n, 2)
-    found = noisy_map(Points(points, "euclidean"), 0.0, noise=1.0)
+    found = rebuild_from_noisy(Points(points, "euclidean"), 0.0, noise=1.0)
     assert np.isfinite(found.positions).all()
     assert off(found, np.column_stack((points, np.zeros(n))), 0).max() < 1e-6
-    assert np.isfinite(noisy_map(Matrix(np.zeros((n, n))), EARTH_KM, noise=None).positions).all()
+    assert np.isfinite(rebuild_from_noisy(Matrix(np.zeros((n, n))), EARTH_KM, noise=None).positions).all()
 
 
 def test_coarse_rounding_gives_a_map_with_large_errors_or_none():
     points = homes(300)
     release = nearest(points, 12, to=40.0)
     try:
-        found = partial_map(release, EARTH_KM, noise=40 / np.sqrt(12))
+        found = rebuild_from_incomplete(release, EARTH_KM, noise=40 / np.sqrt(12))
     except InputError:
         return
     assert np.sqrt(np.median(found.variance)) > 2
@@ -218,7 +245,7 @@ def test_records_on_a_line():
     at = np.arange(60.0)
     values = np.abs(at[:, None] - at)
     values[values > 6] = np.nan
-    found = partial_map(Matrix(values, unpublished=True), 0.0)
+    found = rebuild_from_incomplete(Matrix(values, unpublished=True), 0.0)
     assert np.ptp(found.positions, axis=0).max() == pytest.approx(59, rel=1e-3)
 
 
@@ -232,12 +259,12 @@ def pairs_of(*groups):
 
 
 def test_determined_sees_what_may_flip():
-    assert determined(*pairs_of(range(4))).all()
-    assert determined(*pairs_of(range(6), range(3, 8))).all()  # three records in common
-    hinged = determined(*pairs_of(range(8), (6, 7, 8, 9)))  # two in common: a hinge
+    assert find_determined(*pairs_of(range(4))).all()
+    assert find_determined(*pairs_of(range(6), range(3, 8))).all()  # three records in common
+    hinged = find_determined(*pairs_of(range(8), (6, 7, 8, 9)))  # two in common: a hinge
     assert hinged[:8].all()
     assert not hinged[8:].any()
-    pendant = determined(*pairs_of(range(6), (5, 6), (4, 6)))  # two lengths: two places
+    pendant = find_determined(*pairs_of(range(6), (5, 6), (4, 6)))  # two lengths: two places
     assert pendant[:6].all()
     assert not pendant[6]
 
@@ -245,18 +272,18 @@ def test_determined_sees_what_may_flip():
 def test_slopes_are_the_derivatives_of_the_lengths():
     rng = np.random.default_rng(2)
     for radius in (0.0, 10.0):
-        positions = flattened(rng.normal(size=(6, 3)), radius)
+        positions = project_to_surface(rng.normal(size=(6, 3)), radius)
         i, j = np.triu_indices(6, 1)
         published = Lengths(i, j, np.ones(15), 6, radius)
-        basis, step = tangents(positions, radius), rng.normal(size=(6, 2)) * 1e-6
-        moved = positions + np.einsum("na,nak->nk", step, basis)
-        difference = residuals(moved, published) - residuals(positions, published)
-        assert np.allclose(difference, slopes(positions, published, basis) @ step.ravel(), atol=1e-10)
+        basis, step = find_tangents(positions, radius), rng.normal(size=(6, 2)) * 1e-6
+        after_step = positions + np.einsum("na,nak->nk", step, basis)
+        difference = measure_residuals(after_step, published) - measure_residuals(positions, published)
+        assert np.allclose(difference, differentiate_lengths(positions, published, basis) @ step.ravel(), atol=1e-10)
 
 
 def test_published_pairs_are_those_that_either_side_lists():
     values = full_matrix(Points(homes(30)))
-    release, share = published_pairs(Matrix(values))
+    release, share = collect_pairs(Matrix(values))
     assert share == 1
     assert len(release.i) == 30 * 29 / 2
     assert np.array_equal(release.arc, values[release.members[release.i], release.members[release.j]])
@@ -264,10 +291,10 @@ def test_published_pairs_are_those_that_either_side_lists():
 
 def test_a_guide_keeps_every_record_held():
     points = homes(300)
-    release, _ = published_pairs(Points(points))
-    published = Lengths(release.i, release.j, chords(release.arc, EARTH_KM), 300, EARTH_KM)
-    guide = guide_to(published)
-    assert len(guide.which) <= 12 * 300
-    few = published.some(guide.which)
+    release, _ = collect_pairs(Points(points))
+    published = Lengths(release.i, release.j, to_chords(release.arc, EARTH_KM), 300, EARTH_KM)
+    sample = sample_lengths(published)
+    assert len(sample.which) <= 12 * 300
+    few = published.some(sample.which)
     assert np.bincount(np.concatenate((few.i, few.j)), minlength=300).min() >= 12
-    assert guide.weight.sum() == pytest.approx(len(published.chord), rel=0.2)
+    assert sample.weight.sum() == pytest.approx(len(published.chord), rel=0.2)

@@ -1,4 +1,8 @@
-"""The search for the motion that lays the target's map on the known file."""
+"""The search for the rigid motion that lays the target's map on the known file.
+
+Motions are tried in three turns: those that given matches suggest, those under which both files are dense in the same
+places, and those that lay two records of rare labels on two known ones. Each is refined; the best compete.
+"""
 
 from __future__ import annotations
 
@@ -6,167 +10,178 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 from scipy.special import softmax
 
-from disclique.attacks.register.density import Land, Prior, by_density, chart_of, land_of
-from disclique.attacks.register.hypotheses import Rare
-from disclique.attacks.register.likelihood import Scene
-from disclique.attacks.register.maps import Map
-from disclique.attacks.register.positions import Frame, Motion
+from disclique.attacks.register.density import MotionPrior, align_densities, centre_projection, estimate_density
+from disclique.attacks.register.hypotheses import RarePairSearch
+from disclique.attacks.register.likelihood import LikelihoodModel
+from disclique.attacks.register.maps import TargetMap
+from disclique.attacks.register.positions import KnownMap, Motion
 from disclique.attacks.register.refine import Aligner, Alignment
 from disclique.model import FloatArray, IntArray
 
 UNKNOWN = 0.1  # what the share of common targets is first taken for
 CLEAR = 8.0  # log odds above which no further alignment is tried
 RIVAL = 8.0  # an alignment so much worse than the best is forgotten
-SMALL = 40  # so few targets may lie in several ways; all are looked at
+SMALL = 40  # so few targets may fit in several ways; all are tried
 DENSITY_MOTIONS = 4
 LOCAL_BUDGET, GLOBAL_BUDGET = 150_000_000, 600_000_000  # distances compared; a few seconds
 SEED = 0  # of the order in which pairs of records are tried; not of anything that is published
 
-Start = tuple[IntArray, IntArray]
-Tell = Callable[[str], None]
+StartPairs = tuple[IntArray, IntArray]
+Listener = Callable[[str], None]
 
 
 @dataclass
-class Found:
+class Alignments:
     """The alignments found so far, best first, without those that say the same.
 
-    ``land`` are the motions that the shape of the land suggests. With ``granted`` the files are known to share records,
-    so that the alignments compete with each other only, and not with there being none.
+    ``density_motions`` are those that the density of settled places suggests. With ``overlapping`` the files are known
+    to share records, so that the alignments compete with each other only, and not with there being none. ``compared``
+    is the number of distances after which a search for more was given up; 0 if none was.
     """
 
     aligner: Aligner
     clear: float
-    ways: list[Alignment] = field(default_factory=list)
-    land: list[Motion] = field(default_factory=list)
-    granted: bool = False
+    ranked: list[Alignment] = field(default_factory=list)
+    density_motions: list[Motion] = field(default_factory=list)
+    overlapping: bool = False
+    compared: int = 0
 
     @property
-    def belief(self) -> FloatArray:
+    def probabilities(self) -> FloatArray:
         """The probability of each alignment."""
-        evidence = np.array([way.evidence for way in self.ways])
-        return np.asarray(softmax(evidence) if self.granted else softmax(np.append(evidence, 0.0))[:-1])
+        evidence = np.array([one.evidence for one in self.ranked])
+        return np.asarray(softmax(evidence) if self.overlapping else softmax(np.append(evidence, 0.0))[:-1])
 
-    def take(self, motions: Iterable[Motion], width: float, common: float) -> bool:
-        """Refine motions; True once an alignment is beyond doubt."""
+    @property
+    def cut(self) -> str:
+        """What was not tried, in a sentence, where that could have changed the claims; else empty."""
+        if not self.compared or (self.ranked and self.ranked[0].evidence > CLEAR):
+            return ""
+        many = f"{self.compared:,}"
+        return f"the search for an alignment ended after {many} distance comparisons; a longer one may find more"
+
+    def refine_until_clear(self, motions: Iterable[Motion], width: float, common: float) -> bool:
+        """Refine and add motions; return True once an alignment is beyond doubt."""
         for motion in motions:
             self.add(self.aligner.refine(motion, width, common))
-            if self.ways[0].evidence > self.clear:
+            if self.ranked[0].evidence > self.clear:
                 return True
         return False
 
     def add(self, one: Alignment) -> None:
         """Add an alignment unless a better one lays the map at the same place."""
-        positions = self.aligner.map.positions[self.aligner.who]
-        sigma = float(np.sqrt(self.aligner.scene.variances.mean() + self.aligner.map.variance.mean()))
+        positions = self.aligner.target_map.positions[self.aligner.who]
         here, kept = one.motion(positions), []
-        for other in self.ways:
+        for other in self.ranked:
             gap = np.sqrt(((other.motion(positions) - here) ** 2).sum(axis=1).mean())
-            if gap < 2 * sigma:
+            if gap < 2 * self.aligner.sigma:
                 if other.evidence >= one.evidence:
                     return
             else:
                 kept.append(other)
-        self.ways = sorted([*kept, one], key=lambda way: -way.evidence)
-        self.ways = [way for way in self.ways if way.evidence > self.ways[0].evidence - RIVAL]
+        self.ranked = sorted([*kept, one], key=lambda each: -each.evidence)
+        self.ranked = [each for each in self.ranked if each.evidence > self.ranked[0].evidence - RIVAL]
 
 
-def terrain(scene: Scene, chart: Map) -> tuple[Prior, list[Motion]]:
-    """The prior over motions from the shape of the settled land, and the motions that fit it best."""
-    positions = chart.positions[scene.alive]
-    flat = chart_of(scene.frame, positions).flatten(positions)
-    land = land_of(scene.frame, float(np.percentile(np.linalg.norm(flat, axis=1), 99)))
-    room = 4 * np.pi * max(scene.area, 1e-300) / (scene.frame.radius or 1.0) ** 2
-    if land is None:
-        return Prior(room), []
-    motions, integral = by_density(land, positions, kept=DENSITY_MOTIONS)
-    return Prior(room, land, integral), motions
+def build_prior(model: LikelihoodModel, target_map: TargetMap) -> tuple[MotionPrior, list[Motion]]:
+    """Return the prior over motions from the density of settled places, and the motions that fit it best."""
+    positions = target_map.positions[model.matchable]
+    flat = centre_projection(model.known_map, positions).project(positions)
+    density = estimate_density(model.known_map, float(np.percentile(np.linalg.norm(flat, axis=1), 99)))
+    volume = 4 * np.pi * max(model.area, 1e-300) / (model.known_map.radius or 1.0) ** 2
+    if density is None:
+        return MotionPrior(volume), []
+    motions, integral = align_densities(density, positions, kept=DENSITY_MOTIONS)
+    return MotionPrior(volume, density, integral), motions
 
 
-def align(aligner: Aligner, motions: list[Motion], share: float | None, start: Start | None, tell: Tell) -> Found:
-    """All alignments worth considering, from the start if one is given, the land, and pairs of rare records.
+def find_alignments(
+    aligner: Aligner, motions: list[Motion], *, share: float | None, start: StartPairs | None, tell: Listener
+) -> Alignments:
+    """Return all alignments worth considering: from ``start`` if given, from ``motions``, from pairs of rare records.
 
-    ``share`` is the share of common targets, if the snooper knows it.
+    ``motions`` are those of the density of settled places; ``share`` is that of common targets, if it is known.
     """
-    common = UNKNOWN if share is None else share
-    found = Found(aligner, CLEAR if len(aligner.who) > SMALL else np.inf, land=motions)
-    sigma = float(np.sqrt(aligner.scene.variances.mean() + aligner.map.variance.mean()))
+    common, sigma = UNKNOWN if share is None else share, aligner.sigma
+    found = Alignments(aligner, CLEAR if len(aligner.who) > SMALL else np.inf, density_motions=motions)
     rng = np.random.default_rng(SEED)
-    if start is not None and found.take(from_pairs(aligner, start), 3 * sigma, common):
+    if start is not None and found.refine_until_clear(align_matches(aligner, start), 3 * sigma, common):
         return found
-    land = aligner.prior.land
-    if land is not None and found.take(motions, max(0.9 * land.cell, sigma), common):
+    density = aligner.prior.density
+    if density is not None and found.refine_until_clear(motions, max(0.9 * density.cell, sigma), common):
         return found
-    rare, budget = Rare(aligner, rng), GLOBAL_BUDGET
-    if land is not None and comparable(aligner.scene.frame, aligner.map.positions[aligner.who]):
+    rare, budget, compared = RarePairSearch(aligner, rng), GLOBAL_BUDGET, 0
+    if density is not None and is_comparable(aligner.model.known_map, aligner.target_map.positions[aligner.who]):
         tell("looking around the densest overlap for pairs of rare records")
         for guess in motions[:2]:
-            batches = rare.motions(common, budget=LOCAL_BUDGET, guess=guess, slack=2.5 * land.cell)
-            if any(found.take(batch, 3 * sigma, common) for batch in batches):
-                return found
-        budget = LOCAL_BUDGET  # the land rarely misleads: in 48 noisy cases a start from the truth found no more
+            for batch in rare.propose(common, budget=LOCAL_BUDGET, guess=guess, slack=2.5 * density.cell):
+                compared += batch.compared
+                if found.refine_until_clear(batch.motions, 3 * sigma, common):
+                    return found
+        budget = LOCAL_BUDGET  # the density rarely misleads: in 48 noisy cases a start from the truth found no more
     tell("looking everywhere for pairs of rare records")
-    for batch in rare.motions(common, budget=budget, sure=share is not None):
-        if found.take(batch, 3 * sigma, common):
+    for batch in rare.propose(common, budget=budget, sure=share is not None):
+        compared += batch.compared
+        found.compared = compared if batch.untried else 0
+        if found.refine_until_clear(batch.motions, 3 * sigma, common):
             break
     return found
 
 
-def granted(found: Found, share: float) -> Found:
-    """The alignments given that ``share`` of the targets are in the known file.
+def assume_overlap(found: Alignments, share: float) -> Alignments:
+    """Return the alignments given that ``share`` of the targets are in the known file.
 
     The density of strangers is only estimated: with many targets that each tell little, its error drowns the evidence
     for sharing records at all, but not the differences between alignments.
     """
-    aligner, land = found.aligner, found.aligner.prior.land
-    sigma = float(np.sqrt(aligner.scene.variances.mean() + aligner.map.variance.mean()))
-    again = Found(aligner, np.inf, granted=True)
-    for motion in found.land:
-        again.add(aligner.refine(motion, max(0.9 * land.cell, sigma) if land else sigma, share, fixed=True))
-    for way in found.ways:
-        again.add(aligner.refine(way.motion, sigma, share, fixed=True))
+    aligner, density = found.aligner, found.aligner.prior.density
+    again = Alignments(aligner, np.inf, overlapping=True)
+    width = max(0.9 * density.cell, aligner.sigma) if density else aligner.sigma
+    for motion in found.density_motions:
+        again.add(aligner.refine(motion, width, share, fixed=True))
+    for one in found.ranked:
+        again.add(aligner.refine(one.motion, aligner.sigma, share, fixed=True))
     return again
 
 
-def comparable(frame: Frame, positions: FloatArray) -> bool:
-    """Whether the map is about as wide as the known file, so that the shape of the land can have placed it."""
-    return bool(positions.var(axis=0).sum() > frame.positions.var(axis=0).sum() / 4)
+def is_comparable(known_map: KnownMap, positions: FloatArray) -> bool:
+    """Return True if the target's map is about as wide as the known file, so that densities can have placed it."""
+    return bool(positions.var(axis=0).sum() > known_map.positions.var(axis=0).sum() / 4)
 
 
-def from_pairs(aligner: Aligner, start: Start) -> list[Motion]:
-    """Motions that bring given pairs together, robustly: the best of the motions of two pairs, and its mirror."""
+def align_matches(aligner: Aligner, start: StartPairs) -> list[Motion]:
+    """Return motions that bring given pairs together, robustly: the best motion of two pairs, and its mirror."""
     target, known = (np.asarray(part, dtype=np.int64) for part in start)
-    ours, theirs = aligner.map.positions[target], aligner.scene.frame.positions[known]
-    if len(target) < 2:
-        return []
+    ours, theirs = aligner.target_map.positions[target], aligner.model.known_map.positions[known]
     i, j = np.triu_indices(len(target), 1)
+    gap = np.minimum(*(np.linalg.norm(side[i] - side[j], axis=1) for side in (ours, theirs)))
+    i, j = i[gap > 0], j[gap > 0]  # two records at one place fix no direction
     long = np.argsort(-np.linalg.norm(ours[i] - ours[j], axis=1), kind="stable")[:500]
     best: dict[bool, tuple[float, Motion]] = {}
     for a, b in zip(i[long], j[long], strict=True):
         for mirror in (False, True):
-            motion = procrustes(ours[[a, b]], theirs[[a, b]], aligner.scene.frame.flat, mirror=mirror)
+            motion = fit_motion(ours[[a, b]], theirs[[a, b]], aligner.model.known_map.flat, mirror=mirror)
             miss = float(np.median(np.linalg.norm(motion(ours) - theirs, axis=1)))
             if mirror not in best or miss < best[mirror][0]:
                 best[mirror] = (miss, motion)
     return [motion for _, motion in sorted(best.values(), key=lambda one: one[0])]
 
 
-def procrustes(ours: FloatArray, theirs: FloatArray, flat: bool, *, mirror: bool) -> Motion:
-    """The motion, mirrored or not, that brings positions together with the least squares."""
-    centre, there = (ours.mean(axis=0), theirs.mean(axis=0)) if flat else (np.zeros(3), np.zeros(3))
-    left, _, right = np.linalg.svd((theirs - there).T @ (ours - centre))
-    if flat:  # only a mirror within the plane counts; the third axis stays
-        left2, _, right2 = np.linalg.svd(((theirs - there).T @ (ours - centre))[:2, :2])
-        turn = np.eye(3)
-        sign = np.linalg.det(left2 @ right2) * (-1 if mirror else 1)
-        turn[:2, :2] = left2 @ np.diag([1.0, sign]) @ right2
-    else:
-        sign = np.linalg.det(left @ right) * (-1 if mirror else 1)
-        turn = left @ np.diag([1.0, 1.0, sign]) @ right
+def fit_motion(ours: FloatArray, theirs: FloatArray, flat: bool, *, mirror: bool) -> Motion:
+    """Return the motion, mirrored or not, that brings positions together with the least squares."""
+    flip = np.diag([1.0, -1.0 if mirror else 1.0, 1.0])
+    if not flat:
+        return Motion(Rotation.align_vectors(theirs, ours @ flip)[0].as_matrix() @ flip, np.zeros(3))
+    centre, there = ours.mean(axis=0), theirs.mean(axis=0)
+    up, weights = np.eye(3)[2:], np.r_[np.inf, np.ones(len(ours))]  # the plane stays: up is aligned exactly
+    pairs = np.vstack((up, theirs - there)), np.vstack((up, (ours - centre) @ flip))
+    turn = Rotation.align_vectors(*pairs, weights=weights)[0].as_matrix() @ flip
     return Motion(turn, there - turn @ centre)
 
 
-def land_cell(land: Land | None, scene: Scene) -> float:
-    """The grain at which the land was looked at, or a length of the known file."""
-    return land.cell if land is not None else float(np.sqrt(max(scene.area, 1e-300)))
+def find_density_scale(prior: MotionPrior, model: LikelihoodModel) -> float:
+    """Return the width of the cells in which the density was estimated, or a length of the known file."""
+    return prior.density.cell if prior.density is not None else float(np.sqrt(max(model.area, 1e-300)))

@@ -1,16 +1,21 @@
-"""Rough motions worth refining, from pairs of rare records."""
+"""Rough motions worth refining, from pairs of rare records.
+
+Two targets whose labels few known records share are laid on every two of those at the same distance; each such motion
+is scored by where it lays the other targets.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.register.likelihood import Scene, cells_of
+from disclique.attacks.register.likelihood import LikelihoodModel, index_known
 from disclique.attacks.register.positions import Motion
 from disclique.attacks.register.refine import Aligner
-from disclique.engine.kernels.registration import Roster, Search, try_pairs
+from disclique.engine.kernels.alignment import AlignmentSearch, ClassMembers, try_pairs
 
 Ints = NDArray[np.int64]
 SCORED = 400  # targets on which a hypothesis is scored
@@ -19,72 +24,82 @@ KEPT = 10  # motions of a batch worth refining
 ENOUGH = 40  # pairs of common records among those tried, by expectation, after which the rest would show no more
 
 
-class Rare:
-    """Motions that lay two targets of rare labels on two known records at the same distance."""
+class Batch(NamedTuple):
+    """Motions worth refining, best first, the distances compared to find them, and the pairs not yet tried."""
+
+    motions: list[Motion]
+    compared: int
+    untried: int
+
+
+class RarePairSearch:
+    """The search for motions that lay two targets of rare labels on two known records at the same distance."""
 
     def __init__(self, aligner: Aligner, rng: np.random.Generator) -> None:
-        scene = aligner.scene
+        model = aligner.model
         self.aligner = aligner
-        self.sigma = float(np.sqrt(np.median(scene.variances) + np.median(aligner.map.variance)))
-        self.roster = _roster(scene)
-        many = _counterparts(scene, self.roster)[scene.target_class[aligner.who]]
+        self.sigma = float(np.sqrt(np.median(model.variances) + np.median(aligner.target_map.variance)))
+        self.members = _group_by_class(model)
+        many = _count_counterparts(model, self.members)[model.target_class[aligner.who]]
         rarest = aligner.who[np.lexsort((rng.random(len(many)), many))]
-        pairs = self._pairs(rarest[:RARE], np.sort(many)[:RARE], rng)
+        pairs = self._order_pairs(rarest[:RARE], np.sort(many)[:RARE], rng)
         shown = rng.permutation(rarest[:SCORED])
         self.shown = len(shown)
         order = np.concatenate((shown, np.setdiff1d(np.unique(pairs), shown)))
-        place = np.full(len(scene.target_class), -1)
+        place = np.full(len(model.target_class), -1)
         place[order] = np.arange(len(order))
         self.pairs = place[pairs]
-        self.positions, self.classes = aligner.map.positions[order], scene.target_class[order]
-        self.cells = cells_of(scene, 6 * self.sigma)
+        self.positions, self.classes = aligner.target_map.positions[order], model.target_class[order]
+        self.index = index_known(model, 6 * self.sigma)
 
-    def _pairs(self, rare: Ints, many: Ints, rng: np.random.Generator) -> Ints:
-        """Pairs of targets far apart, those with the fewest possible counterparts first."""
+    def _order_pairs(self, rare: Ints, many: Ints, rng: np.random.Generator) -> Ints:
+        """Return pairs of targets far apart, those with the fewest possible counterparts first."""
         i, j = np.triu_indices(len(rare), 1)
-        gap = np.linalg.norm(self.aligner.map.positions[rare[i]] - self.aligner.map.positions[rare[j]], axis=1)
+        positions = self.aligner.target_map.positions[rare]
+        gap = np.linalg.norm(positions[i] - positions[j], axis=1)
         far = gap >= max(0.6 * float(np.quantile(gap, 0.9)) if len(gap) else 0.0, 4 * self.sigma)
         i, j = i[far], j[far]
         cost = np.log2(np.maximum(many[i].astype(float) * many[j], 1)).astype(int)
         return np.stack((rare[i], rare[j]), axis=1)[np.lexsort((rng.random(len(cost)), cost))]
 
-    def motions(
+    def propose(
         self, common: float, *, budget: int, guess: Motion | None = None, slack: float = np.inf, sure: bool = False
-    ) -> Iterator[list[Motion]]:
-        """Batches of motions, best first: all, or those that agree with a guess up to ``slack``.
+    ) -> Iterator[Batch]:
+        """Yield batches of motions until ``budget`` distances are compared: all, or those within ``slack`` of a guess.
 
-        If the share of common records is ``sure``, it ends once so many pairs were tried that many must have been true.
+        If the share of common records is ``sure``, stop once so many pairs were tried that many must have been true.
         """
-        scene, variance = self.aligner.scene, (2 * self.sigma) ** 2
-        thought = self.positions if guess is None else guess(self.positions)
+        model, variance = self.aligner.model, (2 * self.sigma) ** 2
+        expected = self.positions if guess is None else guess(self.positions)
         common = min(common, 0.9)  # leave room for a target that is not where it should be
-        search = Search(
-            self.cells, scene.related, scene.rarity, variance, common, scene.frame.flat, self.shown, thought, slack
+        search = AlignmentSearch(
+            self.index, model.related, model.rarity, variance, common, model.known_map.flat, self.shown, expected, slack
         )
         pairs, spent, batch = self.pairs, 0, max(budget // 16, 1)
         if sure:
             pairs = pairs[: int(np.ceil(ENOUGH / common**2))]
         while len(pairs) and spent < budget:
             limits = (2.5 * np.sqrt(2) * self.sigma, min(batch, budget - spent), KEPT)
-            best, used, cost = try_pairs(search, self.roster, pairs, self.positions, self.classes, limits)
+            best, used, cost = try_pairs(search, self.members, pairs, self.positions, self.classes, limits)
             spent += cost
             pairs = pairs[used:]
             batch *= 2
             best = best[np.argsort(-best[:, 0], kind="stable")]
-            yield [Motion(row[1:10].reshape(3, 3), row[10:]) for row in best if np.isfinite(row[0])]
+            motions = [Motion(row[1:10].reshape(3, 3), row[10:]) for row in best if np.isfinite(row[0])]
+            yield Batch(motions, cost, len(pairs))
 
 
-def _roster(scene: Scene) -> Roster:
-    """Known records by class; a class that only the relation knows of is empty."""
-    classes = scene.known_class
+def _group_by_class(model: LikelihoodModel) -> ClassMembers:
+    """Return the known records by class; a class that only the relation names is empty."""
+    classes = model.known_class
     kept = np.flatnonzero(classes >= 0)
     member = kept[np.argsort(classes[kept], kind="stable")]
-    many = 1 + max(int(classes.max(initial=-1)), int(scene.related.known.max(initial=-1)))
+    many = 1 + max(int(classes.max(initial=-1)), int(model.related.known.max(initial=-1)))
     start = np.searchsorted(classes[member], np.arange(many + 1))
-    return Roster(start.astype(np.int64), member, scene.frame.positions[member])
+    return ClassMembers(start.astype(np.int64), member, model.known_map.positions[member])
 
 
-def _counterparts(scene: Scene, roster: Roster) -> Ints:
-    """How many known records may be the counterpart of a target of each class."""
-    counts = np.concatenate(([0], np.cumsum(np.diff(roster.start)[scene.related.known])))
-    return np.asarray(np.diff(counts[scene.related.start]))
+def _count_counterparts(model: LikelihoodModel, members: ClassMembers) -> Ints:
+    """Count the known records that may be the counterpart of a target of each class."""
+    counts = np.concatenate(([0], np.cumsum(np.diff(members.start)[model.related.known])))
+    return np.asarray(np.diff(counts[model.related.start]))

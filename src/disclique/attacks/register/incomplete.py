@@ -19,22 +19,22 @@ from scipy.sparse.linalg import eigsh
 
 from disclique.attacks.register.least_squares import (
     CHUNK,
-    Guide,
+    FitOptions,
     Lengths,
-    Task,
-    chords,
-    errors,
-    factor,
-    fitted,
-    flattened,
-    heights,
-    odd_above,
-    residuals,
-    slopes,
-    spread_of,
-    swept,
+    LengthSample,
+    differentiate_lengths,
+    estimate_errors,
+    estimate_spread,
+    factorise,
+    find_outlier_bound,
+    fit_positions,
+    measure_heights,
+    measure_residuals,
+    project_to_surface,
+    sweep_positions,
+    to_chords,
 )
-from disclique.attacks.register.maps import LANDMARKS, Map, landmark_map
+from disclique.attacks.register.maps import TargetMap, choose_landmarks, rebuild_from_landmarks, refuse_directed
 from disclique.errors import InputError
 from disclique.model import Distances, FloatArray
 
@@ -42,7 +42,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 ENOUGH = 0.9  # share of the records that a map must place
 KEPT = 200  # lengths of each record that are looked at one by one
-THIN = 12  # lengths of each record that are enough to find the way
+THIN = 12  # lengths of each record that are enough to find the map
 DENSE = 0.2  # share of the matrix from which on sweeps over all of it finish the fit
 ROUNDS = (1, 2, 2, 3, 3, 4, 4, 6)  # how far around a fold the map is lifted, attempt by attempt
 CRUMPLED = 0.08  # share of the records near folds from which on the whole map is lifted
@@ -59,8 +59,12 @@ _NOT_FOUND = (
 )
 
 
-class Release(NamedTuple):
-    """The published pairs of the records that hang together, renumbered in an order that the file's does not change."""
+class MapNotFound(InputError):
+    """The search for a map failed although the published distances determine one."""
+
+
+class PublishedPairs(NamedTuple):
+    """The published pairs of the largest connected part, renumbered in an order that the file's does not change."""
 
     i: Ints
     j: Ints
@@ -68,60 +72,59 @@ class Release(NamedTuple):
     members: Ints  # the record behind each number
 
 
-def partial_map(target: Distances, radius: float, *, noise: float = 0.0) -> Map:
-    """The map of a release in which some distances are not published (NaN).
+def rebuild_from_incomplete(target: Distances, radius: float, *, noise: float = 0.0) -> TargetMap:
+    """Rebuild the map of a release in which some distances are not published (NaN).
 
     ``noise`` is the standard deviation of the published lengths; what the fit leaves unexplained counts as well. The
     variance is infinite for records that the release does not place: those cut off, or free to move or to flip over.
     """
-    if target.directed:
-        raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
+    refuse_directed(target)
     n = target.size
     if n < 2:
-        return _together(n, radius, noise)
-    release, share = published_pairs(target)
-    published = Lengths(release.i, release.j, chords(release.arc, radius), len(release.members), radius)
+        return _place_together(n, radius, noise)
+    pairs, share = collect_pairs(target)
+    published = Lengths(pairs.i, pairs.j, to_chords(pairs.arc, radius), len(pairs.members), radius)
     if not published.chord.any():
-        return _together(n, radius, noise)
-    guide = guide_to(published)
-    few = published if guide is None else published.some(guide.which)
-    positions = rough(release, radius)
-    fixed = np.ones(n, bool) if share == 1 else determined(positions, few)
-    _enough(fixed, n, _FREE)
+        return _place_together(n, radius, noise)
+    sample = sample_lengths(published)
+    few = published if sample is None else published.some(sample.which)
+    positions = place_roughly(pairs, radius)
+    fixed = np.ones(n, bool) if share == 1 else find_determined(positions, few)
+    if _too_few(fixed):
+        raise InputError(_FREE.format(fixed.sum(), n))
     everywhere, variance = np.zeros((n, 3)), np.full(n, np.inf)
     everywhere[:, 0] = radius
     if share > DENSE:
-        everywhere[release.members] = positions
-        whole = swept(target, radius, everywhere, partners=np.arange(n, dtype=np.int32), noise=noise)
-        variance[release.members[fixed]] = whole.variance[release.members[fixed]]
-        return Map(whole.positions, variance, whole.misfit)
-    positions = polished(unfolded(positions, few, noise), published, guide, noise)
-    r = residuals(positions, published)
-    odd = np.abs(r) > odd_above(r, published)
+        everywhere[pairs.members] = positions
+        whole = sweep_positions(target, radius, everywhere, partners=np.arange(n, dtype=np.int32), noise=noise)
+        variance[pairs.members[fixed]] = whole.variance[pairs.members[fixed]]
+        return TargetMap(whole.positions, variance, whole.misfit)
+    positions = polish(unfold(positions, few, noise), published, sample, noise)
+    r = measure_residuals(positions, published)
+    odd = np.abs(r) > find_outlier_bound(r, published)
     if odd.any():
-        kept = np.ones(len(r), bool) if guide is None else np.isin(np.arange(len(r)), guide.which)
-        fixed &= determined(positions, published.some(np.flatnonzero(kept & ~odd)))
-        _enough(fixed, n, _NOT_FOUND)
-    everywhere[release.members] = positions
-    variance[release.members] = errors(positions, published, fixed=fixed, noise=noise, guide=guide)
-    return Map(everywhere, variance, float(np.sqrt(np.mean(r**2))))
+        kept = np.ones(len(r), bool) if sample is None else np.isin(np.arange(len(r)), sample.which)
+        fixed &= find_determined(positions, published.some(np.flatnonzero(kept & ~odd)))
+        if _too_few(fixed):
+            raise MapNotFound(_NOT_FOUND.format(fixed.sum(), n))
+    everywhere[pairs.members] = positions
+    variance[pairs.members] = estimate_errors(positions, published, fixed=fixed, noise=noise, sample=sample)
+    return TargetMap(everywhere, variance, float(np.sqrt(np.mean(r**2))))
 
 
-def _together(n: int, radius: float, noise: float) -> Map:
-    """The map of records that are all at one place."""
+def _place_together(n: int, radius: float, noise: float) -> TargetMap:
+    """Return the map of records that are all at one place."""
     positions = np.zeros((n, 3))
     positions[:, 0] = radius
-    return Map(positions, np.full(n, noise**2), 0.0)
+    return TargetMap(positions, np.full(n, noise**2), 0.0)
 
 
-def _enough(fixed: Bools, n: int, why: str) -> None:
-    placed = int(fixed.sum())
-    if placed < ENOUGH * n:
-        raise InputError(why.format(placed, n))
+def _too_few(placed: Bools) -> bool:
+    return bool(placed.sum() < ENOUGH * len(placed))
 
 
-def published_pairs(target: Distances) -> tuple[Release, float]:
-    """The published pairs of the largest part that hangs together, and the share of all pairs that is published.
+def collect_pairs(target: Distances) -> tuple[PublishedPairs, float]:
+    """Return the published pairs of the largest connected part, and the share of all pairs that is published.
 
     A pair is published if either side lists it. Of a record with very many lengths some are taken, short to long.
     """
@@ -144,11 +147,11 @@ def published_pairs(target: Distances) -> tuple[Release, float]:
         values.append(block[i, j])
     key, first = np.unique(np.concatenate(keys), return_index=True)
     i, j, arc = key // n, key % n, np.concatenate(values)[first]
-    return _hanging_together(i, j, arc, n), count / (n * (n - 1))
+    return _keep_largest_part(i, j, arc, n), count / (n * (n - 1))
 
 
-def _hanging_together(i: Ints, j: Ints, arc: FloatArray, n: int) -> Release:
-    """The largest component, its records in the order of their lengths."""
+def _keep_largest_part(i: Ints, j: Ints, arc: FloatArray, n: int) -> PublishedPairs:
+    """Keep the largest connected part, its records in the order of their lengths."""
     parts, label = connected_components(sparse.csr_matrix((np.ones(len(i)), (i, j)), (n, n)), directed=False)
     sizes = np.bincount(label, minlength=1)
     members = np.flatnonzero(label == sizes.argmax())
@@ -171,21 +174,21 @@ def _hanging_together(i: Ints, j: Ints, arc: FloatArray, n: int) -> Release:
     number[members] = np.arange(len(members))
     i, j = number[i], number[j]
     order = np.lexsort((np.maximum(i, j), np.minimum(i, j)))
-    return Release(np.minimum(i, j)[order], np.maximum(i, j)[order], arc[order], members)
+    return PublishedPairs(np.minimum(i, j)[order], np.maximum(i, j)[order], arc[order], members)
 
 
-def rough(release: Release, radius: float) -> FloatArray:
-    """Positions from shortest paths, off by about a published length."""
-    n = len(release.members)
-    least = 1e-9 * float(release.arc.max())  # a length of 0 is a road as well
-    graph = sparse.csr_matrix((np.maximum(release.arc, least), (release.i, release.j)), (n, n))
-    marks = np.unique(np.linspace(0, n - 1, min(n, LANDMARKS)).astype(np.int64))
+def place_roughly(pairs: PublishedPairs, radius: float) -> FloatArray:
+    """Place records by shortest paths, off by about a published length."""
+    n = len(pairs.members)
+    least = 1e-9 * float(pairs.arc.max())  # a length of 0 is a road as well
+    graph = sparse.csr_matrix((np.maximum(pairs.arc, least), (pairs.i, pairs.j)), (n, n))
+    marks = choose_landmarks(n)
     paths = dijkstra(graph, directed=False, indices=marks).T
-    return landmark_map(np.minimum(paths, np.pi * radius) if radius else paths, marks, radius)
+    return rebuild_from_landmarks(np.minimum(paths, np.pi * radius) if radius else paths, marks, radius)
 
 
-def guide_to(published: Lengths) -> Guide | None:
-    """A few lengths of every record, short to long; None if there are few anyway."""
+def sample_lengths(published: Lengths) -> LengthSample | None:
+    """Choose a few lengths of every record, short to long; None if there are few anyway."""
     edges, n = len(published.chord), published.records
     if edges <= THIN * n:
         return None
@@ -199,23 +202,23 @@ def guide_to(published: Lengths) -> Guide | None:
     some = np.unique(which[chosen])
     i, j = published.i[some], published.j[some]
     stands = degree / np.maximum(np.bincount(i, minlength=n) + np.bincount(j, minlength=n), 1)
-    return Guide(some, (stands[i] + stands[j]) / 2)
+    return LengthSample(some, (stands[i] + stands[j]) / 2)
 
 
-def determined(positions: FloatArray, published: Lengths) -> Bools:
-    """Which records the pattern of published pairs holds in one way only.
+def find_determined(positions: FloatArray, published: Lengths) -> Bools:
+    """Find the records that the pattern of published pairs holds in one way only.
 
     Lengths place records in general position uniquely just if a random stress in equilibrium has only the affine
     functions of the positions in its kernel (Connelly 2005; Gortler, Healy and Thurston 2010). It is a property of the
-    graph, on the sphere as in the plane, so that any positions will do: here the rough ones, shaken.
+    graph, on the sphere as in the plane, so that any positions will do: here the rough ones, perturbed.
     """
     n, rng = published.records, np.random.default_rng(0)
     centred = positions - positions.mean(axis=0)
     flat = np.zeros((n, 3))
     flat[:, :2] = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T / published.typical
     flat[:, :2] += 0.5 * rng.normal(size=(n, 2))
-    slope = slopes(flat, published, np.tile(np.eye(3)[:2], (n, 1, 1)))
-    hold = factor(slope.T @ slope + 1e-9 * sparse.identity(2 * n))
+    slope = differentiate_lengths(flat, published, np.tile(np.eye(3)[:2], (n, 1, 1)))
+    hold = factorise(slope.T @ slope + 1e-9 * sparse.identity(2 * n))
     stress = rng.normal(size=len(published.i))
     for _ in range(12):  # again and again, for soft parts of the graph let go of it slowly
         stress = stress - slope @ (hold @ (slope.T @ stress))
@@ -227,12 +230,12 @@ def determined(positions: FloatArray, published: Lengths) -> Bools:
     body = np.flatnonzero(label == np.bincount(label).argmax())
     fixed = np.zeros(n, bool)
     if len(body) > 3:
-        fixed[body] = _affine(flat[body, :2], (tension + tension.T).tocsr()[body][:, body], rng)
+        fixed[body] = _find_affine(flat[body, :2], (tension + tension.T).tocsr()[body][:, body], rng)
     return fixed
 
 
-def _affine(places: FloatArray, tension: sparse.csr_matrix, rng: np.random.Generator) -> Bools:
-    """Which records follow one affine function in every kernel vector of a stress; none if the kernel is too large."""
+def _find_affine(places: FloatArray, tension: sparse.csr_matrix, rng: np.random.Generator) -> Bools:
+    """Find the records that follow one affine function in every kernel vector; none if the kernel is too large."""
     n = len(places)
     size = 1 / np.sqrt(np.asarray(abs(tension).sum(axis=1)).ravel())
     matrix = sparse.diags(np.asarray(tension.sum(axis=1)).ravel()) - tension
@@ -259,43 +262,43 @@ def _affine(places: FloatArray, tension: sparse.csr_matrix, rng: np.random.Gener
     return np.asarray(off < 1e-5)
 
 
-def polished(positions: FloatArray, published: Lengths, guide: Guide | None, noise: float) -> FloatArray:
-    """The positions after a robust fit, in which what is still folded pulls less and less."""
+def polish(positions: FloatArray, published: Lengths, sample: LengthSample | None, noise: float) -> FloatArray:
+    """Fit positions robustly, so that what is still folded counts less and less."""
     scale, floor = np.inf, max(noise, 1e-7 * published.typical)
     for _ in range(12):
-        spread = max(spread_of(residuals(positions, published)), floor)
+        spread = max(estimate_spread(measure_residuals(positions, published)), floor)
         if not 2.4 * spread < 0.8 * scale:
             break
         scale = 2.4 * spread
-        positions = fitted(positions, published, Task(scale=scale, steps=15), guide=guide)
+        positions = fit_positions(positions, published, FitOptions(scale=scale, steps=15), sample=sample)
     return positions
 
 
-def unfolded(positions: FloatArray, published: Lengths, noise: float) -> FloatArray:
-    """The positions that fit the lengths on the surface, with leave to depart from it on the way."""
+def unfold(positions: FloatArray, published: Lengths, noise: float) -> FloatArray:
+    """Fit positions to the lengths on the surface, lifting folded parts above it in between."""
     rng = np.random.default_rng(0)
-    smooth = fitted(positions, published, Task(gain=1e-2, steps=40))
-    positions = polished(smooth, published, None, noise)
-    if sum(map(len, _folds(positions, published, 1))) > CRUMPLED * published.records:
-        new = _lifted(smooth, published, np.arange(published.records), tilt=False, rng=rng)
-        positions = polished(smooth if new is None else new, published, None, noise)
+    smooth = fit_positions(positions, published, FitOptions(gain=1e-2, steps=40))
+    positions = polish(smooth, published, None, noise)
+    if sum(map(len, _find_folds(positions, published, 1))) > CRUMPLED * published.records:
+        new = _lift_part(smooth, published, np.arange(published.records), tilt=False, rng=rng)
+        positions = polish(smooth if new is None else new, published, None, noise)
     for turn, hops in enumerate(ROUNDS):
-        folds, changed = _folds(positions, published, hops), False
+        folds, changed = _find_folds(positions, published, hops), False
         if not folds:
             break
         for part in folds:
-            new = _lifted(positions, published, part, tilt=turn % 2 == 1, rng=rng)
+            new = _lift_part(positions, published, part, tilt=turn % 2 == 1, rng=rng)
             changed |= new is not None
             positions = positions if new is None else new
         if changed:
-            positions = polished(positions, published, None, noise)
+            positions = polish(positions, published, None, noise)
     return positions
 
 
-def _folds(positions: FloatArray, published: Lengths, hops: int) -> list[Ints]:
-    """Connected sets of records within some hops of the lengths that fit worst; none if all residuals are noise."""
-    r = np.abs(residuals(positions, published))
-    odd = r > max(odd_above(r, published), 0.1 * float(r.max()))
+def _find_folds(positions: FloatArray, published: Lengths, hops: int) -> list[Ints]:
+    """Return connected sets of records within ``hops`` of the worst residuals; none if all residuals are noise."""
+    r = np.abs(measure_residuals(positions, published))
+    odd = r > max(find_outlier_bound(r, published), 0.1 * float(r.max()))
     n = published.records
     graph = sparse.csr_matrix((np.ones(len(r)), (published.i, published.j)), (n, n))
     graph = graph + graph.T
@@ -308,10 +311,10 @@ def _folds(positions: FloatArray, published: Lengths, hops: int) -> list[Ints]:
     return [chosen[label == part] for part in range(count)]
 
 
-def _lifted(
+def _lift_part(
     positions: FloatArray, published: Lengths, part: Ints, *, tilt: bool, rng: np.random.Generator
 ) -> FloatArray | None:
-    """The positions with one part let down anew from above the surface; None if it then fits no better."""
+    """Lift one part above the surface and fit it anew; None if it then fits no better."""
     inside = np.zeros(published.records, bool)
     inside[part] = True
     few = published.some(np.flatnonzero(inside[published.i] | inside[published.j]))
@@ -320,17 +323,18 @@ def _lifted(
     place[members] = np.arange(len(members))
     few = Lengths(place[few.i], place[few.j], few.chord, len(members), few.radius)
     free, before, typical = place[part], positions[members], few.typical
-    up, rise = heights(before, few.radius)[1], np.zeros(len(members))
+    up, rise = measure_heights(before, few.radius)[1], np.zeros(len(members))
     rise[free] = LIFT * typical * rng.normal(size=len(free))
     if tilt:  # a part that lies face down has to turn over as a whole
-        way = rng.normal(size=3)
-        rise[free] += (before[free] - before[free].mean(axis=0)) @ (way / np.linalg.norm(way))
+        axis = rng.normal(size=3)
+        rise[free] += (before[free] - before[free].mean(axis=0)) @ (axis / np.linalg.norm(axis))
     after, hold = before + rise[:, None] * up, 2 * len(few.chord) / len(members)
     for lid in LIDS:
-        after = fitted(after, few, Task(lid=lid * hold, gain=1e-2, steps=25), free=free)
-    after = fitted(flattened(after, few.radius), few, Task(gain=1e-2, steps=30), free=free)
-    judge = Task(scale=max(0.02 * typical, 2.4 * spread_of(residuals(before, few))), gain=1e-2, steps=10)
-    after = fitted(after, few, judge, free=free)
+        after = fit_positions(after, few, FitOptions(lid=lid * hold, gain=1e-2, steps=25), free=free)
+    after = fit_positions(project_to_surface(after, few.radius), few, FitOptions(gain=1e-2, steps=30), free=free)
+    scale = max(0.02 * typical, 2.4 * estimate_spread(measure_residuals(before, few)))
+    judge = FitOptions(scale=scale, gain=1e-2, steps=10)
+    after = fit_positions(after, few, judge, free=free)
     if judge.loss(after, few) > 0.98 * judge.loss(before, few):
         return None
     positions = positions.copy()

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
+from scipy.spatial.transform import Rotation
 
-from disclique.attacks.register.positions import Frame, Motion
-from disclique.engine.kernels.registration import Cells, Related, build_cells, near
+from disclique.attacks.register.positions import KnownMap, Motion
+from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, build_index, find_near
 from disclique.model import Candidates, FloatArray
 
 Ints = NDArray[np.int64]
@@ -24,13 +25,13 @@ REACH = 4.0  # candidates are sought within so many standard deviations
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
-    """The known file as registration sees it, and the labels of the targets."""
+class LikelihoodModel:
+    """The known map, the labels of both files, the law of displacement and the density of strangers."""
 
-    frame: Frame
+    known_map: KnownMap
     target_class: Ints
     known_class: Ints
-    related: Related
+    related: RelatedClasses
     variances: FloatArray  # (known, 2): east and north
     rarity: FloatArray  # (known,): 1 / density of known records around each of them, itself left out
     axes: FloatArray  # (2, 3): directions across the known file
@@ -41,19 +42,19 @@ class Scene:
         return float(self.rarity.sum())
 
     @property
-    def alive(self) -> NDArray[np.bool_]:
-        """Which targets have a known record of a related label at all."""
+    def matchable(self) -> NDArray[np.bool_]:
+        """True for the targets that have a known record of a related label at all."""
         present = np.unique(self.known_class[self.known_class >= 0])
         some = np.isin(self.related.known, present)
         many = np.diff(np.concatenate(([0], np.cumsum(some)))[self.related.start])
         return np.asarray((self.target_class >= 0) & (np.append(many, 0)[self.target_class] > 0))
 
-    def widened(self, variances: FloatArray) -> Scene:
-        """The same scene under another law of displacement."""
+    def with_variances(self, variances: FloatArray) -> LikelihoodModel:
+        """Return the same model under another law of displacement."""
         return replace(self, variances=variances)
 
 
-class Pairs(NamedTuple):
+class CandidatePairs(NamedTuple):
     """Candidate pairs near each other under a motion, with the log likelihood ratio of each."""
 
     target: Ints
@@ -63,8 +64,8 @@ class Pairs(NamedTuple):
     variance: FloatArray  # (pairs, 2)
 
 
-def scene_of(frame: Frame, candidates: Candidates, variances: FloatArray) -> Scene:
-    """The scene of a known file."""
+def build_model(known_map: KnownMap, candidates: Candidates, variances: FloatArray) -> LikelihoodModel:
+    """Build the model of a known file under a displacement."""
     relation = candidates.relation.astype(np.int64).reshape(-1, 2)
     target_class, known_class = candidates.target_class.astype(np.int64), candidates.known_class.astype(np.int64)
     classes = int(max(target_class.max(initial=-1), relation[:, 0].max(initial=-1))) + 1
@@ -72,23 +73,23 @@ def scene_of(frame: Frame, candidates: Candidates, variances: FloatArray) -> Sce
     start = np.searchsorted(relation[order, 0], np.arange(classes + 1))
     evidence = candidates.evidence
     if evidence is None:
-        evidence = _exact_labels(relation, known_class)
-    related = Related(start.astype(np.int64), relation[order, 1].copy(), np.asarray(evidence, float)[order])
-    rarity = rarities(frame, np.sqrt(variances.max(axis=1)))
-    centre = frame.positions.mean(axis=0)
-    return Scene(frame, target_class, known_class, related, variances, rarity, chart_axes(frame, centre))
+        evidence = _weigh_labels(relation, known_class)
+    related = RelatedClasses(start.astype(np.int64), relation[order, 1].copy(), np.asarray(evidence, float)[order])
+    rarity = measure_rarity(known_map, np.sqrt(variances.max(axis=1)))
+    axes = find_east_north(known_map, known_map.positions.mean(axis=0))
+    return LikelihoodModel(known_map, target_class, known_class, related, variances, rarity, axes)
 
 
-def _exact_labels(relation: Ints, known_class: Ints) -> FloatArray:
-    """Evidence of a shared label: how much rarer it is than any label."""
+def _weigh_labels(relation: Ints, known_class: Ints) -> FloatArray:
+    """Return the evidence of a shared label: how much rarer it is than any label."""
     counts = np.bincount(known_class[known_class >= 0], minlength=int(relation.max(initial=0)) + 1).astype(float)
     share = np.bincount(relation[:, 0], weights=counts[relation[:, 1]], minlength=1) / max(len(known_class), 1)
     return np.asarray(-np.log(np.maximum(share[relation[:, 0]], 1e-300)))
 
 
-def chart_axes(frame: Frame, centre: FloatArray) -> FloatArray:
-    """East and north at a place, shape (2, 3)."""
-    if frame.flat:
+def find_east_north(known_map: KnownMap, centre: FloatArray) -> FloatArray:
+    """Return east and north at a place, shape (2, 3)."""
+    if known_map.flat:
         return np.eye(3)[:2]
     up = centre / max(float(np.linalg.norm(centre)), 1e-300) if np.linalg.norm(centre) > 0 else np.eye(3)[0]
     pole = np.eye(3)[2] if abs(up[2]) < 0.999 else np.eye(3)[0]
@@ -97,68 +98,63 @@ def chart_axes(frame: Frame, centre: FloatArray) -> FloatArray:
     return np.stack((east, np.cross(up, east)))
 
 
-def rarities(frame: Frame, least: FloatArray) -> FloatArray:
-    """Area per known record around each of them, not finer than the noise ``least``.
+def measure_rarity(known_map: KnownMap, least: FloatArray) -> FloatArray:
+    """Measure the area per known record around each of them, not finer than the noise ``least``.
 
     The record itself is left out, for it is there by hypothesis; 1 / density is what enters the likelihood, and the
     area to the k-th neighbour over k is its unbiased estimate.
     """
-    n = len(frame.positions)
+    n = len(known_map.positions)
     if n < 3:
-        return np.full(n, max(float(_extent(frame.positions)) ** 2, 1e-12) / max(n, 1))
-    tree = cKDTree(frame.positions)
+        return np.full(n, max(float(_measure_extent(known_map.positions)) ** 2, 1e-12) / max(n, 1))
+    tree = cKDTree(known_map.positions)
     k = min(NEIGHBOURS, n - 1)
-    radius = tree.query(frame.positions, k=[k + 1])[0][:, 0]
+    radius = tree.query(known_map.positions, k=[k + 1])[0][:, 0]
     count = np.full(n, float(k))
     coarse = np.flatnonzero(radius < least)
     if len(coarse):
         radius[coarse] = least[coarse]
-        count[coarse] = tree.query_ball_point(frame.positions[coarse], radius[coarse], return_length=True) - 1
-    floor = 1e-9 * max(float(_extent(frame.positions)), 1e-9)
+        count[coarse] = tree.query_ball_point(known_map.positions[coarse], radius[coarse], return_length=True) - 1
+    floor = 1e-9 * max(float(_measure_extent(known_map.positions)), 1e-9)
     return np.asarray(np.pi * np.maximum(radius, floor) ** 2 / np.maximum(count, 1))
 
 
-def _extent(positions: FloatArray) -> float:
+def _measure_extent(positions: FloatArray) -> float:
     return float(np.linalg.norm(np.ptp(positions, axis=0))) if len(positions) else 0.0
 
 
-def cells_of(scene: Scene, radius: float) -> Cells:
-    """An index that finds the known records of a class within ``radius``."""
-    return build_cells(scene.frame.positions, scene.known_class, scene.axes, 2 * radius)
+def index_known(model: LikelihoodModel, radius: float) -> CellIndex:
+    """Index the known records so that those of a class within ``radius`` are found at once."""
+    return build_index(model.known_map.positions, model.known_class, model.axes, 2 * radius)
 
 
-def reach(scene: Scene, blur: FloatArray | float) -> float:
-    """How far apart candidates may lie."""
-    return REACH * float(np.sqrt(scene.variances.max(initial=0.0) + np.max(blur, initial=0.0)))
+def find_reach(model: LikelihoodModel, blur: FloatArray | float) -> float:
+    """Return how far apart candidates may lie."""
+    return REACH * float(np.sqrt(model.variances.max(initial=0.0) + np.max(blur, initial=0.0)))
 
 
-def pairs_near(scene: Scene, positions: FloatArray, blur: FloatArray, cells: Cells, who: Ints) -> Pairs:
-    """Candidate pairs of the targets ``who`` at ``positions``, each blurred by a further variance ``blur``."""
-    radius = cells.width / 2
-    at, known, relation = near(cells, positions, scene.target_class[who], scene.related, radius)
-    offset = positions[at] - scene.frame.positions[known]
-    east, north = scene.frame.east[known], scene.frame.north[known]
+def find_pairs(model: LikelihoodModel, positions: FloatArray, blur: FloatArray, who: Ints) -> CandidatePairs:
+    """Find candidate pairs of the targets ``who`` at ``positions``, each blurred by a further variance ``blur``."""
+    radius = find_reach(model, blur)
+    at, known, relation = find_near(
+        index_known(model, radius), positions, model.target_class[who], model.related, radius
+    )
+    offset = positions[at] - model.known_map.positions[known]
+    east, north = model.known_map.east[known], model.known_map.north[known]
     residual = np.stack(((offset * east).sum(axis=1), (offset * north).sum(axis=1)), axis=1)
-    variance = scene.variances[known] + blur[at, None]
-    ratio = scene.related.gain[relation] + np.log(scene.rarity[known])
+    variance = model.variances[known] + blur[at, None]
+    ratio = model.related.gain[relation] + np.log(model.rarity[known])
     ratio -= np.log(2 * np.pi * np.sqrt(variance.prod(axis=1))) + (residual**2 / variance).sum(axis=1) / 2
-    return Pairs(at, known, ratio, residual, variance)
+    return CandidatePairs(who[at], known, ratio, residual, variance)
 
 
-def moved(motion: Motion, step: FloatArray, pivot: FloatArray, flat: bool) -> Motion:
-    """The motion followed by a small one: turn vector on the sphere; angle about ``pivot`` and shift in the plane."""
+def follow_step(motion: Motion, step: FloatArray, pivot: FloatArray, flat: bool) -> Motion:
+    """Return the motion followed by a small one.
+
+    On the sphere ``step`` is a rotation vector, in the plane an angle about ``pivot`` and a shift.
+    """
     if not flat:
-        return Motion(_turn(step) @ motion.turn, motion.shift)
-    turn = _turn(np.array([0.0, 0.0, step[0]]))
+        return Motion(Rotation.from_rotvec(step).as_matrix() @ motion.turn, motion.shift)
+    turn = Rotation.from_rotvec([0.0, 0.0, step[0]]).as_matrix()
     shift = turn @ (motion.shift - pivot) + pivot + np.array([step[1], step[2], 0.0])
     return Motion(turn @ motion.turn, shift)
-
-
-def _turn(vector: FloatArray) -> FloatArray:
-    """Rotation by a vector of angles (Rodrigues' formula)."""
-    angle = float(np.linalg.norm(vector))
-    if angle == 0:
-        return np.eye(3)
-    x, y, z = vector / angle
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross))

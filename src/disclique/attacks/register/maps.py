@@ -1,4 +1,8 @@
-"""The map of the target, rebuilt from its distances up to a rigid motion or a mirror image."""
+"""The map of the target, rebuilt from its distances up to a rigid motion or a mirror image.
+
+Distances to a few landmark records determine it where they carry no noise: by their inner products on the sphere, by
+classical scaling in the plane.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +12,43 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from disclique.model import FloatArray
+from disclique.errors import InputError
+from disclique.model import Distances, FloatArray
 
 Ints = NDArray[np.int64]
 LANDMARKS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Map:
-    """Positions of the targets in a frame of their own, and how far each may be off."""
+class TargetMap:
+    """Positions of the targets in coordinates of their own, and how far each may be off."""
 
-    positions: FloatArray  # (n, 3); on the sphere of the frame's radius, or with third coordinate 0
+    positions: FloatArray  # (n, 3); on the sphere of the known map's radius, or with third coordinate 0
     variance: FloatArray  # (n,), per axis, of the error of the position
     misfit: float  # root mean square difference between the published distances and those of the map
 
 
-def lengths(a: FloatArray, b: FloatArray, radius: float) -> FloatArray:
-    """Distances on the sphere (or in the plane, radius 0) between positions, shape (len(a), len(b))."""
+def refuse_directed(target: Distances) -> None:
+    """Raise an InputError for distances that have no map at all."""
+    if target.directed:
+        raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
+
+
+def choose_landmarks(records: int, most: int = LANDMARKS) -> Ints:
+    """Return at most ``most`` rows, evenly spaced."""
+    return np.unique(np.linspace(0, records - 1, min(records, most)).astype(np.int64))
+
+
+def measure_distances(a: FloatArray, b: FloatArray, radius: float) -> FloatArray:
+    """Return distances on the sphere (or in the plane, radius 0) between positions, shape (len(a), len(b))."""
     square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2 * (a @ b.T)
     chord = np.sqrt(np.maximum(square, 0))
     return chord if radius == 0 else np.asarray(2 * radius * np.arcsin(np.minimum(chord / (2 * radius), 1)))
 
 
-def landmark_map(block: FloatArray, marks: Ints, radius: float) -> FloatArray:
-    """Positions from the distances of every record to the landmark records ``marks``, shape (n, len(marks))."""
-    inner = _inner_products(block[marks], radius)
+def rebuild_from_landmarks(block: FloatArray, marks: Ints, radius: float) -> FloatArray:
+    """Rebuild positions from the distances of every record to the records ``marks``, shape (n, len(marks))."""
+    inner = _find_inner_products(block[marks], radius)
     dimension = 2 if radius == 0 else 3
     top = min(dimension, len(marks))
     values, vectors = eigh(inner, subset_by_index=[len(marks) - top, len(marks) - 1])
@@ -51,8 +67,8 @@ def landmark_map(block: FloatArray, marks: Ints, radius: float) -> FloatArray:
     return positions
 
 
-def _inner_products(distances: FloatArray, radius: float) -> FloatArray:
-    """Inner products of the positions, seen from the Earth's centre or from the middle of the points."""
+def _find_inner_products(distances: FloatArray, radius: float) -> FloatArray:
+    """Return inner products of the positions, seen from the Earth's centre or from the middle of the points."""
     if radius:
         return np.asarray(radius**2 * np.cos(distances / radius))
     square = distances**2

@@ -26,7 +26,7 @@ class Motion(NamedTuple):
     shift: FloatArray  # (3,), 0 on the sphere
 
     def __call__(self, positions: FloatArray) -> FloatArray:
-        """Where the motion brings positions, shape (n, 3)."""
+        """Move positions, shape (n, 3)."""
         return np.asarray(positions @ self.turn.T + self.shift)
 
     @property
@@ -36,7 +36,7 @@ class Motion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class KnownMap:
     """Positions of the known records in space, and the directions in which their errors are stated."""
 
     positions: FloatArray  # (n, 3), in distance units
@@ -51,7 +51,7 @@ class Frame:
         return self.radius == 0
 
     def variances(self, noise: Spread, error: float) -> FloatArray:
-        """Variance east and north of a masked point around each known record, shape (n, 2)."""
+        """Return the variance east and north of a masked point around each known record, shape (n, 2)."""
         east, north = np.full(len(self.positions), noise.east), np.full(len(self.positions), noise.north)
         if noise.unit == "deg":
             if self.flat:
@@ -65,19 +65,19 @@ class Frame:
         return np.stack((east, north), axis=1) ** 2 + error**2
 
     def place(self, known: Points) -> FloatArray:
-        """Positions in space of other points of the same metric."""
+        """Return positions in space of other points of the same metric."""
         if self.flat:
             return _flat(known.coordinates)
         return self.radius * _unit(_on_sphere(known.coordinates, self.conformal))
 
 
-def frame_of(known: Points) -> Frame:
-    """The frame of the known records; refuses a metric that has no map."""
+def locate_known(known: Points) -> KnownMap:
+    """Locate the known records in space; refuse a metric that has no map."""
     if known.metric == "euclidean":
         positions = _flat(known.coordinates)
         east, north = np.zeros_like(positions), np.zeros_like(positions)
         east[:, 0] = north[:, 1] = 1
-        return Frame(positions, east, north, 0.0)
+        return KnownMap(positions, east, north, 0.0)
     if known.metric not in ("sphere", "wgs84"):
         raise InputError("registration needs points on the Earth or in the plane; for any other metric use extend")
     radius, conformal = (EARTH_KM, (1.0, 0.0)) if known.metric == "sphere" else _conformal(known.coordinates[:, 1])
@@ -85,7 +85,7 @@ def frame_of(known: Points) -> Frame:
     (lon, lat), zero = angles.T, np.zeros(len(angles))
     east = np.stack((-np.sin(lon), np.cos(lon), zero), axis=1)
     north = np.stack((-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)), axis=1)
-    return Frame(radius * _unit(angles), east, north, radius, conformal)
+    return KnownMap(radius * _unit(angles), east, north, radius, conformal)
 
 
 def _flat(coordinates: FloatArray) -> FloatArray:

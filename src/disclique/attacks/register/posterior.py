@@ -1,11 +1,11 @@
-"""From an alignment to probabilities: every candidate pair weighed against all others, one-to-one."""
+"""From likelihood ratios to probabilities: every candidate pair weighed against all others, one-to-one."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.engine.kernels.registration import matching_marginals
+from disclique.engine.kernels.matchings import marginalise_matchings
 from disclique.model import FloatArray
 
 Ints = NDArray[np.int64]
@@ -16,7 +16,7 @@ FAINT = 1e-4  # a pair less probable than that, were the target alone, is left o
 def matching_posterior(
     target: Ints, known: Ints, ratio: FloatArray, *, sizes: tuple[int, int], common: float
 ) -> FloatArray:
-    """Probability that each pair is one person, when nobody is twice in a file.
+    """Return the probability that each pair is one person, when nobody is twice in a file.
 
     ``ratio`` is the log likelihood ratio of a pair against two strangers, ``sizes`` the records of both files and
     ``common`` the expected share of the target's records that are in the known file.
@@ -30,22 +30,22 @@ def matching_posterior(
     alone = weight / (1 + np.bincount(target, weights=weight, minlength=targets))[target]
     live = np.flatnonzero(alone > FAINT)
     found = np.zeros(len(weight))
-    rows, columns = _rows(target[live], targets), _rows(known[live], knowns)
-    found[live] = matching_marginals(weight[live], rows, columns, ROUNDS)
+    rows, columns = _group_edges(target[live], targets), _group_edges(known[live], knowns)
+    found[live] = marginalise_matchings(weight[live], rows, columns, ROUNDS)
     for record, records in ((target, targets), (known, knowns)):  # cycles may leave a little more than certainty
         found /= np.maximum(np.bincount(record, weights=found, minlength=records), 1.0)[record]
     return found
 
 
-def _rows(record: Ints, records: int) -> tuple[Ints, Ints]:
-    """Edges ordered by record, and where each record's edges start."""
+def _group_edges(record: Ints, records: int) -> tuple[Ints, Ints]:
+    """Return the edges ordered by record, and where each record's edges start."""
     order = np.argsort(record, kind="stable")
     start = np.searchsorted(record[order], np.arange(records + 1))
     return order, start
 
 
 def estimated_share(target: Ints, known: Ints, ratio: FloatArray, *, sizes: tuple[int, int], rounds: int = 60) -> float:
-    """The share of common target records under which the posterior expects just that share (EM)."""
+    """Estimate the share of common target records: the one that the posterior under it expects (EM)."""
     share = 0.5
     for _ in range(rounds):
         found = matching_posterior(target, known, ratio, sizes=sizes, common=share).sum() / max(sizes[0], 1)

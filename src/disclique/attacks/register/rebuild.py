@@ -1,4 +1,4 @@
-"""Which way to the map fits a release: landmark columns, a fit to all distances, or the published ones only."""
+"""Which method rebuilds the map of a release: landmark columns, a fit to all distances, or to the published ones."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from disclique.attacks.register.incomplete import partial_map
-from disclique.attacks.register.least_squares import noisy_map
-from disclique.attacks.register.maps import LANDMARKS, Map, landmark_map, lengths
+from disclique.attacks.register.incomplete import rebuild_from_incomplete
+from disclique.attacks.register.least_squares import rebuild_from_noisy
+from disclique.attacks.register.maps import (
+    TargetMap,
+    choose_landmarks,
+    measure_distances,
+    rebuild_from_landmarks,
+    refuse_directed,
+)
 from disclique.errors import InputError
 from disclique.model import Distances, FloatArray, IntArray
 
@@ -18,46 +24,40 @@ CAPPED = 0.01  # share of equal largest values from which on they are a cap, not
 SHORT = 12  # neighbours kept of a complete matrix when only small distances are trusted
 
 
-def whole_map(target: Distances, radius: float, noise: float | None) -> Map:
-    """The map of a release of all distances, or nearly all.
+def rebuild_map(target: Distances, radius: float, noise: float | None) -> TargetMap:
+    """Rebuild the map of a release of all distances, or nearly all.
 
     Without noise on the distances themselves a few landmark columns determine it; with it all distances are used.
     """
     refuse_directed(target)
-    block, marks = _columns(target)
+    block, marks = _read_landmark_columns(target)
     if np.isnan(block).any():
-        return partial_map(target, radius, noise=noise or 0.0)
-    positions = landmark_map(block, marks.astype(np.int64), radius)
-    misfit = float(np.sqrt(np.mean((lengths(positions, positions[marks], radius) - block) ** 2)))
+        return rebuild_from_incomplete(target, radius, noise=noise or 0.0)
+    positions = rebuild_from_landmarks(block, marks.astype(np.int64), radius)
+    misfit = float(np.sqrt(np.mean((measure_distances(positions, positions[marks], radius) - block) ** 2)))
     spread = float(block.std())
     if noise == 0 and misfit <= EXACT * spread:
-        return Map(positions, np.zeros(target.size), misfit)
-    chart = noisy_map(target, radius, noise=noise or None)
-    _check_embeddable(chart.misfit, spread, noise, radius)
-    return chart
+        return TargetMap(positions, np.zeros(target.size), misfit)
+    target_map = rebuild_from_noisy(target, radius, noise=noise or None)
+    _check_embeddable(target_map.misfit, spread, noise, radius)
+    return target_map
 
 
-def short_map(target: Distances, radius: float, noise: float | None) -> Map:
-    """The map of a release of which only the small distances are distances."""
+def rebuild_from_short(target: Distances, radius: float, noise: float | None) -> TargetMap:
+    """Rebuild the map of a release of which only the small distances are distances."""
     refuse_directed(target)
-    block, _ = _columns(target)
+    block, _ = _read_landmark_columns(target)
     if not np.isnan(block).any():
         cap = float(block.max(initial=0.0))
         capped = np.mean(block == cap) > CAPPED and cap > 0
-        target = Below(target, np.full(target.size, cap)) if capped else Below(target, _reaches(target))
-    return partial_map(target, radius, noise=noise or 0.0)
+        target = ShortDistances(target, np.full(target.size, cap) if capped else _find_neighbour_reach(target))
+    return rebuild_from_incomplete(target, radius, noise=noise or 0.0)
 
 
-def refuse_directed(target: Distances) -> None:
-    """Raise an InputError for distances that have no map at all."""
-    if target.directed:
-        raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
-
-
-def _columns(target: Distances) -> tuple[FloatArray, IntArray]:
-    """Distances of every record to landmark records, and those records."""
+def _read_landmark_columns(target: Distances) -> tuple[FloatArray, IntArray]:
+    """Return the distances of every record to landmark records, and those records."""
     n = target.size
-    marks = np.unique(np.linspace(0, n - 1, min(n, LANDMARKS)).astype(np.int32))
+    marks = choose_landmarks(n).astype(np.int32)
     return target.block(np.arange(n, dtype=np.int32), marks), marks
 
 
@@ -72,7 +72,7 @@ def _check_embeddable(misfit: float, spread: float, noise: float | None, radius:
 
 
 @dataclass(frozen=True, eq=False)
-class Below:
+class ShortDistances:
     """A release without the distances that are not below the reach of either record."""
 
     whole: Distances
@@ -89,14 +89,14 @@ class Below:
         return self.whole.directed
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Distances from each of ``rows`` to each of ``columns``, NaN where they are left out."""
+        """Return distances from each of ``rows`` to each of ``columns``, NaN where they are left out."""
         found = np.array(self.whole.block(rows, columns), dtype=float)
         found[found >= np.maximum(self.reach[rows][:, None], self.reach[columns][None, :])] = np.nan
         return found
 
 
-def _reaches(target: Distances) -> FloatArray:
-    """How far the nearest neighbours of each record lie, those of its distances that may be trusted."""
+def _find_neighbour_reach(target: Distances) -> FloatArray:
+    """Return how far the nearest neighbours of each record lie, whose distances may be trusted."""
     n = target.size
     if n <= SHORT + 1:
         return np.full(n, np.inf)

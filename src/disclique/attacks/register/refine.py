@@ -1,4 +1,7 @@
-"""From a rough motion to the best one nearby, and how much evidence speaks for it."""
+"""From a rough motion to the best one nearby, and the evidence for it.
+
+Newton's steps climb the likelihood, first blurred and then ever sharper; the evidence is its integral over motions.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.register.density import Prior
-from disclique.attacks.register.likelihood import Scene, cells_of, moved, reach
-from disclique.attacks.register.maps import Map
+from disclique.attacks.register.density import MotionPrior
+from disclique.attacks.register.likelihood import LikelihoodModel, find_reach, follow_step, index_known
+from disclique.attacks.register.maps import TargetMap
 from disclique.attacks.register.positions import Motion
-from disclique.engine.kernels.registration import Cells, Ground, ascent
+from disclique.engine.kernels.alignment import KnownRecords, evaluate_likelihood
+from disclique.engine.kernels.neighbours import CellIndex
 from disclique.model import FloatArray
 
 Ints = NDArray[np.int64]
-STEPS, POLISH, LAST = 4, 60, 8  # Newton steps at each width on the way, at the last one, and with all targets
-CROWD = 1500  # targets that are enough to find the way
+STEPS, POLISH, LAST = 4, 60, 8  # Newton steps at each width but the last, at the last one, and with all targets
+CROWD = 1500  # targets that are enough until the last steps
 GRAIN = 1e-12  # of a curvature: less is rounding, such as that of a turn around the one record that fits exactly
 
 
@@ -36,38 +40,46 @@ class Alignment:
 
 
 class Aligner:
-    """Refines motions of one map over one scene; keeps the indexes it has built for each width."""
+    """Refines motions of one map under one model; keeps the indexes it has built for each width."""
 
-    def __init__(self, scene: Scene, chart: Map, prior: Prior) -> None:
-        self.scene, self.map, self.prior = scene, chart, prior
-        self.who = np.flatnonzero(scene.alive)
-        self._cells: dict[float, Cells] = {}
+    def __init__(self, model: LikelihoodModel, target_map: TargetMap, prior: MotionPrior) -> None:
+        self.model, self.target_map, self.prior = model, target_map, prior
+        self.who = np.flatnonzero(model.matchable)
+        self._indexes: dict[float, CellIndex] = {}
 
-    def under(self, scene: Scene) -> Aligner:
-        """The same map and prior over another scene."""
-        return Aligner(scene, self.map, self.prior)
+    @property
+    def sigma(self) -> float:
+        """Typical standard deviation, per axis, of a common target's distance from its known record."""
+        return float(np.sqrt(self.model.variances.mean() + self.target_map.variance.mean()))
 
-    def cells(self, radius: float) -> Cells:
-        """The index for a search radius."""
-        if radius not in self._cells:
-            self._cells[radius] = cells_of(self.scene, radius)
-        return self._cells[radius]
+    def with_model(self, model: LikelihoodModel) -> Aligner:
+        """Return the aligner of the same map and prior under another model."""
+        return Aligner(model, self.target_map, self.prior)
 
-    def look(self, motion: Motion, blur: float, who: Ints, common: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Likelihood, slope and curvature at a motion, blurred by a further variance (see the kernel ``ascent``)."""
-        scene, frame = self.scene, self.scene.frame
-        extra = self.map.variance[who] + blur
-        cells = self.cells(reach(scene, float(extra.max(initial=0.0))))
-        ground = Ground(cells, scene.related, scene.rarity, scene.variances, frame.east, frame.north, frame.flat)
-        here = motion(self.map.positions[who])
-        return ascent(ground, here, scene.target_class[who], extra, common, here.mean(axis=0))
+    def index(self, radius: float) -> CellIndex:
+        """Return the index for a search radius."""
+        if radius not in self._indexes:
+            self._indexes[radius] = index_known(self.model, radius)
+        return self._indexes[radius]
+
+    def evaluate(
+        self, motion: Motion, blur: float, who: Ints, common: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return likelihood, slope and curvature at a motion; ``blur`` is a further variance (see the kernel)."""
+        model, known_map = self.model, self.model.known_map
+        extra = self.target_map.variance[who] + blur
+        index = self.index(find_reach(model, float(extra.max(initial=0.0))))
+        laws = model.related, model.rarity, model.variances
+        records = KnownRecords(index, *laws, known_map.east, known_map.north, known_map.flat)
+        here = motion(self.target_map.positions[who])
+        return evaluate_likelihood(records, here, model.target_class[who], extra, common, here.mean(axis=0))
 
     def refine(self, motion: Motion, width: float, common: float, *, fixed: bool = False) -> Alignment:
-        """The best motion near ``motion``, sought with a likelihood blurred by ``width`` and then ever less.
+        """Find the best motion near ``motion``, with a likelihood blurred by ``width`` and then ever less.
 
         The share of common targets is fitted along, unless it is ``fixed``.
         """
-        least = float(np.sqrt(self.scene.variances.mean() + self.map.variance.mean()))
+        least = self.sigma
         stages = max(int(np.ceil(np.log2(max(width / least, 1.0)) / 0.7)), 0)
         common = min(max(common, 1.0 / max(len(self.who), 1)), 1 - 0.5 / max(len(self.who), 1))
         few = self.who[:: max(len(self.who) // CROWD, 1)]
@@ -77,56 +89,56 @@ class Aligner:
         if len(few) < len(self.who):
             motion, common, _ = self.climb(motion, common, 0.0, few, POLISH, fixed=fixed)
         last = POLISH if len(few) == len(self.who) else LAST
-        motion, common, bend = self.climb(motion, common, 0.0, self.who, last, fixed=fixed)
-        return self.judged(motion, common, bend)
+        motion, common, curvature = self.climb(motion, common, 0.0, self.who, last, fixed=fixed)
+        return self.assess(motion, common, curvature)
 
     def climb(
         self, motion: Motion, common: float, blur: float, who: Ints, steps: int, *, fixed: bool = False
     ) -> tuple[Motion, float, FloatArray]:
-        """Up to ``steps`` Newton steps, the share of common targets moving along or fixed; also the last curvature."""
-        bend, most = np.eye(3), max(len(who), 1)
+        """Take up to ``steps`` Newton steps; return motion, share of common targets (fitted or fixed) and curvature."""
+        curvature, most = np.eye(3), max(len(who), 1)
         for _ in range(steps):
-            sums, slope, curves = self.look(motion, blur, who, common)
-            bend = self.regular(curves)
-            step: FloatArray = np.linalg.solve(bend, slope).astype(float)
-            pivot = motion(self.map.positions[who]).mean(axis=0)
-            motion = moved(motion, step, pivot, self.scene.frame.flat)
+            sums, slope, curves = self.evaluate(motion, blur, who, common)
+            curvature = self.regularise(curves)
+            step: FloatArray = np.linalg.solve(curvature, slope).astype(float)
+            pivot = motion(self.target_map.positions[who]).mean(axis=0)
+            motion = follow_step(motion, step, pivot, self.model.known_map.flat)
             fitted = common if fixed else min(max(float(sums[1]) / most, 1.0 / most), 1 - 0.5 / most)
-            settled = abs(fitted - common) < 1e-4 and float(step @ bend @ step) < 1e-6
+            settled = abs(fitted - common) < 1e-4 and float(step @ curvature @ step) < 1e-6
             common = fitted
             if settled:
                 break
-        return motion, common, bend
+        return motion, common, curvature
 
-    def regular(self, curves: FloatArray) -> FloatArray:
-        """The observed curvature where it is one of a peak, else the larger one, which never oversteps."""
-        floor = np.diag(self.floor() + GRAIN * np.trace(curves[0]))
+    def regularise(self, curves: FloatArray) -> FloatArray:
+        """Return the observed curvature where it is one of a peak, else the larger one, which never oversteps."""
+        floor = np.diag(self.prior_curvature() + GRAIN * np.trace(curves[0]))
         observed: FloatArray = curves[1] + floor
         peaked = np.linalg.eigvalsh(observed - 0.1 * curves[0]).min() > 0
         return observed if peaked else np.asarray(curves[0] + floor)
 
-    def floor(self) -> FloatArray:
-        """Curvature of ignorance: any angle, any place among the known records."""
-        room = self.scene.area
-        if self.scene.frame.flat:
+    def prior_curvature(self) -> FloatArray:
+        """Return the curvature of a flat prior: any angle, any place among the known records."""
+        room = self.model.area
+        if self.model.known_map.flat:
             return np.array([1 / (2 * np.pi) ** 2, 1 / room, 1 / room])
         return np.full(3, 1 / (2 * np.pi) ** 2)
 
-    def judged(self, motion: Motion, common: float, bend: FloatArray) -> Alignment:
-        """The motion with the evidence for it (Laplace's approximation of the integral over motions)."""
-        sums, _, _ = self.look(motion, 0.0, self.who, common)
-        before = self.prior.log_density(motion(self.map.positions[self.who]))
-        peak = 1.5 * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(bend)[1]
+    def assess(self, motion: Motion, common: float, curvature: FloatArray) -> Alignment:
+        """Return the motion with the evidence for it (Laplace's approximation of the integral over motions)."""
+        sums, _, _ = self.evaluate(motion, 0.0, self.who, common)
+        before = self.prior.log_density(motion(self.target_map.positions[self.who]))
+        peak = 1.5 * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(curvature)[1]
         total = float(sums[0])
         # the share was fitted as well: the usual price of one parameter
         price = 0.5 * np.log(max(len(self.who), 2))
-        return Alignment(motion, total, float(total + min(before + peak, 0.0) - price), common, bend)
+        return Alignment(motion, total, float(total + min(before + peak, 0.0) - price), common, curvature)
 
-    def wobble(self, way: Alignment) -> FloatArray:
-        """Variance, per axis, of each target's position that comes from the uncertainty of the motion."""
-        here = way.motion(self.map.positions[self.who])
-        doubt = np.linalg.inv(way.curvature)
-        if not self.scene.frame.flat:
+    def find_motion_variance(self, alignment: Alignment) -> FloatArray:
+        """Return the variance, per axis, of each target's position that comes from the uncertainty of the motion."""
+        here = alignment.motion(self.target_map.positions[self.who])
+        doubt = np.linalg.inv(alignment.curvature)
+        if not self.model.known_map.flat:
             along = np.einsum("ij,jk,ik->i", here, doubt, here)
             return np.asarray(((here**2).sum(axis=1) * np.trace(doubt) - along) / 2)
         arm = np.cross(np.array([0.0, 0.0, 1.0]), here - here.mean(axis=0))

@@ -16,7 +16,7 @@ LEAST = 3  # fewer distances fix no place, not even in the plane
 
 
 class Anchored(NamedTuple):
-    """Distances of all records to the anchors: a row a record, a column an anchor (two if distances are directed)."""
+    """Distances of all records to the anchors: a row per record, a column per anchor (two if directed)."""
 
     target: Floats
     known: Floats
@@ -27,11 +27,11 @@ class Anchored(NamedTuple):
 
 @kernel
 def profile_scores(anchored: Anchored, v: int, spread: float) -> Floats:
-    """Robust mean squared residual, in units of ``spread``, of target record ``v`` against every known record.
+    """Return the robust mean squared residual, in units of ``spread``, of target record ``v`` to every known record.
 
     It is exp(mean log(1 + residual²)) - 1: one false anchor among many weighs little, but a record twice as far away
     still scores higher, so that the scores of strangers spread out as they do on a map. A record's distance to itself
-    says nothing, nor does one that is unpublished on either side; fewer than LEAST that do speak make the score
+    says nothing, nor does one that is unpublished on either side; fewer than LEAST that remain make the score
     infinite. O(known records × columns).
     """
     scores = np.empty(len(anchored.known))
@@ -58,7 +58,7 @@ def profile_scores(anchored: Anchored, v: int, spread: float) -> Floats:
 
 @kernel
 def crowding(scores: Floats, at: Floats, least: int) -> Floats:
-    """How many of ``scores`` there are per unit around each of ``at``, itself left out.
+    """Return how many of ``scores`` there are per unit around each of ``at``, itself left out.
 
     ``scores`` ascend. The window grows until it holds ``least`` of them; it ends at 0, where scores end. O(at × log).
     """
