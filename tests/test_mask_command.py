@@ -12,7 +12,7 @@ import pytest
 from disclique.cli import main
 from disclique.data.distances import full_matrix
 from disclique.data.tables import microdata
-from disclique.releases.release import make_release
+from disclique.releases import release
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -86,7 +86,7 @@ def test_the_recipe_repeats_the_release_and_no_seed_means_a_new_one(run: Run) ->
     assert run(*MASK, *spec, "--out", "c.csv", "--seed", seed)[0] == 0
     assert Path("a_distances.csv").read_bytes() == Path("c_distances.csv").read_bytes()
     file = microdata(pd.read_csv("f.csv"), ["sex"], coordinates=["lon", "lat"])
-    zero, one = (make_release(file, "gaussian:sigma=500m", seed) for seed in (0, 1))
+    zero, one = (release(file, "gaussian:sigma=500m", seed) for seed in (0, 1))
     assert not np.array_equal(zero.distances, one.distances)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from disclique.data.distances import Matrix
 from disclique.engine.agreement import Between
+from disclique.geodesy import sphere_km
 from disclique.model import Candidates, FloatArray
 
 INSTANCES = {  # (σ in degrees, α): members of a maximum clique at 500 records a file, 50 of them common
@@ -25,7 +26,6 @@ INSTANCES = {  # (σ in degrees, α): members of a maximum clique at 500 records
     (0.05, 0.5): 20,
     (0.05, 0.9): 54,
 }
-EARTH_KM = 6371.0
 SEXES = 2
 AGE_PERCENT = (2.5, 2.5, 8.2, 3.0, 8.1, 6.0, 11.9, 16.8, 20.3, 11.3, 9.4)
 CITIES = np.array(  # latitude, longitude, thousands of inhabitants
@@ -118,6 +118,4 @@ def _interval(sigma: float, alpha: float, rng: np.random.Generator) -> Between:
 
 def _between(a: NDArray[np.float64], b: NDArray[np.float64]) -> FloatArray:
     """Great-circle distances in km between points (latitude, longitude) along the first axis."""
-    (lat1, lon1), (lat2, lon2) = np.radians(a), np.radians(b)
-    half = np.sin((lat1 - lat2) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon1 - lon2) / 2) ** 2
-    return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.clip(half, 0, 1))))
+    return sphere_km(np.moveaxis(a[::-1], 0, -1), np.moveaxis(b[::-1], 0, -1))
