@@ -11,6 +11,7 @@ from scipy import stats
 
 from disclique.data.distances import Matrix, Points, full_matrix, paired, pairwise
 from disclique.errors import InputError
+from disclique.geodesy import displacement_km
 from disclique.masks import (
     LENGTH,
     Affine,
@@ -35,6 +36,7 @@ from disclique.masks import (
     parse_mask,
     register_mask,
     usage,
+    usages,
 )
 from disclique.masks.registry import _MASKS
 from disclique.quantities import Quantity
@@ -471,3 +473,20 @@ def test_pairwise_of_masked_points_is_the_released_matrix():
     file = places(30)
     moved = Gaussian("0.02deg").apply(file, rng())
     assert np.array_equal(full_matrix(moved), pairwise(moved.coordinates, moved.coordinates))
+
+
+def test_only_gaussian_displacement_is_called_gaussian():
+    """What is so called has the displacement it states; nothing else is."""
+    assert [name for name, cls in masks().items() if cls.gaussian] == ["gaussian"]
+    for file, spec in (
+        (one_place(), "gaussian:sigma=2km"),
+        (Points(np.zeros((4000, 2)), "euclidean"), "gaussian:sigma=2"),
+    ):
+        moved = parse_mask(spec).apply(file, rng())
+        for steps in displacement_km(file.coordinates, moved.coordinates, file.metric):
+            assert stats.kstest(steps, stats.norm(0, 2).cdf).pvalue > 0.001
+
+
+def test_all_masks_are_listed_for_help():
+    assert usages().count(";") == len(masks()) - 1
+    assert "donut:min=…,max=…" in usages()

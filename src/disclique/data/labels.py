@@ -65,10 +65,10 @@ class Comparator(Protocol):
     """Which values of one quasi-identifier may belong to the same person, and how well they do."""
 
     def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Truth table of the distinct target values (rows) against the distinct known values (columns)."""
+        """Return the truth table of the distinct target values (rows) against the distinct known values (columns)."""
 
     def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
-        """Log probability of each target value for a person whom the known file gives each known value."""
+        """Return the log probability of each target value for a person whom the known file gives each known value."""
 
 
 class Closeness:
@@ -77,15 +77,15 @@ class Closeness:
     error: float
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Which values are close."""
+        """Return which values are close."""
         raise NotImplementedError
 
     def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Close, or everything where errors are expected."""
+        """Return which are close, or everything where errors are expected."""
         return self.close(target, known) | (self.error > 0)
 
     def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
-        """Log probability of each target value: even among the close ones, the errors elsewhere."""
+        """Return the log probability of each target value: even among the close ones, the errors elsewhere."""
         return error_weight(self.close(target, known), self.error)
 
 
@@ -99,7 +99,7 @@ class Exact(Closeness):
         check_error(self.error)
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Equality."""
+        """Return which are equal."""
         return equal(target, known)
 
 
@@ -165,7 +165,7 @@ def candidates(
     return Candidates(target_class, known_class, relation, weight)
 
 
-def label_tuples(labels: pd.DataFrame) -> list[tuple[Hashable | None, ...]]:
+def label_tuples(labels: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Return the label of each record; without label columns all share the empty one, which pandas would skip."""
     return list(labels.itertuples(index=False, name=None)) if len(labels.columns) else [()] * len(labels)
 

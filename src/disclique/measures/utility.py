@@ -88,11 +88,9 @@ class Comparison:
     def points(self) -> tuple[Points, Points] | None:
         """Both sides, where they are points of the same space."""
         one, other = self.original, self.released
-        return (
-            (one, other)
-            if isinstance(one, Points) and isinstance(other, Points) and one.metric == other.metric
-            else None
-        )
+        if not (isinstance(one, Points) and isinstance(other, Points)):
+            return None
+        return (one, other) if one.metric == other.metric else None
 
     @cached_property
     def moved(self) -> FloatArray | None:
@@ -205,7 +203,7 @@ def utility(
     whole file; ``groups`` is the largest number of clusters into which the sample is divided.
 
     >>> file = Points([[0, 0], [3, 4], [6, 0], [0, 8]], "euclidean")
-    >>> utility(file, file, rng=np.random.default_rng(0))["pearson"]
+    >>> utility(file, file, rng=np.random.default_rng(0))["published"]
     1.0
     """
     if original.size != released.size:

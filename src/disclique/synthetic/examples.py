@@ -13,12 +13,12 @@ CITIES_FILES = ("cities.csv",)
 
 
 def shipped(name: str) -> Traversable:
-    """A data file of the package."""
+    """Return a data file of the package."""
     return files("disclique.synthetic") / "tables" / name
 
 
 def poets() -> tuple[Microdata, Microdata]:
-    """Target and known file of the paper's example 8; the column ``name`` is the truth."""
+    """Return target and known file of the paper's example 8; the column ``name`` is the truth."""
     return _poets("target"), _poets("known")
 
 
@@ -28,6 +28,6 @@ def _poets(side: str) -> Microdata:
 
 
 def cities() -> Microdata:
-    """Four people and their birth places, the paper's example 2."""
+    """Return four people and their birth places, the paper's example 2."""
     with as_file(shipped("cities.csv")) as table:
         return read(table, labels=["sex", "yob"], coordinates="lon,lat")
