@@ -209,7 +209,7 @@ def test_shortest_paths_are_a_matrix() -> None:
     np.testing.assert_array_equal(dq.Matrix(ways).values, np.minimum(ways, ways.T))
     np.testing.assert_array_equal(dq.Matrix(ways, directed=True).values, ways)
     with pytest.raises(dq.InputError, match="not symmetric"):
-        dq.Matrix(shortest_path(steps))
+        dq.Matrix(shortest_path(rng.uniform(1, 100, (60, 60))))
 
 
 def test_labels_are_optional(tmp_path: Path) -> None:
