@@ -6,8 +6,9 @@ import pytest
 from disclique.attacks.register import incomplete as partial
 from disclique.attacks.register.incomplete import determined, guide_to, partial_map, published_pairs
 from disclique.attacks.register.least_squares import Lengths, chords, flattened, noisy_map, residuals, slopes, tangents
-from disclique.data.distances import EARTH_KM, Matrix, Points, full_matrix
+from disclique.data.distances import Matrix, Points, full_matrix
 from disclique.errors import InputError
+from disclique.geodesy import EARTH_KM
 from disclique.masks import parse_mask
 from disclique.synthetic.settlements import home_points
 
