@@ -181,9 +181,7 @@ class Utility:
         """Return all measures as plain values for JSON."""
         return {"records": self.records, "pairs": self.pairs, **self.values}
 
-    def row(self) -> Json:
-        """Return all measures as one flat row of a table."""
-        return self.to_dict()
+    row = to_dict  # also one flat row of a table
 
     def table(self) -> pd.DataFrame:
         """Return one row per measure: name, title, value."""
