@@ -22,12 +22,12 @@ from scipy.stats import t as student
 
 from disclique.audits import Case, Plan, Snooper, audit, parse_family
 from disclique.audits.decision import pareto, search
-from disclique.audits.files import Columns, read_file
 from disclique.audits.knows import control_files, known_file
 from disclique.audits.measure import Risk, rate
 from disclique.audits.outlook import trial
 from disclique.cli import main
 from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.read import Layout, read
 from disclique.data.tables import microdata
 from disclique.errors import InputError
 from disclique.model import Microdata
@@ -550,24 +550,24 @@ def test_geographic_files_are_converted_by_their_reference_system(tmp_path: Path
     frame.to_file(tmp_path / "a.geojson")
     frame.to_crs(3035).to_parquet(tmp_path / "a.parquet")
     frame.to_crs(25832).to_file(tmp_path / "a.shp")
-    columns = Columns(labels=("sex", "age"), ids="id")
+    columns = Layout(("sex", "age"), "id")
     wanted = table[["lon", "lat"]].to_numpy()
     for name in ("utm.gpkg", "a.geojson", "a.parquet", "a.shp"):
-        found = read_file(tmp_path / name, columns).distances
+        found = read(tmp_path / name, columns).distances
         assert isinstance(found, Points)
         np.testing.assert_allclose(found.coordinates, wanted, atol=1e-6)
     (tmp_path / "a.prj").unlink()
     with pytest.raises(InputError, match="does not say its coordinate reference system"):
-        read_file(tmp_path / "a.shp", columns)
-    found = read_file(tmp_path / "a.shp", replace(columns, crs="EPSG:25832")).distances
+        read(tmp_path / "a.shp", columns)
+    found = read(tmp_path / "a.shp", replace(columns, crs="EPSG:25832")).distances
     assert isinstance(found, Points)
     np.testing.assert_allclose(found.coordinates, wanted, atol=1e-6)
     with pytest.raises(InputError, match="not EPSG:25832"):
-        read_file(tmp_path / "a.geojson", replace(columns, crs="EPSG:25832"))
+        read(tmp_path / "a.geojson", replace(columns, crs="EPSG:25832"))
     projected = frame.to_crs(25832)
     projected.set_geometry(projected.buffer(100)).to_file(tmp_path / "areas.gpkg")
     with pytest.raises(InputError, match="is a Polygon"):
-        read_file(tmp_path / "areas.gpkg", columns)
+        read(tmp_path / "areas.gpkg", columns)
 
 
 def test_projected_columns_are_never_taken_for_degrees(tmp_path: Path) -> None:
@@ -577,10 +577,10 @@ def test_projected_columns_are_never_taken_for_degrees(tmp_path: Path) -> None:
     table = people(20)
     east, north = Transformer.from_crs(4326, 25832, always_xy=True).transform(table["lon"], table["lat"])
     table.assign(east=east, north=north).to_csv(tmp_path / "f.csv", index=False)
-    columns = Columns(labels=("sex",), ids="id", coordinates=("east", "north"))
+    columns = Layout("sex", "id", "east,north")
     with pytest.raises(InputError, match="latitude lies between"):
-        read_file(tmp_path / "f.csv", columns)
-    found = read_file(tmp_path / "f.csv", replace(columns, crs="EPSG:25832")).distances
+        read(tmp_path / "f.csv", columns)
+    found = read(tmp_path / "f.csv", replace(columns, crs="EPSG:25832")).distances
     assert isinstance(found, Points)
     np.testing.assert_allclose(found.coordinates, table[["lon", "lat"]].to_numpy(), atol=1e-6)
 

@@ -13,7 +13,7 @@ from disclique.audits import RESULT, audit
 from disclique.cli.audit import case_of, options
 from disclique.errors import DiscliqueError
 from disclique.masks import masks
-from disclique.releases.release import make_release, write_release
+from disclique.releases import release, write_release
 from disclique.show.report import report
 
 NAMES = st.one_of(
@@ -141,8 +141,8 @@ def outcome(file: Path, given_options: dict[str, Any], folder: Path, *, turn: in
         case = case_of(file, options(given_options, None))
         if turn % 8 == 0:  # an audit takes longer than the rest, a page longer still
             result = audit(case, folder / "out")
-        release = make_release(case.target, case.plan.families[0].settings[0], 0)
-        write_release(release, folder / "release.csv", inputs=())
+        made = release(case.target, case.plan.families[0].settings[0], 0)
+        write_release(made, folder / "release.csv", inputs=())
     except DiscliqueError as error:
         return str(error)
     assert result is None or json.loads((folder / "out" / RESULT).read_text(encoding="utf-8")) == result

@@ -11,8 +11,10 @@ import pytest
 
 from disclique.cli import main
 from disclique.data.distances import full_matrix
+from disclique.data.read import read
 from disclique.data.tables import microdata
-from disclique.releases.release import make_release
+from disclique.masks import parse_mask
+from disclique.releases import mask_microdata, release
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -86,7 +88,7 @@ def test_the_recipe_repeats_the_release_and_no_seed_means_a_new_one(run: Run) ->
     assert run(*MASK, *spec, "--out", "c.csv", "--seed", seed)[0] == 0
     assert Path("a_distances.csv").read_bytes() == Path("c_distances.csv").read_bytes()
     file = microdata(pd.read_csv("f.csv"), ["sex"], coordinates=["lon", "lat"])
-    zero, one = (make_release(file, "gaussian:sigma=500m", seed) for seed in (0, 1))
+    zero, one = (release(file, "gaussian:sigma=500m", seed) for seed in (0, 1))
     assert not np.array_equal(zero.distances, one.distances)
 
 
@@ -113,7 +115,6 @@ def test_unpublished_distances_stay_empty(run: Run) -> None:
 
 
 BAD = {
-    (): "name the columns to release",
     ("--label", "id"): "never released",
     ("--label", "lon"): "never released",
     ("--label", "sex", "--matrix", "xlsx"): "choose one of csv, npy, parquet",
@@ -123,7 +124,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("arguments", BAD, ids=lambda a: " ".join(a) or "nothing")
+@pytest.mark.parametrize("arguments", BAD, ids=" ".join)
 def test_bad_input_ends_in_one_sentence_and_no_file(run: Run, arguments: tuple[str, ...]) -> None:
     """Exit code 2, one line, nothing written."""
     base = ("mask", "f.csv", "--id", "id", "--coordinates", "lon,lat", "--mask", "affine", "--out", "r.csv")
@@ -132,3 +133,31 @@ def test_bad_input_ends_in_one_sentence_and_no_file(run: Run, arguments: tuple[s
     assert BAD[arguments] in err
     assert err.count("\n") == 1
     assert [p.name for p in Path().iterdir()] == ["f.csv"]
+
+
+def test_a_release_without_labels_is_distances_alone(run: Run) -> None:
+    """The table then only counts its rows, and is read again by those who get it."""
+    base = ("mask", "f.csv", "--id", "id", "--coordinates", "lon,lat", "--mask", "affine")
+    code, _, err = run(*base, "--out", "r.csv")
+    assert code == 0, err
+    assert "released columns: none" in err
+    assert pd.read_csv("r.csv").to_dict("list") == {"record": list(range(1, 41))}
+    data = read("r.csv", distances="r_distances.csv")
+    assert len(data) == 40
+
+
+def test_a_release_from_python(tmp_path: Path) -> None:
+    """The same seed gives the same noise in a release and in masked microdata; without one it is always another."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"sex": rng.choice(["f", "<b>"], 30), "name": [f"n{k}" for k in range(30)]})
+    file = microdata(frame, ["sex"], coordinates=rng.uniform(40, 50, (30, 2)), ids="name")
+    mask = parse_mask("gaussian:sigma=5km")
+    made, masked = release(file, mask, 7), mask_microdata(file, mask.spec, 7)
+    assert masked.ids == file.ids
+    np.testing.assert_array_equal(made.distances, full_matrix(masked.distances)[np.ix_(made.key, made.key)])
+    assert not np.array_equal(full_matrix(mask_microdata(file, mask).distances), full_matrix(masked.distances))
+    assert repr(made) == "Release(30 records, columns (sex), mask gaussian:sigma=5km)"
+    assert "<b>" not in made._repr_html_()
+    written = made.save(str(tmp_path / "r.csv"), kind="npy", key=tmp_path / "k.csv")
+    np.testing.assert_array_equal(np.load(written["distances"]), made.distances)
+    assert pd.read_csv(tmp_path / "k.csv")["id"].tolist() == [f"n{k}" for k in made.key]

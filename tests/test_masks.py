@@ -11,6 +11,7 @@ from scipy import stats
 
 from disclique.data.distances import Matrix, Points, full_matrix, paired, pairwise
 from disclique.errors import InputError
+from disclique.geodesy import displacement_km
 from disclique.masks import (
     LENGTH,
     Affine,
@@ -19,7 +20,7 @@ from disclique.masks import (
     Donut,
     EntryMask,
     Gaussian,
-    Grid,
+    GridCells,
     Laplace,
     Lipschitz,
     MatrixGaussian,
@@ -35,6 +36,7 @@ from disclique.masks import (
     parse_mask,
     register_mask,
     usage,
+    usages,
 )
 from disclique.masks.registry import _MASKS
 from disclique.quantities import Quantity
@@ -140,7 +142,7 @@ def test_gaussian_in_degrees_is_the_papers():
         assert stats.kstest(moved[:, axis], stats.norm(0, 0.01).cdf).pvalue > 0.001
     assert abs(np.corrcoef(moved.T)[0, 1]) < 4 / np.sqrt(len(moved))
     spread = Gaussian("0.01deg").displacement_spread()
-    assert spread.km(51.0) == pytest.approx((0.01 * KM_PER_DEGREE * np.cos(np.radians(51)), 0.01 * KM_PER_DEGREE))
+    assert (spread.east, spread.north, spread.unit) == (0.01, 0.01, "deg")
 
 
 @pytest.mark.parametrize(
@@ -200,11 +202,11 @@ def test_grid():
     """Cells have a centre to which everything in them moves: by half a diagonal at most, in few places."""
     file = places(5000)
     for spec, half in (("5km", 5 / np.sqrt(2)), ("0.1deg", 0.05 * KM_PER_DEGREE * np.sqrt(2))):
-        moved = Grid(spec).apply(file, rng())
+        moved = GridCells(spec).apply(file, rng())
         assert paired(file.coordinates, moved.coordinates).max() <= half * 1.02
-        assert np.allclose(moved.coordinates, Grid(spec).apply(moved, rng()).coordinates)
-    assert len(np.unique(Grid("100km").apply(file, rng()).coordinates, axis=0)) < 60
-    flat = Grid(10).apply(Points(np.array([[3.0, 17.0], [-3.0, 0.0]]), "euclidean"), rng())
+        assert np.allclose(moved.coordinates, GridCells(spec).apply(moved, rng()).coordinates)
+    assert len(np.unique(GridCells("100km").apply(file, rng()).coordinates, axis=0)) < 60
+    flat = GridCells(10).apply(Points(np.array([[3.0, 17.0], [-3.0, 0.0]]), "euclidean"), rng())
     assert flat.coordinates.tolist() == [[5, 15], [-5, 5]]
 
 
@@ -340,7 +342,7 @@ def test_projection_is_right_on_average():
     assert np.allclose(by_matrix, full_matrix(places(40)), rtol=0.15, atol=3)
 
 
-@pytest.mark.parametrize("mask", [Gaussian(3), Disc(3), Donut(1, 3), Laplace(1), Grid(3), Swap(50), Dhs(1, 2, 3)])
+@pytest.mark.parametrize("mask", [Gaussian(3), Disc(3), Donut(1, 3), Laplace(1), GridCells(3), Swap(50), Dhs(1, 2, 3)])
 def test_points_in_a_plane_have_their_own_unit(mask):
     file = Points(rng().uniform(0, 100, (200, 2)), "euclidean")
     moved = paired(file.coordinates, mask.apply(file, rng()).coordinates, "euclidean")
@@ -471,3 +473,20 @@ def test_pairwise_of_masked_points_is_the_released_matrix():
     file = places(30)
     moved = Gaussian("0.02deg").apply(file, rng())
     assert np.array_equal(full_matrix(moved), pairwise(moved.coordinates, moved.coordinates))
+
+
+def test_only_gaussian_displacement_is_called_gaussian():
+    """What is so called has the displacement it states; nothing else is."""
+    assert [name for name, cls in masks().items() if cls.gaussian] == ["gaussian"]
+    for file, spec in (
+        (one_place(), "gaussian:sigma=2km"),
+        (Points(np.zeros((4000, 2)), "euclidean"), "gaussian:sigma=2"),
+    ):
+        moved = parse_mask(spec).apply(file, rng())
+        for steps in displacement_km(file.coordinates, moved.coordinates, file.metric):
+            assert stats.kstest(steps, stats.norm(0, 2).cdf).pvalue > 0.001
+
+
+def test_all_masks_are_listed_for_help():
+    assert usages().count(";") == len(masks()) - 1
+    assert "donut:min=…,max=…" in usages()

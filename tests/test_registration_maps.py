@@ -20,8 +20,9 @@ from disclique.attacks.register.least_squares import (
     rebuild_from_noisy,
     to_chords,
 )
-from disclique.data.distances import EARTH_KM, Matrix, Points, full_matrix
+from disclique.data.distances import Matrix, Points, full_matrix
 from disclique.errors import InputError
+from disclique.geodesy import EARTH_KM
 from disclique.masks import parse_mask
 from disclique.model import Candidates, Spread
 from disclique.synthetic.settlements import home_points

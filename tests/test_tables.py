@@ -1,13 +1,21 @@
 """The friendly door from Python: every wrong input has its sentence, and distances mean what they say."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
+from scipy.sparse.csgraph import shortest_path
 
 import disclique as dq
 from disclique.attacks.matches import twins
-from disclique.data.distances import full_matrix, paired, pairwise
+from disclique.data.distances import as_matrix, full_matrix, paired, pairwise
+from disclique.data.labels import candidates
+from disclique.data.read import Layout, read
+from disclique.data.tables import select_records
 from disclique.measures.risk import Risk, wilson
 
 FRAME = pd.DataFrame({"x": ["a", "b"], "lon": [10.0, 11.0], "lat": [50.0, 51.0], "id": ["p", "q"]})
@@ -43,11 +51,10 @@ def test_wrong_input_is_explained(options: dict[str, object], said: str) -> None
 
 
 def test_tables_are_checked() -> None:
-    """Not a frame, no records, no label, unknown label, ids twice."""
+    """Not a frame, no records, unknown label, ids twice."""
     for table, labels, said in (
         ([1, 2], ["x"], "DataFrame"),
         (FRAME.iloc[:0], ["x"], "no records"),
-        (FRAME, [], "no label"),
         (FRAME, ["y"], "no column 'y'"),
         (pd.concat([FRAME[["x"]], FRAME[["x"]]], axis=1), ["x"], "several columns"),
     ):
@@ -155,3 +162,106 @@ def test_alpha_is_a_probability(alpha: float) -> None:
     """Strictly between 0 and 1."""
     with pytest.raises(dq.InputError, match="alpha"):
         dq.quantiles(stats.norm(), alpha)
+
+
+def relabelled(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+    return dq.Matrix(values[np.ix_(order, order)]).values
+
+
+@given(st.integers(0, 10_000), st.integers(2, 9), st.integers(1, 200))
+def test_rounding_is_settled_whatever_the_order(seed: int, n: int, ulps: int) -> None:
+    """A matrix asymmetric by some last digits becomes symmetric bit by bit, alike in every order of the records."""
+    rng = np.random.default_rng(seed)
+    exact = full_matrix(dq.Points(rng.uniform(0, 1000, (n, 2)), "euclidean"))
+    given = exact * (1 + rng.integers(-ulps, ulps + 1, (n, n)) * np.finfo(float).eps / 2)
+    np.fill_diagonal(given, rng.uniform(0, 1e-16, n))
+    found, order = dq.Matrix(given).values, rng.permutation(n)
+    assert (found == found.T).all()
+    assert (np.diagonal(found) == 0).all()
+    np.testing.assert_allclose(found, exact, rtol=1e-12)
+    np.testing.assert_array_equal(relabelled(given, order), found[np.ix_(order, order)])
+    pairs = pd.DataFrame([(i + 1, j + 1, given[i, j]) for i in range(n) for j in range(n)])
+    if len(pairs) != 3:
+        listed = dq.microdata(pd.DataFrame({"x": range(n)}), distances=pairs).distances
+        np.testing.assert_array_equal(listed.values, found)
+
+
+@given(st.integers(0, 10_000), st.integers(4, 11))
+def test_what_somebody_printed_differently_is_refused(seed: int, digits: int) -> None:
+    """Digits cut on one side only, up to eleven of them, are no rounding of the machine."""
+    value = np.random.default_rng(seed).uniform(1, 1000)
+    other = value * (1 + 10.0**-digits)
+    for distances in (
+        [[0, value], [other, 0]],
+        pd.DataFrame({"i": [1, 2], "j": [2, 1], "distance": [value, other]}),
+        [[other - value, value], [value, 0]],
+    ):
+        with pytest.raises(dq.InputError, match=r"not symmetric|way back|itself"):
+            dq.microdata(FRAME, distances=distances)
+
+
+def test_shortest_paths_are_a_matrix() -> None:
+    """Ways summed up in two orders differ in their last digits; one-way streets stay refused."""
+    rng = np.random.default_rng(1)
+    steps = np.where(rng.random((60, 60)) < 0.1, rng.uniform(1, 100, (60, 60)), 0)
+    ways = shortest_path(np.maximum(steps, steps.T), directed=False)
+    assert (ways != ways.T).any()
+    np.testing.assert_array_equal(dq.Matrix(ways).values, np.minimum(ways, ways.T))
+    np.testing.assert_array_equal(dq.Matrix(ways, directed=True).values, ways)
+    with pytest.raises(dq.InputError, match="not symmetric"):
+        dq.Matrix(shortest_path(rng.uniform(1, 100, (60, 60))))
+
+
+def test_labels_are_optional(tmp_path: Path) -> None:
+    """Without label columns all records share one label and every pair is a candidate, read from files too."""
+    data = dq.microdata(FRAME, distances=SQUARE)
+    assert data.labels.shape == (2, 0)
+    for missing in ("never", "any"):
+        found = candidates(data.labels, data.labels, missing=missing)
+        assert found.target_class.tolist() == found.known_class.tolist() == [0, 0]
+        assert found.relation.tolist() == [[0, 0]]
+    FRAME.to_csv(tmp_path / "f.csv", index=False)
+    assert read(tmp_path / "f.csv", coordinates="lon,lat").labels.shape == (2, 0)
+    both = dq.attack(data, data, agreement=dq.Within(1))
+    assert len(both.matches) == 2
+
+
+def test_a_file_is_read_as_its_layout_says(tmp_path: Path) -> None:
+    """Plain strings will do; columns overrule a layout; an id that is named must be there unless it may be absent."""
+    path, matrix = tmp_path / "f.csv", tmp_path / "d.csv"
+    FRAME.to_csv(path, index=False)
+    np.savetxt(matrix, 1000 * np.array(SQUARE), delimiter=",")
+    layout = Layout("x", "id", "lon, lat")
+    assert layout == Layout(["x"], "id", ("lon", "lat"))
+    data = read(str(path), layout, metric="wgs84")
+    assert (data.ids, list(data.labels.columns), data.distances.metric) == (("p", "q"), ["x"], "wgs84")
+    scaled = read(path, layout, coordinates=None, distances=str(matrix), unit="m")
+    np.testing.assert_array_equal(scaled.distances.values, SQUARE)
+    assert read(path, layout, id="name", id_optional=True).ids == (1, 2)
+    for wrong, said in (
+        ({"id": "name"}, "no id column 'name'"),
+        ({"distances": matrix}, "both are given"),
+        ({"coordinates": None}, "neither is given"),
+        ({"unit": "miles"}, "choose one of m, km"),
+    ):
+        with pytest.raises(dq.InputError, match=said):
+            read(path, layout, **wrong)
+
+
+def test_parts_and_matrices_of_microdata() -> None:
+    """Some records in another order keep their distances; points become a matrix unless there are too many."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": range(9)})
+    places = rng.uniform(40, 50, (9, 2))
+    for metric in ("sphere", "wgs84", "euclidean"):
+        data = dq.microdata(frame, ["x"], coordinates=places, metric=metric)
+        whole = as_matrix(data.distances)
+        assert isinstance(whole, dq.Matrix)
+        assert as_matrix(whole) is whole
+        assert as_matrix(data.distances, most=8) is data.distances
+        rows = np.array([4, 0, 7])
+        for source in (data, dq.microdata(frame, ["x"], distances=whole)):
+            some = select_records(source, rows)
+            assert some.table["x"].tolist() == list(some.labels["x"]) == [4, 0, 7]
+            assert some.ids == (5, 1, 8)
+            np.testing.assert_allclose(full_matrix(some.distances), whole.values[np.ix_(rows, rows)])

@@ -1,74 +1,168 @@
-"""Moving points by lengths: great circles on the sphere, geodesics on the ellipsoid, sums in the plane."""
+"""Points of the Earth: lengths and moves on the sphere and the ellipsoid, and their places in space.
+
+Points are arrays of (longitude, latitude) in degrees, one row per point; lengths are kilometres. The only numbers that
+say how large the Earth is stand here. A metric is given by its name; this module knows nothing of records.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from disclique.data.distances import EARTH_KM, Points
 from disclique.errors import InputError
 from disclique.model import FloatArray
 
+EARTH_KM = 6371.0  # the paper's sphere
+KM_PER_DEGREE = EARTH_KM * np.pi / 180  # along a meridian
+GEOGRAPHIC = ("sphere", "wgs84")
+SPHERE = (1.0, 0.0)  # the conformal map that leaves points as they are
+_AXIS_KM, _ECCENTRICITY2 = 6378.137, 0.0066943799901413165  # of WGS 84
 
-def wrapped(lon: FloatArray, lat: FloatArray) -> FloatArray:
-    """(lon, lat) brought back to [-180, 180) and [-90, 90]; a latitude past a pole comes down on the other side."""
+
+def sphere_km(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return great-circle lengths by the haversine, which keeps its digits for close points; broadcasts.
+
+    >>> round(float(sphere_km(np.array([13.4, 52.5]), np.array([2.35, 48.86]))))
+    876
+    """
+    lon, lat = np.radians(a[..., 0]), np.radians(a[..., 1])
+    lon2, lat2 = np.radians(b[..., 0]), np.radians(b[..., 1])
+    h = np.sin((lat - lat2) / 2) ** 2 + np.cos(lat) * np.cos(lat2) * np.sin((lon - lon2) / 2) ** 2
+    return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.clip(h, 0, 1))))
+
+
+def ellipsoid_km(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the geodesic length on WGS 84 from each point of ``a`` to the point of ``b`` in the same row."""
+    from pyproj import Geod
+
+    _, _, metres = Geod(ellps="WGS84").inv(a[:, 0], a[:, 1], b[:, 0], b[:, 1])
+    return np.asarray(metres, dtype=float) / 1000
+
+
+def wrap(lon: FloatArray, lat: FloatArray) -> FloatArray:
+    """Bring (lon, lat) back to [-180, 180) and [-90, 90]; a latitude past a pole comes down on the other side."""
     lat = (lat + 180) % 360 - 180
     over = np.abs(lat) > 90
     lat = np.where(over, np.copysign(180, lat) - lat, lat)
     return np.column_stack([(lon + np.where(over, 180, 0) + 180) % 360 - 180, lat])
 
 
-def shifted(points: Points, east: FloatArray, north: FloatArray) -> FloatArray:
-    """Coordinates after a walk straight away from each point, by km on the Earth or coordinate units elsewhere."""
-    xy = points.coordinates
-    if points.metric == "sphere":
+def shift(xy: FloatArray, east: FloatArray, north: FloatArray, metric: str) -> FloatArray:
+    """Move each point straight away by lengths in km on the Earth, or in coordinate units in the plane."""
+    if metric == "sphere":
         return _great_circle(xy, np.arctan2(east, north), np.hypot(east, north) / EARTH_KM)
-    if points.metric == "wgs84":
+    if metric == "wgs84":
         from pyproj import Geod
 
         bearing = np.degrees(np.arctan2(east, north))
         lon, lat, _ = Geod(ellps="WGS84").fwd(xy[:, 0], xy[:, 1], bearing, np.hypot(east, north) * 1000)
-        return wrapped(np.asarray(lon), np.asarray(lat))
+        return wrap(np.asarray(lon), np.asarray(lat))
     if xy.ndim != 2 or xy.shape[1] != 2:
         raise InputError(f"coordinates of shape {xy.shape}: this mask moves points of a plane")
     return np.asarray(xy + np.column_stack([east, north]))
 
 
-def walked(points: Points, radius: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Coordinates after a walk of each ``radius`` in a direction uniform in angle."""
-    angle = rng.uniform(0, 2 * np.pi, points.size)
-    return shifted(points, radius * np.cos(angle), radius * np.sin(angle))
+def shift_nearby(xy: FloatArray, east_north: FloatArray) -> FloatArray:
+    """Move points by some km on a locally flat map: good to a part in a thousand for the size of a city."""
+    degrees = east_north / KM_PER_DEGREE
+    degrees[:, 0] /= np.cos(np.radians(xy[:, 1]))
+    return np.asarray(xy + degrees)
+
+
+def walk(xy: FloatArray, radius: FloatArray, metric: str, rng: np.random.Generator) -> FloatArray:
+    """Move each point by its ``radius`` in a direction uniform in angle."""
+    angle = rng.uniform(0, 2 * np.pi, len(xy))
+    return shift(xy, radius * np.cos(angle), radius * np.sin(angle), metric)
 
 
 def _great_circle(xy: FloatArray, bearing: FloatArray, arc: FloatArray) -> FloatArray:
-    """Where one arrives from each point along a great circle; ``bearing`` from north and ``arc`` in radians."""
+    """Return where one arrives along a great circle; ``bearing`` from north and ``arc`` in radians."""
     lon, lat = np.radians(xy[:, 0]), np.radians(xy[:, 1])
     up = np.sin(lat) * np.cos(arc) + np.cos(lat) * np.sin(arc) * np.cos(bearing)
     across = np.sin(bearing) * np.sin(arc) * np.cos(lat)
     lon2 = lon + np.arctan2(across, np.cos(arc) - np.sin(lat) * up)
-    return wrapped(np.degrees(lon2), np.degrees(np.arcsin(np.clip(up, -1, 1))))
+    return wrap(np.degrees(lon2), np.degrees(np.arcsin(np.clip(up, -1, 1))))
 
 
-def unit_vectors(xy: FloatArray) -> FloatArray:
-    """Points of the sphere as unit vectors, shape (n, 3)."""
-    lon, lat = np.radians(xy[:, 0]), np.radians(xy[:, 1])
+def displacement_km(before: FloatArray, after: FloatArray, metric: str) -> tuple[FloatArray, FloatArray]:
+    """Return how far each point moved east and north, in km on the Earth (small moves), else in coordinate units."""
+    step = after - before
+    if metric not in GEOGRAPHIC:
+        return step[:, 0], step[:, 1]
+    east = ((step[:, 0] + 180) % 360 - 180) * KM_PER_DEGREE * np.cos(np.radians(before[:, 1]))
+    return east, step[:, 1] * KM_PER_DEGREE
+
+
+def unit_vectors(angles: FloatArray) -> FloatArray:
+    """Return unit vectors, shape (n, 3), of longitudes and latitudes in radians."""
+    lon, lat = angles.T
     return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
 
 
-def from_vectors(vectors: FloatArray) -> FloatArray:
-    """(lon, lat) in degrees of vectors from the centre of the sphere."""
+def to_space(xy: FloatArray, metric: object) -> FloatArray:
+    """Return coordinates in which straight distances order neighbours as the metric does (on wgs84 nearly so).
+
+    Points of the Earth become places in space, in km from its centre.
+    """
+    if metric in GEOGRAPHIC:
+        return unit_vectors(np.radians(xy)) * EARTH_KM
+    if metric != "euclidean":
+        raise InputError("this mask looks for neighbours and takes points with metric sphere, wgs84 or euclidean")
+    return np.asarray(xy)
+
+
+def from_space(vectors: FloatArray) -> FloatArray:
+    """Return (lon, lat) in degrees of vectors from the centre of the Earth."""
     x, y, z = vectors.T
     return np.column_stack([np.degrees(np.arctan2(y, x)), np.degrees(np.arctan2(z, np.hypot(x, y)))])
 
 
-def neighbour_space(points: Points) -> FloatArray:
-    """Coordinates in which straight distances order neighbours as the metric does (on the ellipsoid nearly so)."""
-    if points.metric in ("sphere", "wgs84"):
-        return unit_vectors(points.coordinates) * EARTH_KM
-    if points.metric != "euclidean":
-        raise InputError("this mask looks for neighbours and takes points with metric sphere, wgs84 or euclidean")
-    return np.asarray(points.coordinates)
+def chord_km(arc: float) -> float:
+    """Return the straight length through the Earth below a great-circle length."""
+    return float(2 * EARTH_KM * np.sin(min(arc / (2 * EARTH_KM), np.pi / 2)))
 
 
-def chord(km: float) -> float:
-    """Straight length through the sphere below a great-circle length, both in km."""
-    return float(2 * EARTH_KM * np.sin(min(km / (2 * EARTH_KM), np.pi / 2)))
+def box_area(xy: FloatArray, metric: object) -> float:
+    """Return the area of the smallest box around the points, km² on the Earth."""
+    (west, south), (east, north) = xy.min(axis=0), xy.max(axis=0)
+    if metric not in GEOGRAPHIC:
+        return float((east - west) * (north - south))
+    strip = np.sin(np.radians(north)) - np.sin(np.radians(south))
+    return float(EARTH_KM**2 * np.radians(east - west) * strip)
+
+
+def draw_in_box(xy: FloatArray, n: int, metric: object, rng: np.random.Generator) -> FloatArray:
+    """Draw ``n`` places uniform (by area on the Earth) in the smallest box around the points."""
+    low, high = xy.min(axis=0), xy.max(axis=0)
+    if metric not in GEOGRAPHIC:
+        return rng.uniform(low, high, (n, len(low)))
+    south, north = np.sin(np.radians([low[1], high[1]]))
+    return np.column_stack([rng.uniform(low[0], high[0], n), np.degrees(np.arcsin(rng.uniform(south, north, n)))])
+
+
+def fit_sphere(latitudes: FloatArray) -> tuple[float, tuple[float, float]]:
+    """Return radius, exponent and constant of Gauss's map of the ellipsoid onto the sphere at the mean latitude.
+
+    Lengths are kept up to a third-order term: a few metres across a country.
+    """
+    lat = np.radians(latitudes.mean()) if len(latitudes) else 0.0
+    bend = 1 - _ECCENTRICITY2 * np.sin(lat) ** 2
+    radius = _AXIS_KM * np.sqrt(1 - _ECCENTRICITY2) / bend
+    exponent = float(np.sqrt(1 + _ECCENTRICITY2 * np.cos(lat) ** 4 / (1 - _ECCENTRICITY2)))
+    on_sphere = np.arcsin(np.sin(lat) / exponent)
+    return float(radius), (exponent, float(np.arctanh(np.sin(on_sphere)) - exponent * _isometric(lat)))
+
+
+def to_sphere(xy: FloatArray, conformal: tuple[float, float]) -> FloatArray:
+    """Return longitudes and latitudes in radians on the sphere that stands for the Earth."""
+    angles: FloatArray = np.radians(xy.astype(float))
+    if conformal == SPHERE:
+        return angles
+    exponent, constant = conformal
+    lat = np.clip(angles[:, 1], -1.57079, 1.57079)
+    return np.stack((exponent * angles[:, 0], np.arcsin(np.tanh(exponent * _isometric(lat) + constant))), axis=1)
+
+
+def _isometric(lat: FloatArray | float) -> FloatArray:
+    """Return the isometric latitude on the ellipsoid."""
+    e = np.sqrt(_ECCENTRICITY2)
+    return np.asarray(np.arctanh(np.sin(lat)) - e * np.arctanh(e * np.sin(lat)))

@@ -48,8 +48,9 @@ class Agreement(Protocol):
 class Microdata:
     """Microdata in a metric space, (T, D) of the paper.
 
-    ``labels`` has one column a quasi-identifier with canonical values (equal values are equal objects whatever the
-    file's type; None is missing); ``ids`` names the records in results; ``name`` is how messages call the file.
+    ``labels`` has one column per quasi-identifier, perhaps none, with canonical values (equal values are equal objects
+    whatever the file's type; None is missing); ``ids`` names the records in results; ``name`` is how messages call the
+    file.
     """
 
     table: pd.DataFrame
@@ -169,15 +170,6 @@ class Spread:
         for value in (self.east, self.north):
             if not (np.isfinite(value) and value >= 0):
                 raise InputError(f"spread of {value} {self.unit}: a standard deviation is a finite number from 0 up")
-
-    def km(self, latitude: float) -> tuple[float, float]:
-        """The two standard deviations in kilometres at a latitude in degrees."""
-        if self.unit == "plane":
-            raise InputError("the spread is in the unit of the coordinates, which is not known to be kilometres")
-        if self.unit == "km":
-            return self.east, self.north
-        degree = 6371.0 * np.pi / 180
-        return float(self.east * degree * np.cos(np.radians(latitude))), float(self.north * degree)
 
 
 @dataclass(frozen=True)

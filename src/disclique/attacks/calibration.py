@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.data.distances import GEOGRAPHIC, Metric, Points, full_matrix, paired
+from disclique.data.distances import Metric, Points, full_matrix, paired
 from disclique.engine.agreement import Between
 from disclique.errors import InputError
+from disclique.geodesy import GEOGRAPHIC
 from disclique.masks.base import EntryMask, Mask, unit_of
 from disclique.model import Agreement, FloatArray, Json
 from disclique.synthetic.settlements import area_points

@@ -11,8 +11,9 @@ from disclique.attacks.calibration import Calibration
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.kroll import Search
 from disclique.attacks.methods import NAMES, ByClique, ByExtension, ByLabels, ByRegistration, ByShortPaths, Method
-from disclique.data.distances import GEOGRAPHIC, Points
+from disclique.data.distances import Points
 from disclique.errors import InputError
+from disclique.geodesy import GEOGRAPHIC, KM_PER_DEGREE
 from disclique.masks import Mask
 from disclique.model import Spread
 
@@ -45,10 +46,9 @@ def simulated_spread(mask: Mask, points: Points | None, rng: np.random.Generator
     if points.metric not in GEOGRAPHIC:
         east, north = np.sqrt((step**2).mean(axis=0))[:2]
         return Spread(float(east), float(north), "plane")
-    degree = 6371.0 * np.pi / 180
     step = np.column_stack([(step[:, 0] + 180) % 360 - 180, step[:, 1]])
-    east_km = step[:, 0] * degree * np.cos(np.radians(points.coordinates[:, 1]))
-    return Spread(float(np.sqrt((east_km**2).mean())), float(np.sqrt(((step[:, 1] * degree) ** 2).mean())), "km")
+    east_km = step[:, 0] * KM_PER_DEGREE * np.cos(np.radians(points.coordinates[:, 1]))
+    return Spread(float(np.sqrt((east_km**2).mean())), float(np.sqrt(((step[:, 1] * KM_PER_DEGREE) ** 2).mean())), "km")
 
 
 def methods(

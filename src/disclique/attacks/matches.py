@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.data.distances import Points
+from disclique.data.labels import label_tuples
 from disclique.errors import InputError
 from disclique.model import (
     Agreement,
@@ -131,7 +132,7 @@ def unique_label_pairs(candidates: Candidates) -> tuple[NDArray[np.int64], NDArr
 def twins(data: Microdata) -> tuple[tuple[int, ...], ...]:
     """Groups of rows, from 1, that no attack can tell apart: the same label and the same distances to all others."""
     buckets: dict[Hashable, list[list[int]]] = {}
-    for row, (label, key) in enumerate(zip(data.labels.itertuples(index=False, name=None), _keys(data), strict=True)):
+    for row, (label, key) in enumerate(zip(label_tuples(data.labels), _keys(data), strict=True)):
         bucket = buckets.setdefault((label, key), [])
         for group in bucket:
             if _interchangeable(data, group[0], row):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from disclique.audits.plan import GERMANY, Plan
-from disclique.data.distances import GEOGRAPHIC, Matrix, Points
+from disclique.data.distances import Points
 from disclique.errors import InputError
+from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian, parse_mask
-from disclique.model import Distances, Microdata
+from disclique.model import Microdata
 from disclique.quantities import KM_IN
 
 
@@ -97,20 +96,3 @@ def lean(case: Case) -> Case:
     """The same case as it is sent to other processes."""
     known, others = (None if data is None else bare(data) for data in (case.known, case.others))
     return Case(case.plan, bare(case.target), known, others)
-
-
-def part(data: Microdata, rows: NDArray[np.integer]) -> Microdata:
-    """Some records of a file, in the order of ``rows``."""
-    ids = tuple(data.ids[row] for row in rows)
-    table = pd.DataFrame(index=range(len(rows)))
-    labels = data.labels.iloc[rows].reset_index(drop=True)
-    return Microdata(table, labels, sub_distances(data.distances, rows), ids, data.name)
-
-
-def sub_distances(distances: Distances, rows: NDArray[np.integer]) -> Distances:
-    """The distances between some records."""
-    if isinstance(distances, Points):
-        return replace(distances, coordinates=distances.coordinates[rows])
-    some = np.asarray(rows, dtype=np.int32)
-    block = distances.block(some, some)
-    return Matrix(block, distances.directed, bool(np.isnan(block).any()))

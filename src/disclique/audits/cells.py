@@ -18,17 +18,17 @@ from disclique.attacks.kroll import LabelRule, Search
 from disclique.attacks.matches import label_pairs
 from disclique.attacks.methods import ByClique, ByExtension, Method
 from disclique.attacks.register import ceiling
-from disclique.audits.case import Case, part
+from disclique.audits.case import Case
 from disclique.audits.knows import Known, control_files, known_file
-from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.distances import Points, as_matrix, full_matrix
 from disclique.data.labels import Exact
+from disclique.data.tables import select_records
 from disclique.errors import DiscliqueError
 from disclique.masks import Affine, Mask, parse_mask
 from disclique.measures.utility import utility
 from disclique.model import Budget, Candidates, Claims, Distances, Json, Microdata
 from disclique.studies.grid import Unit
 
-WHOLE = 4000  # records up to which a release is handed to the attacks as a matrix
 MOST_COMMON = 0.99  # no snooper is certain that everybody is in the file
 TIES = 20  # maximum cliques listed
 SAMPLED = 3  # repetitions in which the control is run and utility is measured
@@ -40,7 +40,7 @@ def run_unit(case: Case, unit: Unit) -> list[Json]:
     mask = parse_mask(unit.mask)
     known = _known(case, unit.repetition)
     released = mask.apply(case.target.distances, case.plan.rng("noise", mask.name, unit.repetition))
-    target = replace(case.target, distances=published(released))
+    target = replace(case.target, distances=as_matrix(released))
     tries = _methods(case, unit.mask, _share(case, known))
     sampled = unit.repetition < SAMPLED
     control = control_files(case, known, unit.repetition) if sampled else None
@@ -63,17 +63,6 @@ def run_unit(case: Case, unit: Unit) -> list[Json]:
 def _share(case: Case, known: Known) -> float:
     """The share of released records that the snooper knows."""
     return min(len(known.truth) / len(case.target), MOST_COMMON)
-
-
-def published(released: Distances) -> Distances:
-    """The release as the snooper sees it: distances, without the masked coordinates from which they come."""
-    if isinstance(released, Matrix) or released.size > WHOLE:
-        return released
-    values = full_matrix(released)
-    if not released.directed:
-        upper = np.triu(values, 1)
-        values = upper + upper.T
-    return Matrix(values, released.directed, bool(np.isnan(values).any()))
 
 
 _known = lru_cache(maxsize=32)(known_file)
@@ -250,7 +239,7 @@ def _control_claims(
 ) -> dict[str, Json]:
     """By attack, how many released records it claims to have found in a file that has none of them."""
     rows, strangers = control
-    attacked = target if len(rows) == len(target) else part(target, rows)
+    attacked = target if len(rows) == len(target) else select_records(target, rows)
     claims = _claims(tries, attacked, strangers, _candidates(case, attacked, strangers))
     return {
         tried.method.name: {

@@ -10,10 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.audits.case import Case, part
+from disclique.audits.case import Case
 from disclique.audits.plan import GERMANY
 from disclique.data.distances import Points
-from disclique.geodesy import neighbour_space, shifted
+from disclique.data.tables import select_records
+from disclique.geodesy import shift, to_space
 from disclique.masks import Gaussian
 from disclique.model import FloatArray, Microdata
 from disclique.synthetic.settlements import home_points
@@ -34,7 +35,7 @@ def known_file(case: Case, repetition: int) -> Known:
     """The snooper's file of one repetition: the same for every mask, in random order, with its errors."""
     rng = case.plan.rng("known", repetition)
     drawn = _people(case, rng)
-    data = _with_errors(case, part(drawn, rng.permutation(len(drawn))), rng)
+    data = _with_errors(case, select_records(drawn, rng.permutation(len(drawn))), rng)
     row_of = {person: row for row, person in enumerate(data.ids)}
     pairs = [(row, row_of[person]) for row, person in enumerate(case.target.ids) if person in row_of]
     return Known(data, np.array(pairs, dtype=np.int64).reshape(-1, 2))
@@ -47,7 +48,7 @@ def _people(case: Case, rng: np.random.Generator) -> Microdata:
     if snooper.overlap is None:
         return case.target
     common = max(1, round(snooper.overlap * size))
-    chosen = part(case.target, np.sort(rng.choice(size, common, replace=False)))
+    chosen = select_records(case.target, np.sort(rng.choice(size, common, replace=False)))
     return joined(chosen, other_people(case, max((snooper.size or size) - common, 0), rng))
 
 
@@ -58,7 +59,7 @@ def other_people(case: Case, count: int, rng: np.random.Generator) -> Microdata:
         rows = np.array([row for row, person in enumerate(case.others.ids) if person not in strangers], dtype=np.int64)
         if len(rows) > count and case.plan.snooper.size is not None:
             rows = rng.choice(rows, count, replace=False)
-        return part(case.others, rows)
+        return select_records(case.others, rows)
     return invented_people(case, count, rng)
 
 
@@ -74,13 +75,13 @@ def invented_people(case: Case, count: int, rng: np.random.Generator) -> Microda
 def _places(points: Points, count: int, rng: np.random.Generator) -> FloatArray:
     """Homes like those of ``points``: each near one of them, nearer where they are dense."""
     base = rng.integers(points.size, size=count)
-    space = neighbour_space(points)
+    space = to_space(points.coordinates, points.metric)
     reach = cKDTree(space).query(space, k=min(_NEIGHBOUR + 1, points.size))[0].reshape(points.size, -1)[:, -1]
     step = rng.normal(0, 1, (count, points.coordinates.shape[1])) * (reach[base] / 2)[:, None]
-    near = replace(points, coordinates=points.coordinates[base])
+    near = points.coordinates[base]
     if points.metric == "euclidean":
-        return np.asarray(near.coordinates + step)
-    return shifted(near, step[:, 0], step[:, 1])
+        return np.asarray(near + step)
+    return shift(near, step[:, 0], step[:, 1], str(points.metric))
 
 
 def joined(one: Microdata, other: Microdata) -> Microdata:
@@ -125,13 +126,13 @@ def control_files(case: Case, known: Known, repetition: int) -> tuple[Rows, Micr
     rest = np.setdiff1d(np.arange(len(known.data)), known.truth[:, 1])
     if isinstance(known.data.distances, Points) and case.points is not None:
         fillers = invented_people(case, len(known.data) - len(rest), rng)
-        strangers = joined(part(known.data, rest), fillers)
-        return everybody, part(strangers, rng.permutation(len(strangers)))
+        strangers = joined(select_records(known.data, rest), fillers)
+        return everybody, select_records(strangers, rng.permutation(len(strangers)))
     if len(rest) >= len(known.data) / 2:
-        return everybody, part(known.data, rng.permutation(rest))
+        return everybody, select_records(known.data, rng.permutation(rest))
     mixed = rng.permutation(everybody)
     attacked = np.sort(mixed[: len(mixed) // 2])
     theirs = np.setdiff1d(np.arange(len(known.data)), known.truth[np.isin(known.truth[:, 0], attacked), 1])
     if len(attacked) < 2 or len(theirs) < 2:
         return None
-    return attacked, part(known.data, rng.permutation(theirs))
+    return attacked, select_records(known.data, rng.permutation(theirs))

@@ -171,13 +171,3 @@ def _mean(values: Sequence[object]) -> object:
         keys = dict.fromkeys(key for value in there if isinstance(value, dict) for key in value)
         return {key: _mean([value.get(key) for value in there if isinstance(value, dict)]) for key in keys}
     return float(np.mean([float(value) for value in there]))  # type: ignore[arg-type]
-
-
-def usefulness(utility: Json | None, measure: str) -> float | None:
-    """The one number by which settings are compared: the share of ten nearest neighbours kept, or a correlation."""
-    if utility is None:
-        return None
-    if measure != "neighbours":
-        return utility.get(measure)
-    shares = utility.get("neighbours") or {}
-    return shares.get("10", shares.get("5", utility.get("pearson")))

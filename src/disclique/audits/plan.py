@@ -14,12 +14,12 @@ from disclique.attacks.methods import NAMES
 from disclique.audits.families import SEARCHED, SPREAD, Family, parse_family
 from disclique.data.labels import MISSING_POLICIES
 from disclique.errors import InputError
+from disclique.measures.utility import rankings
 from disclique.model import Json
 from disclique.quantities import LENGTH_UNITS, Quantity, parse_quantity
 from disclique.studies.grid import Unit
 
 FORMAT = 2  # raised when the same plan no longer gives the same records
-MEASURES = ("neighbours", "spearman", "pearson", "rand_index")
 SYNTHETIC, GERMANY = "synthetic", "germany"
 
 
@@ -107,8 +107,8 @@ class Plan:
             raise InputError(f"attack {strange[0] if strange else ''!r}: choose one of {', '.join(NAMES)} or all")
         if self.missing not in MISSING_POLICIES:
             raise InputError(f"missing = {self.missing!r}: choose one of {', '.join(MISSING_POLICIES)}")
-        if self.utility not in MEASURES:
-            raise InputError(f"utility = {self.utility!r}: choose one of {', '.join(MEASURES)}")
+        if self.utility not in rankings():
+            raise InputError(f"utility = {self.utility!r}: choose one of {', '.join(rankings())}")
         settings = [spec for family in self.families for spec in family.settings]
         if len(set(settings)) < len(settings):
             twice = next(spec for spec in settings if settings.count(spec) > 1)

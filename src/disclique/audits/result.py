@@ -16,11 +16,14 @@ import pandas as pd
 from disclique.audits.case import Case
 from disclique.audits.decision import Decision, pareto
 from disclique.audits.knows import known_file
-from disclique.audits.measure import Records, measured, risk_of, usefulness, utility_of
+from disclique.audits.measure import Records, measured, risk_of, utility_of
 from disclique.audits.words import limits, snooper_words, verdict
 from disclique.data.distances import Points
-from disclique.data.files import plain, versions
+from disclique.data.labels import label_tuples
+from disclique.data.provenance import versions
+from disclique.data.write import plain
 from disclique.masks import parse_mask
+from disclique.measures.utility import usefulness
 from disclique.model import FloatArray, Json
 
 VERSION = 1
@@ -100,7 +103,7 @@ def _setting(case: Case, spec: str, records: Records) -> Json:
         "insider": _insider_share(records),
         "attacks": [one.to_dict() for one in attacks],
         "utility": useful,
-        "usefulness": usefulness(useful, plan.utility),
+        "usefulness": None if useful is None else usefulness(useful, plan.utility),
     }
 
 
@@ -128,7 +131,7 @@ def _facts(case: Case, found: Findings) -> Json:
 
 def label_sizes(case: Case) -> np.ndarray:
     """How many released records share the label of each one: its k-anonymity by labels."""
-    labels = list(case.target.labels.itertuples(index=False, name=None))
+    labels = label_tuples(case.target.labels)
     counts = pd.Series(labels, dtype=object).value_counts()
     return np.array([counts[label] for label in labels], dtype=np.int64)
 

@@ -14,7 +14,7 @@ from disclique.audits.families import Family
 from disclique.audits.measure import Records, Risk, risk_of
 from disclique.audits.plan import Plan
 from disclique.audits.result import Findings, records_table, result_of
-from disclique.data.files import write_json, write_table
+from disclique.data.write import write_json, write_table
 from disclique.model import Json
 from disclique.runs.execute import Executor, Serial
 from disclique.runs.journal import Journal, journal

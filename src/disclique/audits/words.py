@@ -6,27 +6,15 @@ from collections.abc import Sequence
 
 from disclique.audits.cells import SAMPLED
 from disclique.audits.plan import Plan
+from disclique.measures.utility import describe
 from disclique.model import Json
+from disclique.quantities import percent
 
 INSIDER = (
     "A snooper who knows the places of a few released records beforehand, and with them how the released map lies, "
     "could re-identify more"
 )
 NOTED = 0.02  # a difference in risk that is worth a sentence
-MEASURE_WORDS = {
-    "spearman": "is the rank correlation of released and original distances",
-    "pearson": "is the correlation of released and original distances",
-    "rand_index": "is the agreement of clusterings (adjusted Rand index)",
-}
-
-
-def percent(share: float | None) -> str:
-    """A share as people read it; never 0 % for something that is not 0."""
-    if share is None:
-        return "an unknown share"
-    if 0 < share < 0.001:
-        return "under 0.1 %"
-    return f"{100 * share:.1f} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def named(spec: str) -> str:
@@ -85,12 +73,7 @@ def _meets(best: Json, failing: int, plan: Plan) -> tuple[str, str]:
     )
     rest = f"; {failing} other settings tried do not keep the limit" if failing > 1 else ""
     rest = "; one other setting tried does not keep the limit" if failing == 1 else rest
-    use = best["usefulness"]
-    if use is None:
-        return first, f"How useful the released distances still are could not be measured{rest}."
-    if plan.utility == "neighbours":
-        return first, f"Of every record's ten nearest neighbours {percent(use)} are still among its ten nearest{rest}."
-    return first, f"What remains useful: {use:.3f} {MEASURE_WORDS[plan.utility]}{rest}."
+    return first, f"{describe(plan.utility, best['usefulness'])}{rest}."
 
 
 def snooper_words(plan: Plan, facts: Json) -> list[str]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.data.distances import EARTH_KM, Matrix
+from disclique.data.distances import Matrix
 from disclique.engine.agreement import Between
+from disclique.geodesy import sphere_km
 from disclique.model import Candidates, FloatArray
 
 INSTANCES = {  # (σ in degrees, α): members of a maximum clique at 500 records per file, 50 of them common
@@ -117,6 +118,4 @@ def _interval(sigma: float, alpha: float, rng: np.random.Generator) -> Between:
 
 def _between(a: NDArray[np.float64], b: NDArray[np.float64]) -> FloatArray:
     """Great-circle distances in km between points (latitude, longitude) along the first axis."""
-    (lat1, lon1), (lat2, lon2) = np.radians(a), np.radians(b)
-    half = np.sin((lat1 - lat2) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon1 - lon2) / 2) ** 2
-    return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.clip(half, 0, 1))))
+    return sphere_km(np.moveaxis(a[::-1], 0, -1), np.moveaxis(b[::-1], 0, -1))

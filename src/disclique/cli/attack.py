@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from disclique.attacks import LabelRule, Linked, Method
     from disclique.cli.screen import Screen
-    from disclique.data.files import Source
     from disclique.model import Microdata
 
     Step = Callable[[str, float | None], None]
@@ -154,30 +153,43 @@ def command(
     from disclique.cli.screen import Screen
     from disclique.cli.told import Told
     from disclique.data.comparators import parse_comparator
-    from disclique.data.files import Source, check_writable, read_microdata
-    from disclique.data.generalise import parse_generaliser
+    from disclique.data.read import Layout, read
+    from disclique.data.write import check_writable
     from disclique.model import Budget
 
     screen = Screen(quiet)
     check_writable([out, json, plot])
-    scale = _scale(unit)
-    sides = (
-        Source(target, target_distances, _columns(target_coordinates), metric, id, directed, unpublished, scale),
-        Source(known, known_distances, _columns(known_coordinates), metric, id, directed, unpublished, scale),
+    layout = Layout(
+        label,
+        id,
+        metric=metric,
+        unit=unit,
+        generalise=generalise or (),
+        directed=directed,
+        unpublished=unpublished,
+        id_optional=True,
     )
     on_earth = metric != "euclidean" and (unit is not None or None not in (target_coordinates, known_coordinates))
     told = Told(within, relative, between, mask, alpha, noise, matrix_noise, common, coordinate_error, seed, on_earth)
     rule = LabelRule(missing, dict(parse_comparator(spec) for spec in compare or []))
-    coarser = [parse_generaliser(spec) for spec in generalise or []]
     search = Search(solver, Budget(budget), threads, cliques)
     with screen.steps() as step:
-        files = (read_microdata(sides[0], label, coarser), read_microdata(sides[1], label, coarser))
+        files = (
+            read(target, layout, coordinates=target_coordinates, distances=target_distances),
+            read(known, layout, coordinates=known_coordinates, distances=known_distances),
+        )
         if id is not None and not any(id in data.table.columns for data in files):
             raise InputError(f"neither file has an id column {id!r}")
         methods = told.methods(attack or ["clique"], files[0].distances, files[1].distances, search)
         results = _results(files, methods, truth, rule, (screen, step))
     repeat = {"labels": label, "told": asdict(told), "seed": seed if mask else None}
-    _show(screen, results, files, (out, json, plot), {**repeat, **_provenance(sides)})
+    _show(
+        screen,
+        results,
+        files,
+        (out, json, plot),
+        {**repeat, **_provenance((target, target_distances, known, known_distances))},
+    )
 
 
 def _results(
@@ -210,7 +222,7 @@ def _show(screen: Screen, results: list[Linked], files: Files, to: Outputs, repe
     """Write what was asked for, then print it: one attack in full, several side by side."""
     import pandas as pd
 
-    from disclique.data.files import write_json, write_table
+    from disclique.data.write import write_json, write_table
 
     out, json, plot = to
     several = len(results) > 1
@@ -252,22 +264,8 @@ def _row(result: Linked) -> dict[str, object]:
     }
 
 
-def _columns(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(","))
-
-
-def _scale(unit: str | None) -> float:
-    from disclique.quantities import KM_IN
-
-    if unit is None:
-        return 1.0
-    if unit not in KM_IN:
-        raise InputError(f"--unit {unit}: choose one of {', '.join(KM_IN)}")
-    return KM_IN[unit]
-
-
-def _provenance(sides: tuple[Source, Source]) -> dict[str, object]:
+def _provenance(paths: tuple[Path | None, ...]) -> dict[str, object]:
     """What makes the run repeatable beside its options: versions and the hashes of all input files."""
-    from disclique.data.files import sha256, versions
+    from disclique.data.provenance import sha256, versions
 
-    return {"versions": versions(), "inputs": {str(path): sha256(path) for side in sides for path in side.files}}
+    return {"versions": versions(), "inputs": {str(path): sha256(path) for path in paths if path is not None}}

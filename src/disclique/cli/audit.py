@@ -13,9 +13,9 @@ from disclique.errors import InputError
 
 if TYPE_CHECKING:
     from disclique.audits import Case, Plan
-    from disclique.audits.files import Columns
     from disclique.cli.screen import Screen
-    from disclique.model import Json
+    from disclique.data.read import Layout
+    from disclique.model import Json, Microdata
     from disclique.runs.execute import Executor
     from disclique.studies.grid import Unit
 
@@ -221,7 +221,8 @@ def _told(screen: Screen, step: Callable[[str, float | None], None], done: int, 
 def case_of(file: Path, chosen: Mapping[str, Any]) -> Case:
     """The plan and its data, read and checked."""
     from disclique.audits import Case
-    from disclique.audits.files import hashes, read_file
+    from disclique.data.provenance import hashes
+    from disclique.data.read import read
 
     paths = {name: _path(chosen[name]) for name in ("distances", "known", "known-distances")}
     other_file = None if chosen["others"] in ("synthetic", "germany") else Path(str(chosen["others"]))
@@ -236,19 +237,24 @@ def case_of(file: Path, chosen: Mapping[str, Any]) -> Case:
         if isinstance(problem, InputError):
             raise
         raise InputError(f"an option has a value of the wrong kind: {problem}") from None
-    target = read_file(file, columns, paths["distances"])
-    known = None if paths["known"] is None else read_file(paths["known"], columns, paths["known-distances"])
-    more = None if other_file is None else read_file(other_file, columns)
+
+    def read_side(path: Path, distances: Path | None = None) -> Microdata:
+        here = None if distances is not None else columns.coordinates
+        return read(path, columns, coordinates=here, distances=distances)
+
+    target = read_side(file, paths["distances"])
+    known = None if paths["known"] is None else read_side(paths["known"], paths["known-distances"])
+    more = None if other_file is None else read_side(other_file)
     return Case(replace(plan, inputs=hashes([file, *paths.values(), other_file])), target, known, more)
 
 
-def _columns_of(chosen: Mapping[str, Any]) -> Columns:
-    from disclique.audits.files import Columns
+def _columns_of(chosen: Mapping[str, Any]) -> Layout:
+    from disclique.data.read import Layout
 
-    return Columns(
+    return Layout(
         labels=tuple(_many(chosen["label"])),
-        ids=chosen["id"],
-        coordinates=column_names(chosen["coordinates"]),
+        id=chosen["id"],
+        coordinates=chosen["coordinates"],
         metric=str(chosen["metric"]),
         crs=chosen["crs"],
         unit=chosen["unit"],
@@ -291,14 +297,6 @@ def _path(text: object) -> Path | None:
 
 def _many(value: Any) -> list[str]:
     return [str(item) for item in value] if isinstance(value, (list, tuple)) else [str(value)]
-
-
-def column_names(value: Any) -> tuple[str, ...] | None:
-    """The names in ``LON,LAT``, or in a list of a configuration file."""
-    if value is None:
-        return None
-    parts = value if isinstance(value, (list, tuple)) else str(value).split(",")
-    return tuple(str(part).strip() for part in parts)
 
 
 def _number(chosen: Mapping[str, Any], name: str) -> float | None:

@@ -30,8 +30,9 @@ def command(
 
     from disclique.attacks.calibration import calibrate
     from disclique.cli.screen import Screen
-    from disclique.data.files import check_writable, read_table, write_table
+    from disclique.data.files import read_table
     from disclique.data.tables import points as places
+    from disclique.data.write import check_writable, write_table
     from disclique.masks import parse_mask
 
     check_writable([out])

@@ -39,8 +39,8 @@ def _poets(screen: object, out: Path | None) -> None:
     screen.table(result.matches, title="Matches")
     if out is None:
         return
-    from disclique.data.files import write_json, write_table
     from disclique.data.labels import candidates
+    from disclique.data.write import write_json, write_table
     from disclique.engine.product import product_graph
     from disclique.show.plots import graph_model, match_picture, product_picture, save
 
@@ -74,7 +74,7 @@ def _cities(screen: object, out: Path | None) -> None:
     screen.say(["Kroll (2014), example 2: distances between the birth places, sphere of radius 6371 km"])
     screen.table(matrix)
     if out is not None:
-        from disclique.data.files import write_table
+        from disclique.data.write import write_table
         from disclique.show.plots import graph_model, save
 
         _copy(CITIES_FILES, out)
@@ -84,7 +84,7 @@ def _cities(screen: object, out: Path | None) -> None:
 
 
 def _copy(names: tuple[str, ...], out: Path) -> None:
-    from disclique.data.files import whole_file
+    from disclique.data.write import whole_file
     from disclique.synthetic.examples import shipped
 
     for name in names:

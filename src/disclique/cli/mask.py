@@ -1,4 +1,4 @@
-"""``disclique mask``: the release itself, made from the holder's file."""
+"""``disclique mask``: make a release from the holder's file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def command(
     mask: Annotated[str, typer.Option(metavar="SPEC", help="How to alter it: gaussian:sigma=500m.")],
     out: Annotated[Path, typer.Option(help="The released table: CSV, TSV or Parquet; the distances go beside it.")],
     label: Annotated[
-        list[str] | None, typer.Option(help="A column to release; repeatable. All others are left out.")
+        list[str] | None, typer.Option(help="A column to release; repeatable. All others are left out, all by default.")
     ] = None,
     id: Annotated[
         str | None, typer.Option(help="Column that names the persons; never released.", rich_help_panel=INPUT)
@@ -58,37 +58,30 @@ def command(
     Beside it goes a recipe with mask, seed, versions and hashes. With the recipe the noise can be taken off again: keep
     it, and do not publish it.
     """
-    import secrets
-
-    from disclique.audits.files import Columns, hashes, read_file
-    from disclique.cli.audit import column_names
     from disclique.cli.screen import Screen
-    from disclique.data.files import check_writable
-    from disclique.releases.release import make_release, write_release
+    from disclique.data.geography import LAT, LON
+    from disclique.data.provenance import hashes
+    from disclique.data.read import Layout, read
+    from disclique.data.write import check_writable
+    from disclique.releases import release, write_release
 
-    if not label:
-        raise InputError("name the columns to release with --label; all others are left out")
     check_writable([out, key])
-    columns = Columns(
-        labels=tuple(label),
-        ids=id,
-        coordinates=column_names(coordinates),
+    layout = Layout(
+        labels=label or (),
+        id=id,
+        coordinates=coordinates,
         metric=metric,
         crs=crs,
         unit=unit,
-        generalise=tuple(generalise or ()),
+        generalise=generalise or (),
         directed=directed,
         unpublished=unpublished,
     )
-    data = read_file(file, columns, distances)
-    hidden = {name for name in (id, *(columns.coordinates or ())) if name}
-    for name in label:
-        if name in hidden:
+    for name in layout.labels:
+        if name in (id, LON, LAT, *(layout.coordinates or ())):
             raise InputError(f"--label {name}: ids and coordinates are never released")
-    chosen = secrets.randbits(63) if seed is None else seed
-    made = make_release(data, mask, chosen)
-    inputs = hashes([file, distances])
-    written = write_release(made, out, inputs=inputs, kind=matrix, key=key)
-    screen = Screen(quiet)
-    screen.say([f"released columns: {', '.join(label)}; {len(data)} records in random order; mask {made.mask}"])
+    made = release(read(file, layout, distances=distances), mask, seed)
+    written = write_release(made, out, inputs=hashes([file, distances]), kind=matrix, key=key)
+    screen, columns = Screen(quiet), ", ".join(layout.labels) or "none"
+    screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}"])
     screen.say([f"{what}: {path}" for what, path in written.items()])

@@ -15,7 +15,7 @@ def command(
 ) -> None:
     """Render the report of an audit as one HTML file that needs no network."""
     from disclique.cli.screen import Screen
-    from disclique.data.files import check_writable
+    from disclique.data.write import check_writable
     from disclique.show.report import read_result, write_report
 
     check_writable([out])

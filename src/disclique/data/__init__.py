@@ -1,1 +1,40 @@
-"""data."""
+"""Data: tables, coordinates, distances and labels, read from files or given from Python, checked once and explained.
+
+What comes out is ``Microdata`` (``read``, ``microdata``) with its ``Matrix`` or ``Points``. Labels are made comparable
+(``labels``), coarser (``generalise``) or compared with errors (``comparators``) here, and results are written
+(``write``, ``provenance``). Nothing here alters a distance, attacks a file or draws at random.
+"""
+
+from disclique.data.distances import (
+    Matrix,
+    Metric,
+    Points,
+    as_matrix,
+    full_matrix,
+    paired,
+    pairwise,
+    select_distances,
+)
+from disclique.data.labels import Comparator, Exact, candidates, canonical, label_tuples
+from disclique.data.read import Layout, read
+from disclique.data.tables import microdata, select_records
+
+__all__ = [
+    "Comparator",
+    "Exact",
+    "Layout",
+    "Matrix",
+    "Metric",
+    "Points",
+    "as_matrix",
+    "candidates",
+    "canonical",
+    "full_matrix",
+    "label_tuples",
+    "microdata",
+    "paired",
+    "pairwise",
+    "read",
+    "select_distances",
+    "select_records",
+]

@@ -27,7 +27,7 @@ class Tolerance(Closeness):
             raise InputError(f"tolerance {self.x}: it cannot be negative")
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Which numbers lie within the tolerance; text lies nowhere but at itself."""
+        """Return which numbers lie within the tolerance, and which texts are equal."""
         left, right = (np.array([_number(v) for v in side], dtype=float) for side in (target, known))
         return np.asarray((np.abs(left[:, None] - right[None, :]) <= self.x) | equal(target, known))
 
@@ -49,7 +49,7 @@ class Similar(Closeness):
             raise InputError(f"similarity {self.least}: it lies between 0 and 1")
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Which texts are similar enough; numbers are compared as they are written."""
+        """Return which texts are similar enough; numbers are compared as they are written."""
         from rapidfuzz.distance import Indel
         from rapidfuzz.process import cdist
 
@@ -72,7 +72,7 @@ class Hierarchy(Closeness):
             self.above(value)
 
     def above(self, value: Hashable) -> list[Hashable]:
-        """The value and everything that contains it, from the inside out."""
+        """Return the value and everything that contains it, from the inside out."""
         chain = [value]
         while chain[-1] in self.parent:
             chain.append(self.parent[chain[-1]])
@@ -81,7 +81,7 @@ class Hierarchy(Closeness):
         return chain
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Which values contain one another."""
+        """Return which values contain one another."""
         left, right = ([set(self.above(v)) for v in side] for side in (target, known))
         return np.array(
             [
@@ -93,7 +93,7 @@ class Hierarchy(Closeness):
 
 
 def parse_comparator(spec: str) -> tuple[str, Comparator]:
-    """Column and comparator from text: ``age=tolerance:2``, ``name=similar:0.85``, ``sex=exact:0.01``, …
+    """Read column and comparator from text: ``age=tolerance:2``, ``name=similar:0.85``, ``sex=exact:0.01``, …
 
     A further number is the error rate: ``age=tolerance:2:0.05``. ``place=hierarchy:FILE`` takes a CSV file with the
     columns value, parent.

@@ -1,4 +1,4 @@
-"""Where distances come from: a published matrix, or points with a metric.
+"""Sources of distances: a published matrix, or points with a metric.
 
 Distances on the Earth (``sphere``, ``wgs84``) are in kilometres between (longitude, latitude) points in degrees; the
 others are in the unit of their source.
@@ -7,27 +7,29 @@ others are in the unit of their source.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.model import FloatArray, IntArray
+from disclique.geodesy import GEOGRAPHIC, ellipsoid_km, sphere_km
+from disclique.model import Distances, FloatArray, IntArray
 
-EARTH_KM = 6371.0  # the paper's sphere
-METRICS = ("sphere", "wgs84", "euclidean")
-GEOGRAPHIC = ("sphere", "wgs84")
+METRICS = (*GEOGRAPHIC, "euclidean")
+ROUNDING = 512 * np.finfo(float).eps
+"""How far two values of one distance may lie apart, relative to the larger: what sums of some hundred double-precision
+lengths in another order explain (1e-13), far below what anybody prints or publishes."""
 
 Metric = str | Callable[[Any, Any], float]
 Where = Callable[[int, int], str]
 
 
 def pairwise(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> FloatArray:
-    """Distances from each point of ``a`` to each point of ``b``, shape (len(a), len(b))."""
+    """Return distances from each point of ``a`` to each point of ``b``, shape (len(a), len(b))."""
     if metric == "sphere":
-        return _sphere(a[:, None, :], b[None, :, :])
+        return sphere_km(a[:, None, :], b[None, :, :])
     if metric == "euclidean":
         from scipy.spatial.distance import cdist
 
@@ -37,40 +39,33 @@ def pairwise(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> Flo
 
 
 def paired(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> FloatArray:
-    """Distance of each point of ``a`` from the point of ``b`` in the same row."""
+    """Return the distance of each point of ``a`` from the point of ``b`` in the same row."""
     if metric == "sphere":
-        return _sphere(a, b)
+        return sphere_km(a, b)
     if metric == "euclidean":
         return np.asarray(np.sqrt(((a - b) ** 2).sum(axis=1)))
     return _one_by_one(a, b, metric)
 
 
-def _sphere(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Great-circle distances in km by the haversine, which keeps its digits for close points; broadcasts."""
-    lon, lat = np.radians(a[..., 0]), np.radians(a[..., 1])
-    lon2, lat2 = np.radians(b[..., 0]), np.radians(b[..., 1])
-    h = np.sin((lat - lat2) / 2) ** 2 + np.cos(lat) * np.cos(lat2) * np.sin((lon - lon2) / 2) ** 2
-    return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.clip(h, 0, 1))))
-
-
 def _one_by_one(a: NDArray[Any], b: NDArray[Any], metric: Metric) -> FloatArray:
     if metric == "wgs84":
-        from pyproj import Geod
-
-        _, _, metres = Geod(ellps="WGS84").inv(a[:, 0], a[:, 1], b[:, 0], b[:, 1])
-        return np.asarray(metres, dtype=float) / 1000
+        return ellipsoid_km(a, b)
     if not callable(metric):
         raise InputError(f"metric {metric!r}: choose one of {', '.join(METRICS)} or give a function of two points")
     return np.array([float(metric(x, y)) for x, y in zip(a, b, strict=True)], dtype=float)
 
 
 def element(i: int, j: int) -> str:
-    """How a message names an entry of a matrix that came from no file."""
+    """Return how a message names an entry of a matrix that came from no file."""
     return f"distances[{i}, {j}]"
 
 
-def check_matrix(values: FloatArray, *, directed: bool, unpublished: bool, where: Where = element) -> None:
-    """Raise an InputError that names the first entry that cannot be a distance."""
+def check_matrix(values: FloatArray, *, directed: bool, unpublished: bool, where: Where = element) -> FloatArray:
+    """Return the matrix freed of rounding, or raise an InputError that names the first entry that is no distance.
+
+    A diagonal that is 0 but for rounding becomes 0. Without a direction, two values of one distance that differ by no
+    more than ``ROUNDING`` become the smaller of them, which does not depend on the order of the records.
+    """
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         shape = " x ".join(map(str, values.shape))
         raise InputError(f"{where(0, 0)}: the distances are {shape}, but a distance matrix is square")
@@ -84,32 +79,44 @@ def check_matrix(values: FloatArray, *, directed: bool, unpublished: bool, where
     if not unpublished:
         first(absent, "not a number; if it means that the distance is not published, say so (unpublished)")
     first(np.isinf(values), "a distance cannot be infinite")
+    values = np.array(values)
+    diagonal = np.diagonal(values)
+    small = np.abs(diagonal) <= ROUNDING * np.nanmax(values, initial=0.0)
+    np.fill_diagonal(values, np.where(small | np.isnan(diagonal), 0.0, diagonal))
     first(values < 0, "a distance cannot be negative")
-    diagonal = np.zeros(values.shape, dtype=bool)
-    np.fill_diagonal(diagonal, np.diagonal(values) != 0)
-    first(diagonal & ~absent, "the distance of a record from itself must be 0")
-    if not directed:
-        odd = np.triu((values != values.T) & ~(absent & absent.T))
-        if odd.any():
-            i, j = map(int, np.argwhere(odd)[0])
-            raise InputError(
-                f"{where(i, j)} = {values[i, j]}, but {where(j, i)} = {values[j, i]}: the distances are not "
-                "symmetric; if they have a direction (travel times), say so (directed)"
-            )
+    first(np.eye(len(values), dtype=bool) & (values != 0), "the distance of a record from itself must be 0")
+    if directed:
+        return values
+    odd = np.triu(~same_distance(values, values.T) & ~(absent & absent.T))
+    if odd.any():
+        i, j = map(int, np.argwhere(odd)[0])
+        raise InputError(
+            f"{where(i, j)} = {values[i, j]}, but {where(j, i)} = {values[j, i]}: the distances are not "
+            "symmetric; if they have a direction (travel times), say so (directed)"
+        )
+    return np.minimum(values, values.T)
+
+
+def same_distance(a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
+    """Return where two values of one distance are equal, or differ only by what floating point explains."""
+    return np.asarray(np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b)))
 
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """Distances as a square matrix; NaN is a distance that was not published."""
+    """Distances as a square matrix; NaN is a distance that was not published.
+
+    >>> Matrix([[0, 5], [5, 0]])
+    2 x 2 matrix
+    """
 
     values: FloatArray
     directed: bool = False
     unpublished: bool = False
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, dtype=float)
-        check_matrix(values, directed=self.directed, unpublished=self.unpublished)
-        np.fill_diagonal(values, 0.0)
+        values = np.asarray(self.values, dtype=float)
+        values = check_matrix(values, directed=self.directed, unpublished=self.unpublished)
         values.setflags(write=False)
         object.__setattr__(self, "values", values)
 
@@ -119,7 +126,7 @@ class Matrix:
         return len(self.values)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Distances from each of ``rows`` to each of ``columns``."""
+        """Return distances from each of ``rows`` to each of ``columns``."""
         return np.asarray(self.values[np.ix_(rows, columns)])
 
     def __repr__(self) -> str:
@@ -134,7 +141,10 @@ class Matrix:
 class Points:
     """Distances as points with a metric; the matrix is never formed as a whole.
 
-    ``coordinates`` has one row a record: (longitude, latitude) in degrees for ``sphere`` and ``wgs84``, any number
+    >>> Points([[13.4, 52.5], [2.35, 48.86]])
+    2 points, sphere
+
+    ``coordinates`` has one row per record: (longitude, latitude) in degrees for ``sphere`` and ``wgs84``, any number
     of columns for ``euclidean``, and whatever a metric of one's own takes.
     """
 
@@ -158,7 +168,7 @@ class Points:
         return len(self.coordinates)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Distances from each of ``rows`` to each of ``columns``."""
+        """Return distances from each of ``rows`` to each of ``columns``."""
         if self.metric in ("sphere", "euclidean"):
             return pairwise(self.coordinates[rows], self.coordinates[columns], self.metric)
         i, j = (part.ravel() for part in np.broadcast_arrays(np.asarray(rows)[:, None], np.asarray(columns)[None, :]))
@@ -177,7 +187,9 @@ class Points:
 
 def _check_points(points: FloatArray, metric: str) -> None:
     if points.ndim != 2 or (metric in GEOGRAPHIC and points.shape[1] != 2):
-        raise InputError(f"coordinates of shape {points.shape}: {metric} takes one (longitude, latitude) row a record")
+        raise InputError(
+            f"coordinates of shape {points.shape}: {metric} takes one (longitude, latitude) row per record"
+        )
 
     def first(bad: NDArray[np.bool_], why: str) -> None:
         if bad.any():
@@ -197,7 +209,29 @@ def _check_points(points: FloatArray, metric: str) -> None:
         )
 
 
-def full_matrix(distances: Matrix | Points | Any, *, rows: IntArray | None = None) -> FloatArray:
-    """The distances between ``rows`` (all records by default) as one square array."""
+def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatArray:
+    """Return the distances between ``rows`` (all records by default) as one square array."""
     index = np.arange(distances.size, dtype=np.int32) if rows is None else rows
     return np.asarray(distances.block(index, index))
+
+
+def as_matrix(distances: Distances, *, most: int = 4000) -> Distances:
+    """Return the distances as a matrix, symmetric bit by bit, or unchanged where there are more than ``most`` records.
+
+    This is what a release shows: distances, without the coordinates from which they come.
+    """
+    if isinstance(distances, Matrix) or distances.size > most:
+        return distances
+    values = full_matrix(distances)
+    if not distances.directed:
+        upper = np.triu(values, 1)
+        values = upper + upper.T
+    return Matrix(values, distances.directed, bool(np.isnan(values).any()))
+
+
+def select_distances(distances: Distances, rows: NDArray[np.integer]) -> Distances:
+    """Return the distances between some records, in the order of ``rows``."""
+    if isinstance(distances, Points):
+        return replace(distances, coordinates=distances.coordinates[rows])
+    block = full_matrix(distances, rows=np.asarray(rows, dtype=np.int32))
+    return Matrix(block, distances.directed, bool(np.isnan(block).any()))

@@ -23,7 +23,7 @@ class Generaliser:
     spec: str = ""
 
     def apply(self, frame: pd.DataFrame, name: str = "table") -> pd.DataFrame:
-        """``frame`` with the new column; a file that has no ``source`` but has ``into`` already stays as it is."""
+        """Return ``frame`` with the new column; one that has no ``source`` but has ``into`` already stays as it is."""
         if self.source not in frame.columns:
             if self.into in frame.columns:
                 return frame
@@ -39,7 +39,7 @@ class Generaliser:
 
 
 def century(year: float) -> int:
-    """The century of a year: 1313 lies in the 14th, 43 before Christ in the first before (-1)."""
+    """Return the century of a year: 1313 lies in the 14th, 43 before Christ in the first before (-1)."""
     whole = math.floor(_number(year))
     if whole == 0:
         raise ValueError("there is no year 0")
@@ -61,7 +61,7 @@ def _class_of(value: float, edges: tuple[float, ...]) -> str:
 
 
 def parse_generaliser(spec: str) -> Generaliser:
-    """A generaliser from text: ``cob=century:yob``, ``age=classes:age:0,18,65``, ``inc=width:income:1000``, …"""
+    """Read a generaliser from text: ``cob=century:yob``, ``age=classes:age:0,18,65``, ``inc=width:income:1000``, …"""
     into, _, rest = spec.partition("=")
     rule, _, tail = rest.partition(":")
     source, _, argument = tail.partition(":")

@@ -1,7 +1,7 @@
 """Files of geographers: GeoPackage, GeoJSON, GeoParquet and shapefiles become tables with longitude and latitude.
 
 Coordinates are converted to WGS 84 by the reference system that the file names. A file that names none is not guessed
-at: degrees taken for metres, or the other way round, would make every distance and so every risk wrong.
+at: degrees taken for metres, or the reverse, would make every distance and so every risk wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LON, LAT = "longitude (WGS 84)", "latitude (WGS 84)"
 
 
 def is_geographic(path: Path) -> bool:
-    """Whether a file holds geometries: by its ending, or for Parquet by what it says of itself."""
+    """Return whether a file holds geometries: by its ending, or for Parquet by its metadata."""
     suffix = path.suffix.lower()
     return suffix in SUFFIXES or (suffix == ".parquet" and path.is_file() and _has_geometry(path))
 
@@ -36,7 +36,7 @@ def _has_geometry(path: Path) -> bool:
 
 
 def read_points(path: Path, crs: str | None = None) -> pd.DataFrame:
-    """The attributes of a file of points with the columns ``LON`` and ``LAT`` in degrees of WGS 84.
+    """Return the attributes of a file of points with the columns ``LON`` and ``LAT`` in degrees of WGS 84.
 
     ``crs`` says the reference system of a file that does not name it; it does not overrule one that does.
     """
@@ -100,7 +100,7 @@ def _crs(text: str) -> Any:
 
 
 def to_degrees(frame: pd.DataFrame, columns: Sequence[str], crs: str, name: str) -> pd.DataFrame:
-    """``frame`` with ``LON`` and ``LAT`` computed from two columns in the reference system ``crs``."""
+    """Return ``frame`` with ``LON`` and ``LAT`` computed from two columns in the reference system ``crs``."""
     from pyproj import Transformer
 
     if len(columns) != 2:

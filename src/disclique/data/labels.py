@@ -23,7 +23,7 @@ _NO_CLASS = -1
 
 
 def canonical(value: Any) -> Hashable | None:
-    """The value itself, freed of its file's type: 14, 14.0 and "14" are one value; None is missing.
+    """Return the value freed of its file's type: 14, 14.0 and "14" are one value; None is missing.
 
     Text keeps its white space and case ("f " is not "f"), and "007" stays text: leading zeros carry meaning.
     """
@@ -46,9 +46,7 @@ def canonical(value: Any) -> Hashable | None:
 
 
 def canonical_labels(frame: pd.DataFrame, columns: Sequence[str], name: str = "table") -> pd.DataFrame:
-    """The quasi-identifier columns of ``frame`` with canonical values."""
-    if not columns:
-        raise InputError(f"{name}: no label: name at least one quasi-identifier column")
+    """Return the quasi-identifier columns of ``frame``, perhaps none, with canonical values."""
     taken = {}
     for column in columns:
         if column not in frame.columns:
@@ -60,17 +58,17 @@ def canonical_labels(frame: pd.DataFrame, columns: Sequence[str], name: str = "t
         lookup = np.empty(len(values) + 1, dtype=object)  # the last entry serves code -1, a missing value
         lookup[:-1] = [canonical(v) for v in values]
         taken[column] = pd.Series(lookup[codes], dtype=object)
-    return pd.DataFrame(taken, columns=list(dict.fromkeys(columns)))
+    return pd.DataFrame(taken, columns=list(dict.fromkeys(columns)), index=range(len(frame)))
 
 
 class Comparator(Protocol):
     """Which values of one quasi-identifier may belong to the same person, and how well they do."""
 
     def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Truth table of the distinct target values (rows) against the distinct known values (columns)."""
+        """Return the truth table of the distinct target values (rows) against the distinct known values (columns)."""
 
     def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
-        """Log probability of each target value for a person whom the known file gives each known value."""
+        """Return the log probability of each target value for a person whom the known file gives each known value."""
 
 
 class Closeness:
@@ -79,15 +77,15 @@ class Closeness:
     error: float
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Which values are close."""
+        """Return which values are close."""
         raise NotImplementedError
 
     def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Close, or everything where errors are expected."""
+        """Return which are close, or everything where errors are expected."""
         return self.close(target, known) | (self.error > 0)
 
     def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
-        """Log probability of each target value: even among the close ones, the errors elsewhere."""
+        """Return the log probability of each target value: even among the close ones, the errors elsewhere."""
         return error_weight(self.close(target, known), self.error)
 
 
@@ -101,18 +99,18 @@ class Exact(Closeness):
         check_error(self.error)
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-        """Equality."""
+        """Return which are equal."""
         return equal(target, known)
 
 
 def check_error(error: float) -> None:
-    """Raise unless ``error`` is a rate below 1."""
+    """Raise an error unless ``error`` is a rate from 0 to below 1."""
     if not 0 <= error < 1:
         raise InputError(f"error rate {error}: it lies between 0 and 1, 1 excluded")
 
 
 def error_weight(close: NDArray[np.bool_], error: float) -> FloatArray:
-    """Log probability of each target value given the known one: 1 - ``error`` among the close, the rest elsewhere."""
+    """Return log probabilities of target values given the known one: 1 - ``error`` among the close, else the rest."""
     near = np.maximum(close.sum(axis=0), 1)
     far = np.maximum(len(close) - near, 1)
     with np.errstate(divide="ignore"):  # without errors a value that is not close is impossible
@@ -120,7 +118,7 @@ def error_weight(close: NDArray[np.bool_], error: float) -> FloatArray:
 
 
 def equal(target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
-    """Truth table of equality."""
+    """Return the truth table of equality."""
     column = {value: j for j, value in enumerate(known)}
     table = np.zeros((len(target), len(known)), dtype=bool)
     for i, value in enumerate(target):
@@ -136,9 +134,10 @@ def candidates(
     missing: str = "never",
     comparators: Mapping[str, Comparator] | None = None,
 ) -> Candidates:
-    """The pairs of label classes that may match: vertices of the product graph come from these.
+    """Return the pairs of label classes that may match: vertices of the product graph come from these.
 
-    ``missing`` says whether a missing value matches ``never`` (its record is left out) or ``any`` value.
+    Without label columns every record may match every other. ``missing`` says whether a missing value matches
+    ``never`` (its record is left out) or ``any`` value.
     """
     if missing not in MISSING_POLICIES:
         raise InputError(f"missing = {missing!r}: choose one of {', '.join(MISSING_POLICIES)}")
@@ -166,10 +165,15 @@ def candidates(
     return Candidates(target_class, known_class, relation, weight)
 
 
+def label_tuples(labels: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Return the label of each record; without label columns all share the empty one, which pandas would skip."""
+    return list(labels.itertuples(index=False, name=None)) if len(labels.columns) else [()] * len(labels)
+
+
 def _classes(labels: pd.DataFrame) -> tuple[IntArray, list[tuple[Hashable | None, ...]]]:
-    """Class of each row, and the label of each class in order of first appearance."""
+    """Return the class of each row, and the label of each class in order of first appearance."""
     number: dict[tuple[Hashable | None, ...], int] = {}
-    rows = [number.setdefault(row, len(number)) for row in labels.itertuples(index=False, name=None)]
+    rows = [number.setdefault(row, len(number)) for row in label_tuples(labels)]
     return np.array(rows, dtype=np.int32), list(number)
 
 
@@ -185,7 +189,7 @@ def _coincidence(target: list[tuple[Any, ...]], known: list[tuple[Any, ...]]) ->
 
 
 def _relation(target: list[tuple[Any, ...]], known: list[tuple[Any, ...]], rules: Mapping[str, Comparator]) -> IntArray:
-    """Pairs of classes on which every comparator agrees; a missing value agrees with any."""
+    """Return the pairs of classes on which every comparator agrees; a missing value agrees with any."""
     tables = [_table(target, known, k, rule.agree, True) for k, rule in enumerate(rules.values())]
     found: list[NDArray[Any]] = []
     for i in range(len(target)):  # one row of classes at a time keeps memory linear
@@ -204,7 +208,7 @@ def _table(
     compare: Callable[[Sequence[Any], Sequence[Any]], NDArray[Any]],
     missing: float,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
-    """Codes of one column on both sides and the comparison of its distinct values; the last row/column is missing."""
+    """Return one column's codes on both sides and its values compared; the last row and column stand for missing."""
     of_target, left = _codes([label[column] for label in target])
     of_known, right = _codes([label[column] for label in known])
     table = np.full((len(left) + 1, len(right) + 1), missing, dtype=float)
@@ -225,7 +229,7 @@ def _evidence(
     rules: Mapping[str, Comparator],
     share: FloatArray,
 ) -> FloatArray:
-    """Log odds for one person that each pair of related classes carries.
+    """Return the log odds for one person that each pair of related classes carries.
 
     It is how much more probable the target label is for the person with the known label than for anybody in the known
     file, whose labels have the given shares; a missing value says nothing.
@@ -240,7 +244,7 @@ def _evidence(
 
 
 def label_hints(target: pd.DataFrame, known: pd.DataFrame) -> list[str]:
-    """Why labels may fail to coincide although a person would call them equal: white space, case."""
+    """Return why labels may fail to coincide although a person would call them equal: white space, case."""
     hints = []
     for column in target.columns:
         left = {v for v in target[column] if isinstance(v, str)}

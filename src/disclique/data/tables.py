@@ -1,4 +1,4 @@
-"""The friendly door: frames, arrays and lists become ``Microdata``, with an explanation where they cannot."""
+"""Frames, arrays and lists become ``Microdata`` here, with an explanation where they cannot."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from disclique.data.distances import GEOGRAPHIC, Matrix, Metric, Points, Where, check_matrix
+from disclique.data.distances import (
+    ROUNDING,
+    Matrix,
+    Metric,
+    Points,
+    Where,
+    check_matrix,
+    same_distance,
+    select_distances,
+)
 from disclique.data.labels import canonical, canonical_labels
 from disclique.errors import InputError
+from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, FloatArray, Microdata
 
 Coordinates = Sequence[str] | ArrayLike
@@ -19,7 +29,7 @@ Coordinates = Sequence[str] | ArrayLike
 
 def microdata(
     table: pd.DataFrame,
-    labels: Sequence[str],
+    labels: Sequence[str] = (),
     *,
     distances: Any = None,
     coordinates: Coordinates | None = None,
@@ -28,17 +38,22 @@ def microdata(
     name: str = "microdata",
     **options: bool,
 ) -> Microdata:
-    """Microdata in a metric space from a table and one source of distances.
+    """Return microdata in a metric space from a table and one source of distances.
+
+    >>> people = pd.DataFrame({"sex": ["f", "m"], "lon": [13.4, 2.35], "lat": [52.5, 48.86]})
+    >>> microdata(people, ["sex"], coordinates=["lon", "lat"])
+    Microdata('microdata': 2 records, label (sex), 2 points, sphere)
 
     Parameters
     ----------
     table : DataFrame
-        One row a record.
+        One row per record.
     labels : list of column names
-        The quasi-identifiers; records match only if all of them coincide.
+        The quasi-identifiers; records match only if all of them coincide. Without any, all records may match.
     distances : array, DataFrame or Distances
-        A square matrix in the order of the rows, or a DataFrame with three columns i, j, distance (record ids, or row
-        numbers counted from 1); a pair that is not listed is a distance that was not published.
+        A square matrix in the order of the rows, symmetric but for rounding unless ``directed``; or a DataFrame with
+        three columns i, j, distance (record ids, or row numbers counted from 1), where a pair that is not listed is a
+        distance that was not published.
     coordinates : pair of column names, or array of shape (records, 2)
         Longitude and latitude in degrees, or plane coordinates with ``metric="euclidean"``. Give this or
         ``distances``, not both.
@@ -72,20 +87,27 @@ def microdata(
         source = distances
     else:
         values, listed = matrix(distances, named, directed=directed, name=name)
-        check_matrix(values, directed=directed, unpublished=unpublished or listed, where=entry_of(name))
+        values = check_matrix(values, directed=directed, unpublished=unpublished or listed, where=entry_of(name))
         source = Matrix(values, directed, unpublished or listed)
     if source.size != len(table):
         raise InputError(f"{name}: {len(table)} records, but distances between {source.size}")
     return Microdata(table, canonical_labels(table, labels, name), source, named, name)
 
 
+def select_records(data: Microdata, rows: NDArray[np.integer]) -> Microdata:
+    """Return some records of a file, in the order of ``rows``."""
+    table, labels = (frame.iloc[rows].reset_index(drop=True) for frame in (data.table, data.labels))
+    ids = tuple(data.ids[row] for row in rows)
+    return Microdata(table, labels, select_distances(data.distances, rows), ids, data.name)
+
+
 def entry_of(name: str) -> Where:
-    """How messages name an entry of the matrix called ``name``: rows and columns counted from 1."""
+    """Return how messages name an entry of the matrix called ``name``: rows and columns counted from 1."""
     return lambda i, j: f"{name}: row {i + 1}, column {j + 1}"
 
 
 def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hashable, ...]:
-    """A name for each record: the column's values, or row numbers counted from 1."""
+    """Return a name for each record: the column's values, or row numbers counted from 1."""
     if column is None:
         return tuple(range(1, len(table) + 1))
     if column not in table.columns:
@@ -103,7 +125,7 @@ def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hash
 
 
 def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, name: str) -> NDArray[Any]:
-    """The coordinates of every record, from columns of the table or as given."""
+    """Return the coordinates of every record, from columns of the table or as given."""
     if not (isinstance(coordinates, (list, tuple)) and all(isinstance(c, str) for c in coordinates)):
         found = np.asarray(coordinates)
         if len(found) != len(table):
@@ -136,7 +158,7 @@ def _numbers(column: pd.Series[Any], name: str) -> FloatArray:
 
 
 def matrix(source: Any, ids: Sequence[Hashable], *, directed: bool, name: str) -> tuple[FloatArray, bool]:
-    """The distances as a square array in the order of the records, and whether they came as a long list."""
+    """Return the distances as a square array in the order of the records, and whether they came as a long list."""
     if isinstance(source, pd.DataFrame) and source.shape[1] == 3 and len(source) != 3:
         return from_list(source, ids, directed=directed, name=name), True
     if isinstance(source, pd.DataFrame):
@@ -148,7 +170,7 @@ def matrix(source: Any, ids: Sequence[Hashable], *, directed: bool, name: str) -
 
 
 def from_list(pairs: pd.DataFrame, ids: Sequence[Hashable], *, directed: bool, name: str) -> FloatArray:
-    """The matrix of a long list i, j, distance; pairs that are not listed are NaN, that is, not published."""
+    """Return the matrix of a long list i, j, distance; pairs that are not listed are NaN, that is, not published."""
     row_of = {value: row for row, value in enumerate(ids)}
     found = np.full((len(ids), len(ids)), np.nan)
     np.fill_diagonal(found, 0.0)
@@ -166,12 +188,14 @@ def from_list(pairs: pd.DataFrame, ids: Sequence[Hashable], *, directed: bool, n
     for line in np.flatnonzero(numbers < 0):
         raise InputError(f"{name}: row {line + 1}, column 3 = {numbers[line]}: a distance cannot be negative")
     _no_duplicates(ends, numbers, name=name)
-    for line in np.flatnonzero((ends[:, 0] == ends[:, 1]) & (numbers != 0)):
+    itself = ends[:, 0] == ends[:, 1]
+    for line in np.flatnonzero(itself & (numbers > ROUNDING * numbers.max(initial=0.0))):
         raise InputError(f"{name}: row {line + 1} = {numbers[line]}: the distance of a record from itself must be 0")
+    numbers = np.where(itself, 0.0, numbers)
     found[ends[:, 0], ends[:, 1]] = numbers
     if not directed:
         _no_contradiction(found, ends, numbers, name=name)
-        found[ends[:, 1], ends[:, 0]] = numbers
+        found = np.fmin(found, found.T)
     return found
 
 
@@ -186,7 +210,7 @@ def _no_duplicates(ends: NDArray[np.int64], numbers: FloatArray, *, name: str) -
 
 def _no_contradiction(found: FloatArray, ends: NDArray[np.int64], numbers: FloatArray, *, name: str) -> None:
     back = found[ends[:, 1], ends[:, 0]]
-    for line in np.flatnonzero(~np.isnan(back) & (back != numbers)):
+    for line in np.flatnonzero(~np.isnan(back) & ~same_distance(back, numbers)):
         raise InputError(
             f"{name}: row {line + 1} = {numbers[line]}, but the way back is {back[line]}: the distances are not "
             "symmetric; if they have a direction (travel times), say so (directed)"

@@ -1,7 +1,9 @@
 """Ways to alter points or distances before release.
 
 A mask is a small frozen value with ``apply(distances, rng)``; ``parse_mask`` reads one from a spec, and a class with
-``@register_mask`` adds one's own.
+``@register_mask`` adds another. Masks that move points at random are in ``displacement``, those that place them by a
+rule in ``placement``, those that alter each distance in ``noise``, and those that publish something else than the
+matrix in ``publishing``. Masks alter; they neither read files nor know attacks.
 """
 
 from disclique.masks.base import (
@@ -18,9 +20,9 @@ from disclique.masks.base import (
 )
 from disclique.masks.displacement import Disc, Donut, Gaussian, Laplace
 from disclique.masks.noise import MatrixGaussian, MatrixLaplace, Multiplicative, Round, TopCode
-from disclique.masks.placement import Affine, Dhs, Grid, Swap, Voronoi
-from disclique.masks.registry import masks, parse_mask, register_mask, usage
-from disclique.masks.release import Lipschitz, Nearest, Projection
+from disclique.masks.placement import Affine, Dhs, GridCells, Swap, Voronoi
+from disclique.masks.publishing import Lipschitz, Nearest, Projection
+from disclique.masks.registry import masks, parse_mask, register_mask, usage, usages
 
 __all__ = [
     "LENGTH",
@@ -33,7 +35,7 @@ __all__ = [
     "Donut",
     "EntryMask",
     "Gaussian",
-    "Grid",
+    "GridCells",
     "Laplace",
     "Lipschitz",
     "Mask",
@@ -53,5 +55,6 @@ __all__ = [
     "parse_mask",
     "register_mask",
     "usage",
+    "usages",
     "whole",
 ]

@@ -1,4 +1,4 @@
-"""What every mask is: a small frozen value with parameters, units, a reference, and a spec that reads back."""
+"""The base of every mask: a small frozen value with parameters, units, a reference, and a spec that reads back."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from disclique.data.distances import GEOGRAPHIC, Matrix, Points, full_matrix
+from disclique.data.distances import Matrix, Points, full_matrix
 from disclique.errors import InputError
+from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, FloatArray, Spread
 from disclique.quantities import KM_IN, LENGTH_UNITS, PLACE_UNITS, RATE_UNITS, Quantity, number, parse_quantity
 
@@ -19,7 +20,7 @@ Parameter = dict[str, Read]  # metadata of a field: how its value is read from a
 
 
 def between(low: float = 0.0, high: float = np.inf, *, closed: bool = False) -> Parameter:
-    """A number without a unit strictly between two bounds, or including them if ``closed``."""
+    """Return how to read a number without a unit strictly between two bounds, or including them if ``closed``."""
 
     def read(text: object) -> float:
         value = parse_quantity(text, units=("",)).value
@@ -32,7 +33,7 @@ def between(low: float = 0.0, high: float = np.inf, *, closed: bool = False) -> 
 
 
 def whole(low: int = 1) -> Parameter:
-    """A whole number of at least ``low``."""
+    """Return how to read a whole number of at least ``low``."""
 
     def read(text: object) -> int:
         value = parse_quantity(text, units=("",)).value
@@ -44,7 +45,7 @@ def whole(low: int = 1) -> Parameter:
 
 
 def one_of(*words: str) -> Parameter:
-    """One of a few words."""
+    """Return how to read one of a few words."""
 
     def read(text: object) -> str:
         word = str(text).strip().lower()
@@ -78,7 +79,9 @@ class Mask:
     ``scope`` says what one masked distance depends on besides chance: its two points (``point``), its own value
     (``entry``), or the whole file (``file``). ``conditional`` says that the deviation d - d' depends on the distance.
     ``simulated_files`` is how many files a calibration of scope ``file`` masks, more where a file shares one draw.
-    ``dial`` is the one parameter that makes protection stronger when it rises (``dial_rises``) or falls.
+    ``dial`` is the one parameter that makes protection stronger when it rises (``dial_rises``) or falls. ``gaussian``
+    says that every point moves by exactly Gaussian noise of ``displacement_spread()``: only there is the ceiling, what
+    the masked data themselves would give if truly aligned, an upper bound on what an attack of this kind finds.
     """
 
     name: ClassVar[str]
@@ -89,6 +92,7 @@ class Mask:
     dial_rises: ClassVar[bool] = True
     conditional: ClassVar[bool] = False
     simulated_files: ClassVar[int] = 20
+    gaussian: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for parameter in dataclasses.fields(self):
@@ -99,7 +103,7 @@ class Mask:
                 raise InputError(f"mask {self.name}, {spec_name(parameter.name)} = {problem}") from None
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Distances:
-        """The masked distances: points for a mask on coordinates, else a matrix (NaN is unpublished)."""
+        """Return the masked distances: points for a mask on coordinates, else a matrix (NaN is unpublished)."""
         raise NotImplementedError
 
     @property
@@ -123,7 +127,7 @@ class Mask:
         return float(getattr(self, self.dial))
 
     def with_dial(self, value: object) -> Self:
-        """The same mask with its dial at ``value``: a quantity, a text, or a number in the dial's present unit."""
+        """Return the same mask with its dial at ``value``: a quantity, a text, or a number in the dial's own unit."""
         if self.dial is None:
             raise InputError(f"mask {self.name} has no dial to turn")
         present = getattr(self, self.dial)
@@ -132,7 +136,7 @@ class Mask:
         return dataclasses.replace(self, **{self.dial: value})
 
     def displacement_spread(self) -> Spread | None:
-        """How far points move, where the law of the displacement is known."""
+        """Return how far points move, where the law of the displacement is known."""
         return None
 
     @property
@@ -146,7 +150,7 @@ class Mask:
         return None
 
     def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray] | None:
-        """Ends of the interval in which the known distance lies with probability ``alpha``, where theory gives it."""
+        """Return the interval in which the known distance lies with probability ``alpha``, where theory gives it."""
         if self.law is None:
             return None
         low, high = self.law.ppf([(1 - alpha) / 2, (1 + alpha) / 2])
@@ -160,7 +164,7 @@ class PointMask(Mask):
     scope: ClassVar[str] = "point"
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Points:
-        """The masked points, with the same metric."""
+        """Return the masked points, with the same metric."""
         if not isinstance(distances, Points):
             raise InputError(f"mask {self.name} moves coordinates, but only a distance matrix was given")
         if distances.coordinates.dtype.kind not in "fiu":
@@ -168,7 +172,7 @@ class PointMask(Mask):
         return dataclasses.replace(distances, coordinates=self.moved(distances, rng))
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """The coordinates after masking."""
+        """Return the coordinates after masking."""
         raise NotImplementedError
 
 
@@ -179,7 +183,7 @@ class EntryMask(Mask):
     scope: ClassVar[str] = "entry"
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
-        """The masked matrix: symmetric unless directed, zero diagonal, not negative, unpublished where it was."""
+        """Return the masked matrix: symmetric unless directed, not negative, unpublished where it was."""
         values = np.array(full_matrix(distances))
         if distances.directed:
             entries = np.nonzero(~np.eye(len(values), dtype=bool))
@@ -191,19 +195,19 @@ class EntryMask(Mask):
         return Matrix(values, directed=distances.directed, unpublished=bool(np.isnan(values).any()))
 
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
-        """Each distance of ``d`` masked; ``unit`` is what ``unit_of`` says of them."""
+        """Return each distance of ``d`` masked; ``unit`` is what ``unit_of`` says of them."""
         raise NotImplementedError
 
 
 def unit_of(distances: Distances) -> str:
-    """In what unit the distances are: ``km`` on the Earth, ``own`` for other points, ``unsaid`` for a matrix."""
+    """Return in what unit the distances are: ``km`` on the Earth, ``own`` for other points, ``unsaid`` for a matrix."""
     if not isinstance(distances, Points):
         return "unsaid"
     return "km" if distances.metric in GEOGRAPHIC else "own"
 
 
 def length_in(unit: str, mask: Mask, parameter: str) -> float:
-    """A length of the mask in the unit of the distances.
+    """Return a length of the mask in the unit of the distances.
 
     A matrix does not say its unit: a spec without a unit is in the unit of the matrix, and one in m or km takes the
     matrix to be in kilometres.
@@ -218,7 +222,7 @@ def length_in(unit: str, mask: Mask, parameter: str) -> float:
 
 
 def place_in(points: Points, mask: Mask, parameter: str) -> tuple[float, str]:
-    """A displacement of the mask for these points and its unit: ``deg``, ``km``, or "" for that of the coordinates."""
+    """Return a displacement of the mask and its unit: ``deg``, ``km``, or "" for that of the coordinates."""
     quantity: Quantity = getattr(mask, parameter)
     if quantity.unit == "deg":
         if points.metric not in GEOGRAPHIC:
@@ -234,5 +238,5 @@ _NO_UNIT = "the coordinates do not say their unit; write a number without one, i
 
 
 def spec_name(parameter: str) -> str:
-    """A parameter's name in a spec: ``set-size`` for the field ``set_size``."""
+    """Return a parameter's name in a spec: ``set-size`` for the field ``set_size``."""
     return parameter.replace("_", "-")

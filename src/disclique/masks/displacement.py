@@ -7,9 +7,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from disclique.data.distances import GEOGRAPHIC, Points
+from disclique.data.distances import Points
 from disclique.errors import InputError
-from disclique.geodesy import shifted, walked, wrapped
+from disclique.geodesy import GEOGRAPHIC, shift, walk, wrap
 from disclique.masks.base import LENGTH, LENGTH_OR_ZERO, PLACE, RATE, PointMask, length_in, place_in, unit_of
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray, Spread
@@ -17,7 +17,7 @@ from disclique.quantities import Quantity
 
 
 def _in_own_unit(quantity: Quantity) -> tuple[float, str]:
-    """A length as a number in km, or as it stands where it has no unit or is in degrees."""
+    """Return a length as a number in km, or as it stands where it has no unit or is in degrees."""
     return (quantity.km, "km") if quantity.unit in ("m", "km") else (quantity.value, quantity.unit)
 
 
@@ -33,21 +33,22 @@ class Gaussian(PointMask):
     name: ClassVar[str] = "gaussian"
     reference: ClassVar[str] = "Armstrong, Rushton and Zimmerman 1999, Statistics in Medicine 18:497-525"
     dial: ClassVar[str | None] = "sigma"
+    gaussian: ClassVar[bool] = True
 
     sigma: Quantity = field(metadata=PLACE)
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """The coordinates with noise."""
+        """Return the coordinates with noise."""
         sigma, unit = place_in(points, self, "sigma")
         noise = rng.normal(0.0, sigma, points.coordinates.shape)
         if points.metric not in GEOGRAPHIC:
             return np.asarray(points.coordinates + noise)
         if unit == "deg":
-            return wrapped(*(points.coordinates + noise).T)
-        return shifted(points, noise[:, 0], noise[:, 1])
+            return wrap(*(points.coordinates + noise).T)
+        return shift(points.coordinates, noise[:, 0], noise[:, 1], str(points.metric))
 
     def displacement_spread(self) -> Spread:
-        """The same to the east and to the north, in the mask's own unit."""
+        """Return the same spread to the east and to the north, in the mask's own unit."""
         sigma, unit = _in_own_unit(self.sigma)
         return Spread(sigma, sigma, unit)
 
@@ -56,11 +57,11 @@ class RadiusMask(PointMask):
     """A mask that walks from each point in a uniform direction: subclasses draw the length of the walk."""
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """The coordinates after the walk."""
-        return walked(points, self.radii(points, rng), rng)
+        """Return the coordinates after the walk."""
+        return walk(points.coordinates, self.radii(points, rng), str(points.metric), rng)
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """Length of the walk of each point, km on the Earth or units of the coordinates."""
+        """Draw the length of the walk of each point, km on the Earth or units of the coordinates."""
         raise NotImplementedError
 
 
@@ -76,11 +77,11 @@ class Disc(RadiusMask):
     max: Quantity = field(metadata=LENGTH)
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """Radii with density proportional to the radius."""
+        """Draw radii with density proportional to the radius."""
         return np.asarray(length_in(unit_of(points), self, "max") * np.sqrt(rng.random(points.size)))
 
     def displacement_spread(self) -> Spread:
-        """Half the radius on each axis."""
+        """Return half the radius on each axis."""
         radius, unit = _in_own_unit(self.max)
         return Spread(radius / 2, radius / 2, unit)
 
@@ -106,19 +107,19 @@ class Donut(RadiusMask):
             raise InputError(f"mask donut, max = {self.max}: it must be more than min = {self.min}")
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """Radii whose squares are uniform between those of the two circles."""
+        """Draw radii whose squares are uniform between those of the two circles."""
         high = length_in(unit_of(points), self, "max")
         low = length_in(unit_of(points), self, "min") if self.min.value else 0.0
         return np.sqrt(rng.uniform(low**2, high**2, points.size))
 
     def with_dial(self, value: object) -> Self:
-        """The ring scaled as a whole, so that its shape stays."""
+        """Return the ring scaled as a whole, so that its shape stays."""
         probe = Disc(self.max).with_dial(value).max
         grown = _in_own_unit(probe)[0] / _in_own_unit(self.max)[0]
         return type(self)(min=Quantity(self.min.value * grown, self.min.unit), max=probe)
 
     def displacement_spread(self) -> Spread:
-        """The ring's second moment on each axis."""
+        """Return the ring's second moment on each axis."""
         (low, _), (high, unit) = _in_own_unit(self.min), _in_own_unit(self.max)
         sd = float(np.sqrt((low**2 + high**2) / 4))
         return Spread(sd, sd, unit)
@@ -137,11 +138,11 @@ class Laplace(RadiusMask):
     epsilon: Quantity = field(metadata=RATE)
 
     def _mean_step(self) -> tuple[float, str]:
-        """1/epsilon and its unit."""
+        """Return 1/epsilon and its unit."""
         return (1 / self.epsilon.per_km, "km") if self.epsilon.unit else (1 / self.epsilon.value, "")
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """Radii of the planar Laplace law."""
+        """Draw radii of the planar Laplace law."""
         step, unit = self._mean_step()
         if (unit == "km") != (unit_of(points) == "km"):
             wanted = "write it per length, such as 2/km" if unit == "" else "write it without a unit"
@@ -149,6 +150,6 @@ class Laplace(RadiusMask):
         return rng.gamma(2.0, step, points.size)
 
     def displacement_spread(self) -> Spread:
-        """E r² = 6/ε² shared by two axes."""
+        """Return half of E r² = 6/ε² on each axis."""
         step, unit = self._mean_step()
         return Spread(float(np.sqrt(3) * step), float(np.sqrt(3) * step), unit)

@@ -16,7 +16,7 @@ _KENTHAPADI = "Kenthapadi, Korolova, Mironov and Mishra 2013, Journal of Privacy
 
 
 def _number(quantity: Quantity) -> float:
-    """Kilometres, or the number as it stands where it has no unit."""
+    """Return kilometres, or the number as it stands where it has no unit."""
     return quantity.km if quantity.unit in KM_IN else quantity.value
 
 
@@ -32,7 +32,7 @@ class MatrixGaussian(EntryMask):
     sd: Quantity = field(metadata=LENGTH)
 
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
-        """Distances plus noise, at least 0."""
+        """Return distances plus noise, at least 0."""
         return np.asarray(np.maximum(d + rng.normal(0.0, length_in(unit, self, "sd"), d.shape), 0.0))
 
     @property
@@ -60,7 +60,7 @@ class MatrixLaplace(EntryMask):
     b: Quantity = field(metadata=LENGTH)
 
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
-        """Distances plus noise, at least 0."""
+        """Return distances plus noise, at least 0."""
         return np.asarray(np.maximum(d + rng.laplace(0.0, length_in(unit, self, "b"), d.shape), 0.0))
 
     @property
@@ -89,11 +89,11 @@ class Multiplicative(EntryMask):
     sd: float = field(metadata=between())
 
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
-        """Distances times their factors."""
+        """Return distances times their factors."""
         return np.asarray(d * rng.lognormal(-(self.sd**2) / 2, self.sd, d.shape))
 
     def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
-        """The masked distance over the quantiles of the factor: proportional to the distance."""
+        """Return the masked distance over the quantiles of the factor: proportional to the distance."""
         from scipy.stats import norm
 
         bounds = np.exp(self.sd**2 / 2 + self.sd * norm.ppf([(1 - alpha) / 2, (1 + alpha) / 2]))
@@ -113,12 +113,12 @@ class Round(EntryMask):
     to: Quantity = field(metadata=LENGTH)
 
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
-        """Rounded distances."""
+        """Return rounded distances."""
         step = length_in(unit, self, "to")
         return np.asarray(np.round(d / step) * step)
 
     def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
-        """The middle part α of the rounding interval, in which distances are nearly uniform."""
+        """Return the middle part α of the rounding interval, in which distances are nearly uniform."""
         half = alpha * _number(self.to) / 2
         return masked - half, masked + half
 
@@ -137,5 +137,5 @@ class TopCode(EntryMask):
     max: Quantity = field(metadata=LENGTH)
 
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
-        """Distances cut at the top."""
+        """Return distances cut at the top."""
         return np.asarray(np.minimum(d, length_in(unit, self, "max")))

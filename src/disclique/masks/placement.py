@@ -9,26 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.data.distances import EARTH_KM, GEOGRAPHIC, Points
+from disclique.data.distances import Points
 from disclique.errors import InputError
-from disclique.geodesy import chord, from_vectors, neighbour_space, unit_vectors, wrapped
+from disclique.geodesy import GEOGRAPHIC, KM_PER_DEGREE, chord_km, from_space, to_space, unit_vectors, wrap
 from disclique.masks.base import LENGTH, PLACE, PointMask, between, length_in, one_of, place_in, unit_of
 from disclique.masks.displacement import RadiusMask
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray, Spread
 from disclique.quantities import Quantity
 
-_DEGREE_KM = EARTH_KM * np.pi / 180
-
 
 def _centres(x: FloatArray, cell: FloatArray | float) -> FloatArray:
-    """The middle of the cell that each number falls into, cells counted from 0."""
+    """Return the middle of the cell that each number falls into, cells counted from 0."""
     return np.asarray((np.floor(x / cell) + 0.5) * cell)
 
 
 @register_mask
 @dataclass(frozen=True)
-class Grid(PointMask):
+class GridCells(PointMask):
     """Every point moved to the centre of its grid cell of side ``cell``.
 
     In degrees the cells are those of longitude and latitude. In m or km they are bands of that height from the equator,
@@ -42,22 +40,22 @@ class Grid(PointMask):
     cell: Quantity = field(metadata=PLACE)
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """The centres of the points' cells."""
+        """Return the centres of the points' cells."""
         cell, unit = place_in(points, self, "cell")
         if points.metric not in GEOGRAPHIC:
             return _centres(points.coordinates, cell)
-        lon, lat = wrapped(*points.coordinates.T).T
-        height = cell if unit == "deg" else cell / _DEGREE_KM
+        lon, lat = wrap(*points.coordinates.T).T
+        height = cell if unit == "deg" else cell / KM_PER_DEGREE
         lat = np.clip(_centres(lat, height), -90, 90)
         if unit == "deg":
             width: FloatArray | float = cell
         else:
-            around = 360 * _DEGREE_KM * np.cos(np.radians(lat)) / cell
+            around = 360 * KM_PER_DEGREE * np.cos(np.radians(lat)) / cell
             width = 360 / np.maximum(np.round(around), 1)
-        return wrapped(_centres(lon, width), lat)
+        return wrap(_centres(lon, width), lat)
 
     def displacement_spread(self) -> Spread:
-        """Uniform in the cell."""
+        """Return that of a place uniform in the cell."""
         quantity = self.cell
         side, unit = (quantity.km, "km") if quantity.unit in ("m", "km") else (quantity.value, quantity.unit)
         return Spread(float(side / np.sqrt(12)), float(side / np.sqrt(12)), unit)
@@ -76,14 +74,14 @@ class Voronoi(PointMask):
     reference: ClassVar[str] = "Seidl, Paulus, Jankowski and Regenfelder 2015, Applied Geography 63:253-263"
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """The points half way to their neighbours; people who share a place stay together."""
-        space = neighbour_space(points)
+        """Return the points half way to their neighbours; people who share a place stay together."""
+        space = to_space(points.coordinates, points.metric)
         places, which = np.unique(space, axis=0, return_inverse=True)
         if len(places) < 2:
             raise InputError("mask voronoi: all points are at one place, so there is no neighbour to move towards")
         _, nearest = cKDTree(places).query(places, k=2)
         middle = (places + places[nearest[:, 1]]) / 2
-        half_way = middle if points.metric == "euclidean" else from_vectors(middle)
+        half_way = middle if points.metric == "euclidean" else from_space(middle)
         return np.asarray(half_way[which.ravel()])
 
 
@@ -105,9 +103,9 @@ class Swap(PointMask):
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """The same places, some of them exchanged."""
-        space = neighbour_space(points)
+        space = to_space(points.coordinates, points.metric)
         radius = length_in(unit_of(points), self, "radius")
-        reach = chord(radius) if points.metric in GEOGRAPHIC else radius
+        reach = chord_km(radius) if points.metric in GEOGRAPHIC else radius
         tree = cKDTree(space)
         owner = np.arange(points.size)
         free = np.ones(points.size, dtype=bool)
@@ -143,15 +141,15 @@ class Dhs(RadiusMask):
     urban_share: float = field(default=0.5, metadata=between(0, 1, closed=True))
 
     def is_urban(self, points: Points) -> NDArray[np.bool_]:
-        """Which records are taken to be urban."""
-        space = neighbour_space(points)
+        """Return which records are taken to be urban."""
+        space = to_space(points.coordinates, points.metric)
         reach = cKDTree(space).query(space, k=min(6, points.size))[0].reshape(points.size, -1)[:, -1]
         urban = np.zeros(points.size, dtype=bool)
         urban[np.argsort(reach, kind="stable")[: round(self.urban_share * points.size)]] = True
         return urban
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """Lengths uniform up to the limit of each record's kind."""
+        """Draw lengths uniform up to the limit of each record's kind."""
         urban, rural, far = (length_in(unit_of(points), self, name) for name in ("urban", "rural", "far"))
         outside = np.where(rng.random(points.size) < self.far_share, far, rural)
         return np.asarray(np.where(self.is_urban(points), urban, outside) * rng.random(points.size))
@@ -173,30 +171,30 @@ class Affine(PointMask):
     mirror: str = field(default="random", metadata=one_of("random", "yes", "no"))
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """The points after the motion."""
+        """Return the points after the motion."""
         turned_over = self.mirror == "yes" or (self.mirror == "random" and rng.random() < 0.5)
         if points.metric == "wgs84":
             lon, lat = points.coordinates.T
-            return wrapped((-lon if turned_over else lon) + rng.uniform(-180, 180), lat)
+            return wrap((-lon if turned_over else lon) + rng.uniform(-180, 180), lat)
         if points.metric not in ("sphere", "euclidean"):
             raise InputError("mask affine: the rigid motions of a metric of one's own are not known")
         sphere = points.metric == "sphere"
-        space = unit_vectors(points.coordinates) if sphere else points.coordinates
+        space = unit_vectors(np.radians(points.coordinates)) if sphere else points.coordinates
         motion = _random_rotation(space.shape[1], rng)
         if turned_over:
             motion[0] *= -1
         if sphere:
-            return from_vectors(space @ motion.T)
+            return from_space(space @ motion.T)
         centre = space.mean(axis=0)
         return np.asarray((space - centre) @ motion.T + centre + rng.normal(0, 1, space.shape[1]) * space.std())
 
     def displacement_spread(self) -> Spread:
-        """Nothing remains but the motion itself, which an attack undoes."""
+        """Return 0: an attack undoes the motion."""
         return Spread(0.0, 0.0, "km")
 
 
 def _random_rotation(dimensions: int, rng: np.random.Generator) -> FloatArray:
-    """A rotation uniform over all rotations."""
+    """Draw a rotation uniform over all rotations."""
     if dimensions == 1:
         return np.ones((1, 1))
     from scipy.stats import special_ortho_group

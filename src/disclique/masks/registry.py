@@ -1,4 +1,4 @@
-"""Which masks exist, and how a spec such as ``gaussian:sigma=500m`` becomes one."""
+"""The registry of masks, and how a spec such as ``gaussian:sigma=500m`` becomes one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ M = TypeVar("M", bound=type[Mask])
 
 
 def register_mask(cls: M) -> M:
-    """The class itself, from now on known to ``parse_mask`` under its name (use it as a decorator)."""
+    """Make a mask known to ``parse_mask`` under its name; a decorator, it returns the class."""
     name = getattr(cls, "name", None)
     if not name or not str(name).replace("-", "").isalnum():
         raise InputError(f"{cls.__name__}: a mask needs a name of letters, digits and hyphens")
@@ -24,12 +24,16 @@ def register_mask(cls: M) -> M:
 
 
 def masks() -> dict[str, type[Mask]]:
-    """All masks that exist, by name."""
+    """Return all masks that exist, by name."""
     return dict(sorted(_MASKS.items()))
 
 
 def parse_mask(spec: str) -> Mask:
-    """The mask that a spec names, such as ``donut:min=200m,max=1km``."""
+    """Return the mask that a spec names.
+
+    >>> parse_mask("donut:min=200m,max=1km").max
+    Quantity(value=1.0, unit='km')
+    """
     name, _, rest = str(spec).strip().partition(":")
     cls = _MASKS.get(name.strip().lower())
     if cls is None:
@@ -42,13 +46,22 @@ def parse_mask(spec: str) -> Mask:
 
 
 def usage(cls: type[Mask]) -> str:
-    """The form of a mask's spec: ``donut:min=…,max=…``, parameters with a default in brackets."""
+    """Return the form of a mask's spec: ``donut:min=…,max=…``, parameters with a default in brackets."""
     parts = []
     for parameter in dataclasses.fields(cls):
         default = parameter.default
         shown = f"{spec_name(parameter.name)}=…"
         parts.append(shown if default is dataclasses.MISSING else f"[{spec_name(parameter.name)}={default}]")
     return f"{cls.name}:{','.join(parts)}" if parts else cls.name
+
+
+def usages() -> str:
+    """Return the forms of all specs, as a help text lists them.
+
+    >>> "disc:max=…; donut:min=…,max=…" in usages()
+    True
+    """
+    return "; ".join(usage(cls) for cls in masks().values())
 
 
 def _parameters(spec: str, text: str, cls: type[Mask]) -> dict[str, Any]:

@@ -1,88 +1,208 @@
 """How much of the distances' usefulness survives a mask.
 
 Everything is measured on the distances that are published, between the same records before (d) and after (d′). Files
-too large for all pairs are measured on a random sample of their records.
+too large for all pairs are measured on a random sample of their records. A measure is registered once, with its title
+and its sentence, and from then on stands in every ``Utility``, table and list of choices.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.data.distances import EARTH_KM, GEOGRAPHIC, Points, full_matrix, paired
+from disclique.data.distances import Points, full_matrix, paired
 from disclique.errors import InputError
+from disclique.geodesy import GEOGRAPHIC, box_area, from_space, to_space
 from disclique.model import Distances, FloatArray, IntArray, Json
+from disclique.quantities import percent
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 NEIGHBOURS = (5, 10, 25)
 _BLOCK = 4_000_000  # entries of the matrix held at a time
 
 
-@dataclass(frozen=True)
-class Displacement:
-    """How far points moved, in the unit of the distances (km on the Earth).
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The same records before and after a mask, from which every measure is computed.
 
-    ``centre_drift`` is how far the centre of all points moved; ``ripley`` is the largest change of Ripley's L = √(K/π)
-    over ten radii up to a quarter of the extent, without edge correction, None where points are not in two dimensions.
+    Pairs are taken between the records ``rows``; ``order`` is a random order of all records, by which ties between
+    neighbours are broken; ``groups`` is the largest number of clusters.
     """
 
-    mean: float
-    median: float
-    max: float
-    centre_drift: float | None
-    ripley: float | None
+    original: Distances
+    released: Distances
+    rows: IntArray
+    order: IntArray
+    groups: int = 20
+
+    @cached_property
+    def before(self) -> FloatArray:
+        """The original distances between ``rows``."""
+        return full_matrix(self.original, rows=self.rows)
+
+    @cached_property
+    def after(self) -> FloatArray:
+        """The released distances between ``rows``."""
+        return full_matrix(self.released, rows=self.rows)
+
+    @cached_property
+    def pairs(self) -> tuple[FloatArray, FloatArray, float]:
+        """Distances published before and after, and the share of the former that is still published."""
+        off = ~np.eye(len(self.before), dtype=bool)
+        entries = off if self.original.directed or self.released.directed else np.triu(off)
+        d, masked = self.before[entries], self.after[entries]
+        there = ~np.isnan(d)
+        kept = there & ~np.isnan(masked)
+        return d[kept], masked[kept], float(kept.sum() / max(int(there.sum()), 1))
+
+    @cached_property
+    def deviation(self) -> FloatArray:
+        """d - d′ of every pair."""
+        return np.asarray(self.pairs[0] - self.pairs[1])
+
+    @cached_property
+    def quantiles(self) -> dict[float, float]:
+        """Quantiles of d - d′ by probability; empty where there are no pairs."""
+        found = np.quantile(self.deviation, PROBABILITIES).tolist() if len(self.deviation) else ()
+        return dict(zip(PROBABILITIES, found, strict=False))
+
+    @cached_property
+    def neighbours_kept(self) -> dict[int, float]:
+        """Mean share of the k nearest records that are found again, by k; what is not published is not found."""
+        shares: dict[int, list[FloatArray]] = {k: [] for k in NEIGHBOURS if k < self.original.size}
+        for some in np.array_split(self.rows, -(-len(self.rows) * self.original.size // _BLOCK)):
+            before, after = (_nearest(which, some, self.order) for which in (self.original, self.released))
+            for k, found in shares.items():
+                there = before[:, :k] >= 0
+                again = (before[:, :k, None] == after[:, None, :k]).any(axis=2) & there
+                asked = there.sum(axis=1)
+                found.append(again.sum(axis=1)[asked > 0] / asked[asked > 0])
+        return {k: float(np.concatenate(found).mean()) for k, found in shares.items() if sum(map(len, found))}
+
+    @cached_property
+    def points(self) -> tuple[Points, Points] | None:
+        """Both sides, where they are points of the same space."""
+        one, other = self.original, self.released
+        if not (isinstance(one, Points) and isinstance(other, Points)):
+            return None
+        return (one, other) if one.metric == other.metric else None
+
+    @cached_property
+    def moved(self) -> FloatArray | None:
+        """How far each point moved, in the unit of the distances."""
+        if self.points is None:
+            return None
+        one, other = self.points
+        return paired(one.coordinates, other.coordinates, one.metric)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure of usefulness; ``compute`` returns None where it means nothing.
+
+    ``title`` says it on an axis or in a table, ``sentence`` in a verdict, with ``{value}``. ``format`` is ``%`` for
+    shares, else ``.2f``. Settings of a mask can be ranked by it if it ``ranks``: then more is better.
+    """
+
+    name: str
+    title: str
+    compute: Callable[[Comparison], float | None]
+    sentence: str = "{value}"
+    format: str = ".2f"
+    ranks: bool = False
+
+
+_MEASURES: dict[str, Measure] = {}
+
+
+def register_measure(measure: Measure) -> None:
+    """Add a measure to every comparison from now on."""
+    if measure.name in _MEASURES:
+        raise InputError(f"utility measure {measure.name}: the name is already taken")
+    _MEASURES[measure.name] = measure
+
+
+def measures() -> dict[str, Measure]:
+    """Return all measures by name, in the order in which tables show them."""
+    return dict(_MEASURES)
+
+
+def rankings() -> tuple[str, ...]:
+    """Return the names of the measures by which settings can be ranked.
+
+    >>> rankings()
+    ('neighbours', 'spearman', 'pearson', 'rand_index')
+    """
+    return tuple(name for name, measure in _MEASURES.items() if measure.ranks)
+
+
+def describe(name: str, value: float | None) -> str:
+    """Return the sentence, without a full stop, that says what a value of a measure means.
+
+    >>> describe("pearson", 0.5)
+    'What remains useful: 0.500 is the correlation of released and original distances'
+    """
+    measure = _measure(name)
+    if value is None:
+        return "How useful the released distances still are could not be measured"
+    return measure.sentence.format(value=percent(value) if measure.format == "%" else f"{value:.3f}")
+
+
+def usefulness(utility: Utility | Mapping[str, float | None], name: str) -> float | None:
+    """Return the one number by which settings are compared, from a ``Utility`` or its plain values."""
+    if not _measure(name).ranks:
+        raise InputError(f"utility = {name!r}: choose one of {', '.join(rankings())}")
+    return (utility.values if isinstance(utility, Utility) else utility).get(name)
+
+
+def _measure(name: str) -> Measure:
+    if name not in _MEASURES:
+        raise InputError(f"utility = {name!r}: choose one of {', '.join(rankings())}")
+    return _MEASURES[name]
 
 
 @dataclass(frozen=True)
 class Utility:
-    """What a release is still good for; None where a measure is not defined (constant distances, nothing published).
-
-    ``published`` is the share of distances released. ``variance`` and ``quantiles`` are those of d - d′ and ``bias`` is
-    the mean of d′ - d, positive where released distances are too long. ``stress`` is Kruskal's stress-1 with respect to
-    the original. ``neighbours`` is the mean share of a record's k nearest that are still among its k nearest.
-    ``rand_index`` compares average-linkage clusterings by the adjusted Rand index, averaged over 2 to 20 groups because
-    a single number of groups may fall on a tie.
-    """
+    """What a release is still good for: the value of every measure, None where it is not defined."""
 
     records: int
     pairs: int
-    published: float
-    variance: float | None
-    quantiles: dict[str, float] | None
-    bias: float | None
-    pearson: float | None
-    spearman: float | None
-    wasserstein: float | None
-    stress: float | None
-    neighbours: dict[str, float]
-    rand_index: float | None
-    displacement: Displacement | None
+    values: Mapping[str, float | None]
+
+    def __getitem__(self, name: str) -> float | None:
+        return self.values[name]
 
     def to_dict(self) -> Json:
-        """All measures as plain values for JSON."""
-        return asdict(self)
+        """Return all measures as plain values for JSON."""
+        return {"records": self.records, "pairs": self.pairs, **self.values}
 
-    def row(self) -> Json:
-        """All measures as one flat row of a table."""
-        flat: Json = {}
-        for name, value in self.to_dict().items():
-            if isinstance(value, dict):
-                prefix = {"quantiles": "q", "neighbours": "knn_"}.get(name, f"{name}_")
-                flat.update({f"{prefix}{key}": part for key, part in value.items()})
-            elif name not in ("quantiles", "displacement"):
-                flat[name] = value
-        return flat
+    row = to_dict  # also one flat row of a table
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per measure: name, title, value."""
+        rows = [(name, _MEASURES[name].title, value) for name, value in self.values.items()]
+        return pd.DataFrame(rows, columns=["name", "title", "value"])
+
+    def _repr_html_(self) -> str:
+        return str(self.table().to_html(index=False, na_rep="–"))
 
 
 def utility(
     original: Distances, released: Distances, *, rng: np.random.Generator, sample: int = 1000, groups: int = 20
 ) -> Utility:
-    """The usefulness that is left in ``released`` for the records of ``original``, in the same order.
+    """Return the usefulness that is left in ``released`` for the records of ``original``, in the same order.
 
     At most ``sample`` records are compared with one another, and at most so many are asked for their neighbours in the
     whole file; ``groups`` is the largest number of clusters into which the sample is divided.
+
+    >>> file = Points([[0, 0], [3, 4], [6, 0], [0, 8]], "euclidean")
+    >>> utility(file, file, rng=np.random.default_rng(0))["published"]
+    1.0
     """
     if original.size != released.size:
         raise InputError(f"{original.size} records before and {released.size} after the mask: they must be the same")
@@ -91,75 +211,110 @@ def utility(
     rows = np.arange(original.size, dtype=np.int32)
     if original.size > sample:
         rows = np.sort(rng.choice(rows, size=sample, replace=False))
-    before, after = full_matrix(original, rows=rows), full_matrix(released, rows=rows)
-    d, masked, published = _published(before, after, directed=original.directed or released.directed)
-    return Utility(
-        records=original.size,
-        pairs=len(d),
-        published=published,
-        **_deviation(d, masked),
-        **_association(d, masked),
-        neighbours=_neighbour_overlap(original, released, rows, rng),
-        rand_index=_rand_index(before, after, groups),
-        displacement=_displacement(original, released, rows),
-    )
+    found = Comparison(original, released, rows, rng.permutation(original.size).astype(np.int32), groups)
+    values = {name: measure.compute(found) for name, measure in _MEASURES.items()}
+    return Utility(original.size, len(found.deviation), values)
 
 
-def _published(before: FloatArray, after: FloatArray, *, directed: bool) -> tuple[FloatArray, FloatArray, float]:
-    """Distances published before and after, as two lists, and the share of the former that is still published."""
-    off = ~np.eye(len(before), dtype=bool)
-    entries = off if directed else np.triu(off)
-    d, masked = before[entries], after[entries]
-    there = ~np.isnan(d)
-    kept = there & ~np.isnan(masked)
-    return d[kept], masked[kept], float(kept.sum() / max(int(there.sum()), 1))
+def _neighbours(found: Comparison) -> float | None:
+    """Return the share of the 10 nearest kept, in small files of the 5 nearest, else the correlation."""
+    kept = found.neighbours_kept
+    return kept[10] if 10 in kept else kept[5] if 5 in kept else _pearson(found)
 
 
-def _deviation(d: FloatArray, masked: FloatArray) -> Json:
-    """Moments and quantiles of d - d′."""
-    if not len(d):
-        return dict.fromkeys(("variance", "quantiles", "bias", "wasserstein", "stress"))
+def _correlated(found: Comparison) -> bool:
+    d, masked, _ = found.pairs
+    return len(d) >= 2 and np.ptp(d) != 0 and np.ptp(masked) != 0
+
+
+def _spearman(found: Comparison) -> float | None:
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(*found.pairs[:2]).statistic) if _correlated(found) else None
+
+
+def _pearson(found: Comparison) -> float | None:
+    from scipy.stats import pearsonr
+
+    return float(pearsonr(*found.pairs[:2]).statistic) if _correlated(found) else None
+
+
+def _rand_index(found: Comparison) -> float | None:
+    """Return the adjusted Rand index of average-linkage clusterings, averaged over 2 to ``groups`` clusters.
+
+    It is averaged because a single number of groups may fall on a tie.
+    """
+    from scipy.cluster.hierarchy import cut_tree
+    from sklearn.metrics import adjusted_rand_score
+
+    numbers = np.arange(2, min(found.groups, len(found.rows) - 1) + 1)
+    if not len(numbers):
+        return None
+    one, other = (cut_tree(_tree(matrix), n_clusters=numbers) for matrix in (found.before, found.after))
+    return float(np.mean([adjusted_rand_score(a, b) for a, b in zip(one.T, other.T, strict=True)]))
+
+
+def _variance(found: Comparison) -> float | None:
+    return float(np.var(found.deviation, ddof=1)) if len(found.deviation) > 1 else None
+
+
+def _wasserstein(found: Comparison) -> float | None:
     from scipy.stats import wasserstein_distance
 
-    deviation = d - masked
-    found = np.quantile(deviation, PROBABILITIES)
-    size = float(np.sqrt(np.sum(d**2)))
-    return {
-        "variance": float(np.var(deviation, ddof=1)) if len(d) > 1 else None,
-        "quantiles": {f"{p:g}": float(q) for p, q in zip(PROBABILITIES, found, strict=True)},
-        "bias": float(-deviation.mean()),
-        "wasserstein": float(wasserstein_distance(d, masked)),
-        "stress": float(np.sqrt(np.sum(deviation**2)) / size) if size > 0 else None,
-    }
+    return float(wasserstein_distance(*found.pairs[:2])) if len(found.deviation) else None
 
 
-def _association(d: FloatArray, masked: FloatArray) -> Json:
-    """Pearson and Spearman correlation of d and d′."""
-    if len(d) < 2 or np.ptp(d) == 0 or np.ptp(masked) == 0:
-        return {"pearson": None, "spearman": None}
-    from scipy.stats import pearsonr, spearmanr
-
-    return {"pearson": float(pearsonr(d, masked).statistic), "spearman": float(spearmanr(d, masked).statistic)}
+def _stress(found: Comparison) -> float | None:
+    """Return Kruskal's stress-1 with respect to the original."""
+    size = float(np.sqrt(np.sum(found.pairs[0] ** 2)))
+    return float(np.sqrt(np.sum(found.deviation**2)) / size) if size > 0 else None
 
 
-def _neighbour_overlap(
-    original: Distances, released: Distances, rows: IntArray, rng: np.random.Generator
-) -> dict[str, float]:
-    """Mean share of the k nearest records that are found again; what is not published is not found."""
-    columns = rng.permutation(original.size).astype(np.int32)  # ties are broken by this random order
-    shares: dict[int, list[FloatArray]] = {k: [] for k in NEIGHBOURS if k < original.size}
-    for some in np.array_split(rows, -(-len(rows) * original.size // _BLOCK)):
-        before, after = (_nearest(which, some, columns) for which in (original, released))
-        for k, found in shares.items():
-            there = before[:, :k] >= 0
-            again = (before[:, :k, None] == after[:, None, :k]).any(axis=2) & there
-            asked = there.sum(axis=1)
-            found.append(again.sum(axis=1)[asked > 0] / asked[asked > 0])
-    return {str(k): float(np.concatenate(found).mean()) for k, found in shares.items() if sum(map(len, found))}
+def _centre_drift(found: Comparison) -> float | None:
+    """Return how far the mean point moved; on the Earth that of the points in space, brought back to the surface."""
+    if found.points is None or callable(found.points[0].metric):
+        return None
+    centres = []
+    for points in found.points:
+        middle = to_space(points.coordinates, points.metric).mean(axis=0)[None, :]
+        centres.append(from_space(middle) if points.metric in GEOGRAPHIC else middle)
+    return float(paired(centres[0], centres[1], found.points[0].metric)[0])
+
+
+def _ripley_change(found: Comparison) -> float | None:
+    """Return the largest change of Ripley's L = √(K/π) over ten radii up to a quarter of the extent.
+
+    Both sides are taken with the area of the original's box and without edge correction. Written here on a k-d tree:
+    pointpats, with which the tests compare it, would bring geopandas into the core for these ten lines.
+    """
+    if found.points is None or callable(found.points[0].metric) or found.points[0].coordinates.shape[1] != 2:
+        return None
+    from scipy.spatial import cKDTree
+
+    before, after = (to_space(points.coordinates[found.rows], points.metric) for points in found.points)
+    extent = float((before.max(axis=0) - before.min(axis=0)).max())
+    area = box_area(found.points[0].coordinates[found.rows], found.points[0].metric)
+    if not (extent > 0 and area > 0):
+        return None
+    radii, size = np.linspace(0, extent / 4, 11)[1:], len(found.rows)
+    levels = []
+    for places in (before, after):
+        tree = cKDTree(places)
+        pairs = tree.count_neighbors(tree, radii) - size
+        levels.append(np.sqrt(area * pairs / (size * (size - 1)) / np.pi))
+    return float(np.abs(levels[0] - levels[1]).max())
+
+
+def _of_moves(statistic: Callable[[FloatArray], float]) -> Callable[[Comparison], float | None]:
+    return lambda found: None if found.moved is None else float(statistic(found.moved))
+
+
+def _of_deviations(statistic: Callable[[FloatArray], float]) -> Callable[[Comparison], float | None]:
+    return lambda found: float(statistic(found.deviation)) if len(found.deviation) else None
 
 
 def _nearest(distances: Distances, rows: IntArray, columns: IntArray) -> NDArray[np.int64]:
-    """The nearest records of each of ``rows`` in order, -1 where no further distance is published."""
+    """Return the nearest records of each of ``rows`` in order, -1 where no further distance is published."""
     block = np.array(distances.block(rows, columns))
     block[np.isnan(block) | (rows[:, None] == columns[None, :])] = np.inf
     wanted = min(max(NEIGHBOURS), len(columns))
@@ -168,20 +323,8 @@ def _nearest(distances: Distances, rows: IntArray, columns: IntArray) -> NDArray
     return np.where(np.isinf(np.take_along_axis(block, order, axis=1)), -1, columns[order])
 
 
-def _rand_index(before: FloatArray, after: FloatArray, groups: int) -> float | None:
-    """Mean adjusted Rand index of the clusterings of both matrices into 2 to ``groups`` clusters."""
-    from scipy.cluster.hierarchy import cut_tree
-    from sklearn.metrics import adjusted_rand_score
-
-    numbers = np.arange(2, min(groups, len(before) - 1) + 1)
-    if not len(numbers):
-        return None
-    one, other = (cut_tree(_tree(matrix), n_clusters=numbers) for matrix in (before, after))
-    return float(np.mean([adjusted_rand_score(a, b) for a, b in zip(one.T, other.T, strict=True)]))
-
-
 def _tree(matrix: FloatArray) -> FloatArray:
-    """Average linkage; an unpublished distance is replaced by the shortest way over published ones."""
+    """Return average linkage; an unpublished distance is replaced by the shortest way over published ones."""
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
@@ -192,7 +335,7 @@ def _tree(matrix: FloatArray) -> FloatArray:
 
 
 def _completed(values: FloatArray) -> FloatArray:
-    """The matrix with shortest ways for what is missing, and twice the longest way between separate parts."""
+    """Return the matrix with shortest ways for what is missing, and twice the longest way between separate parts."""
     from scipy.sparse.csgraph import csgraph_from_dense, shortest_path
 
     graph = csgraph_from_dense(values, null_value=np.nan, nan_null=True)
@@ -202,60 +345,39 @@ def _completed(values: FloatArray) -> FloatArray:
     return np.where(np.isnan(values), ways, values)
 
 
-def _displacement(original: Distances, released: Distances, rows: IntArray) -> Displacement | None:
-    """How points moved, where both sides are points of the same space."""
-    if not (isinstance(original, Points) and isinstance(released, Points) and original.metric == released.metric):
-        return None
-    moved = paired(original.coordinates, released.coordinates, original.metric)
-    drift: float | None = None
-    ripley: float | None = None
-    if not callable(original.metric):
-        centres = [_centre(points)[None, :] for points in (original, released)]
-        drift = float(paired(centres[0], centres[1], original.metric)[0])
-        ripley = _ripley_change(*(Points(p.coordinates[rows], p.metric) for p in (original, released)))
-    return Displacement(float(moved.mean()), float(np.median(moved)), float(moved.max()), drift, ripley)
+def _kept(k: int) -> Callable[[Comparison], float | None]:
+    return lambda found: found.neighbours_kept.get(k)
 
 
-def _centre(points: Points) -> FloatArray:
-    """The mean point; on the Earth that of the points as vectors, brought back to the surface."""
-    if points.metric not in GEOGRAPHIC:
-        return np.asarray(points.coordinates.mean(axis=0))
-    x, y, z = _flat_space(points).mean(axis=0)
-    return np.degrees([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))])
+def _quantile(probability: float) -> Callable[[Comparison], float | None]:
+    return lambda found: found.quantiles.get(probability)
 
 
-def _flat_space(points: Points) -> FloatArray:
-    """Coordinates between which straight distances can be taken: km in space for points of the Earth."""
-    if points.metric not in GEOGRAPHIC:
-        return np.asarray(points.coordinates)
-    lon, lat = np.radians(points.coordinates.T)
-    return EARTH_KM * np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
-
-
-def _ripley_change(before: Points, after: Points) -> float | None:
-    """The largest change of Ripley's L over ten radii; both sides with the area of the original's box."""
-    if before.coordinates.shape[1] != 2:
-        return None
-    from scipy.spatial import cKDTree
-
-    low, high = _flat_space(before).min(axis=0), _flat_space(before).max(axis=0)
-    extent = float((high - low).max())
-    area = _box_area(before)
-    if not (extent > 0 and area > 0):
-        return None
-    radii = np.linspace(0, extent / 4, 11)[1:]
-    levels = []
-    for points in (before, after):
-        tree = cKDTree(_flat_space(points))
-        pairs = tree.count_neighbors(tree, radii) - points.size
-        levels.append(np.sqrt(area * pairs / (points.size * (points.size - 1)) / np.pi))
-    return float(np.abs(levels[0] - levels[1]).max())
-
-
-def _box_area(points: Points) -> float:
-    """Area of the smallest box around the points, km² on the Earth."""
-    (west, south), (east, north) = points.coordinates.min(axis=0), points.coordinates.max(axis=0)
-    if points.metric not in GEOGRAPHIC:
-        return float((east - west) * (north - south))
-    strip = np.sin(np.radians(north)) - np.sin(np.radians(south))
-    return float(EARTH_KM**2 * np.radians(east - west) * strip)
+_KEPT = "Of every record's ten nearest neighbours {value} are still among its ten nearest"
+_RANKED = "What remains useful: {value} is the "
+_OF_DISTANCES = "correlation of released and original distances"
+for _each in (
+    Measure("neighbours", "nearest neighbours kept", _neighbours, _KEPT, "%", ranks=True),
+    *(Measure(f"neighbours_{k}", f"{k} nearest neighbours kept", _kept(k), format="%") for k in NEIGHBOURS),
+    Measure("spearman", "rank correlation of distances", _spearman, f"{_RANKED}rank {_OF_DISTANCES}", ranks=True),
+    Measure("pearson", "correlation of distances", _pearson, _RANKED + _OF_DISTANCES, ranks=True),
+    Measure(
+        "rand_index",
+        "agreement of clusterings",
+        _rand_index,
+        f"{_RANKED}agreement of clusterings (adjusted Rand index)",
+        ranks=True,
+    ),
+    Measure("bias", "mean of d′ - d", _of_deviations(lambda deviation: -deviation.mean())),
+    Measure("variance", "variance of d - d′", _variance),
+    Measure("wasserstein", "Wasserstein distance of the distances", _wasserstein),
+    Measure("stress", "Kruskal's stress", _stress),
+    Measure("published", "share of distances published", lambda found: found.pairs[2], format="%"),
+    *(Measure(f"q{p:g}", f"{p:g} quantile of d - d′", _quantile(p)) for p in PROBABILITIES),
+    Measure("displacement_mean", "mean move of a point", _of_moves(np.mean)),
+    Measure("displacement_median", "median move of a point", _of_moves(np.median)),
+    Measure("displacement_max", "longest move of a point", _of_moves(np.max)),
+    Measure("displacement_centre_drift", "move of the centre", _centre_drift),
+    Measure("displacement_ripley", "largest change of Ripley's L", _ripley_change),
+):
+    register_measure(_each)

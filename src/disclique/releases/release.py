@@ -1,27 +1,34 @@
-"""The release itself: a table without ids and places in random order, masked distances, and the recipe."""
+"""A release: a table without ids and places in random order, masked distances, and the recipe."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import html
+import secrets
+from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.audits.case import sub_distances
-from disclique.data.distances import full_matrix
-from disclique.data.files import check_writable, versions, whole_file, write_json, write_table
+from disclique.data.distances import as_matrix, full_matrix, select_distances
+from disclique.data.provenance import versions
+from disclique.data.write import check_writable, whole_file, write_json, write_table
 from disclique.errors import InputError
-from disclique.masks import parse_mask
+from disclique.masks import Mask, parse_mask
 from disclique.model import FloatArray, Microdata
 
 KINDS = ("csv", "npy", "parquet")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """What is published: ``table`` and ``distances`` in the same random order; ``key`` is the row of each record."""
+    """What is published, and what the holder keeps.
+
+    ``table`` and ``distances`` are in the same random order and are published. ``mask`` and ``seed`` repeat the
+    release, ``key`` is the row of each released record in the file and ``ids`` its name there: keep these.
+    """
 
     table: pd.DataFrame
     distances: FloatArray
@@ -30,50 +37,109 @@ class Release:
     key: NDArray[np.int64]
     ids: tuple[object, ...]
 
+    def __repr__(self) -> str:
+        columns = ", ".join(map(str, self.table.columns))
+        return f"Release({len(self.key)} records, columns ({columns}), mask {self.mask})"
 
-def make_release(data: Microdata, mask: str, seed: int) -> Release:
-    """The release of a file under a mask; the rows are shuffled, so that their order does not lead back."""
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>{self.table.head().to_html()}"
+
+    def save(
+        self, path: str | PathLike[str], *, kind: str = "csv", key: str | PathLike[str] | None = None
+    ) -> dict[str, Path]:
+        """Write the release and return the files by what they are; see ``write_release``."""
+        return write_release(self, Path(path), kind=kind, key=None if key is None else Path(key))
+
+
+def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Release:
+    """Return the release of a file under a mask: labels and masked distances, shuffled so that no order leads back.
+
+    Without a ``seed`` a fresh one is drawn; whoever has the seed can take the noise off again.
+
+    >>> from disclique.data import microdata
+    >>> people = pd.DataFrame({"sex": ["f", "m", "f"], "lon": [13.4, 2.35, 7.1], "lat": [52.5, 48.9, 50.7]})
+    >>> release(microdata(people, ["sex"], coordinates=["lon", "lat"]), "gaussian:sigma=5km")
+    Release(3 records, columns (sex), mask gaussian:sigma=5km)
+    """
+    rule, drawn = _rule(mask), _seed(seed)
+    noise, shuffle = _chance(drawn)
+    order = shuffle.permutation(len(data))
+    masked = select_distances(rule.apply(data.distances, noise), order)
+    values = full_matrix(as_matrix(masked, most=masked.size))
+    table = data.table[list(data.labels.columns)].iloc[order].reset_index(drop=True)
+    if not len(table.columns):
+        table = pd.DataFrame({"record": np.arange(1, len(data) + 1)})  # a file needs a column; this one says nothing
+    return Release(table, values, rule.spec, drawn, order, tuple(data.ids[row] for row in order))
+
+
+def mask_microdata(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdata:
+    """Return the same records, in the same order, with the masked distances that a snooper sees of them.
+
+    With the same seed they are the distances of ``release``.
+
+    >>> from disclique.data import microdata
+    >>> file = microdata(pd.DataFrame({"sex": ["f", "m"]}), ["sex"], distances=[[0, 7.2], [7.2, 0]])
+    >>> mask_microdata(file, "round:to=5").distances.values
+    array([[0., 5.],
+           [5., 0.]])
+    """
+    noise, _ = _chance(_seed(seed))
+    return replace(data, distances=as_matrix(_rule(mask).apply(data.distances, noise)))
+
+
+def _rule(mask: str | Mask) -> Mask:
+    return mask if isinstance(mask, Mask) else parse_mask(mask)
+
+
+def _seed(seed: int | None) -> int:
+    if seed is None:
+        return secrets.randbits(63)
     if seed < 0:
         raise InputError(f"seed = {seed}: a seed is a whole number from 0 up")
-    rule = parse_mask(mask)
+    return seed
+
+
+def _chance(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
+    """Return the chance of the noise and that of the order."""
     noise, shuffle = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
-    order = shuffle.permutation(len(data))
-    masked = sub_distances(rule.apply(data.distances, noise), order)
-    values = full_matrix(masked)
-    if not masked.directed:
-        upper = np.triu(values, 1)
-        values = upper + upper.T
-    table = data.table[list(data.labels.columns)].iloc[order].reset_index(drop=True)
-    return Release(table, values, rule.spec, seed, order, tuple(data.ids[row] for row in order))
+    return noise, shuffle
 
 
 def write_release(
-    release: Release, out: Path, *, inputs: tuple[tuple[str, str], ...], kind: str = "csv", key: Path | None = None
+    made: Release,
+    out: Path,
+    *,
+    inputs: tuple[tuple[str, str], ...] = (),
+    kind: str = "csv",
+    key: Path | None = None,
 ) -> dict[str, Path]:
-    """The files written, by what they are: table, distances, recipe and, if asked for, the key."""
+    """Write a release and return its files by what they are: table, distances, recipe and, if asked for, the key.
+
+    ``inputs`` are names and hashes of the files that it was made from, ``kind`` is the form of the distance file.
+    """
     if kind not in KINDS:
         raise InputError(f"--matrix {kind}: choose one of {', '.join(KINDS)}")
     matrix = out.with_name(f"{out.stem}_distances.{kind}")
     recipe = out.with_name(f"{out.stem}_recipe.json")
     check_writable([out, matrix, recipe, key])
-    _write_matrix(release.distances, matrix)
+    _write_matrix(made.distances, matrix)
     if key is not None:
-        rows = np.arange(1, len(release.key) + 1)
-        who = pd.DataFrame({"released_row": rows, "file_row": release.key + 1, "id": [str(i) for i in release.ids]})
+        rows = np.arange(1, len(made.key) + 1)
+        who = pd.DataFrame({"released_row": rows, "file_row": made.key + 1, "id": [str(i) for i in made.ids]})
         write_table(who, key)
     write_json(
         {
             "kind": "disclique recipe",
             "warning": "whoever has this recipe can take the noise off the release: keep it, do not publish it",
-            "mask": release.mask,
-            "seed": release.seed,
-            "records": len(release.key),
+            "mask": made.mask,
+            "seed": made.seed,
+            "records": len(made.key),
             "inputs": dict(inputs),
             "versions": versions(),
         },
         recipe,
     )
-    write_table(release.table, out)
+    write_table(made.table, out)
     found = {"table": out, "distances": matrix, "recipe (keep, do not publish)": recipe}
     return found if key is None else {**found, "key (keep, do not publish)": key}
 

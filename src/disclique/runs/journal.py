@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from disclique.data.files import versions, write_json
+from disclique.data.provenance import versions
+from disclique.data.write import write_json
 from disclique.errors import InputError
 from disclique.model import Json
 from disclique.studies.grid import Study, Unit, study_from

@@ -17,9 +17,11 @@ from matplotlib.patches import ConnectionPatch
 from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 
-from disclique.data.distances import GEOGRAPHIC, Points
-from disclique.data.files import whole_file
+from disclique.data.distances import Points
+from disclique.data.labels import label_tuples
+from disclique.data.write import whole_file
 from disclique.errors import InputError
+from disclique.geodesy import GEOGRAPHIC
 from disclique.model import FloatArray, Microdata, ProductGraph
 
 # Okabe and Ito's palette: told apart with any kind of colour vision
@@ -61,7 +63,7 @@ def graph_model(data: Microdata, title: str = "") -> Figure:
     places = _apart(layout(data)) if small else layout(data)
     if small:
         _weights(axes, data, places)
-    labels = list(data.labels.itertuples(index=False, name=None))
+    labels = label_tuples(data.labels)
     colour = {value: COLOURS[k % len(COLOURS)] for k, value in enumerate(dict.fromkeys(label[0] for label in labels))}
     for i, label in enumerate(labels):
         hue = colour[label[0]]

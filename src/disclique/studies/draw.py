@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.attacks.calibration import Calibration, calibrate
-from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.distances import as_matrix
 from disclique.data.labels import candidates
 from disclique.data.tables import microdata
 from disclique.engine.product import product_graph
@@ -19,7 +19,6 @@ from disclique.studies.grid import Study, Unit
 from disclique.synthetic.people import Population, germany, population
 from disclique.synthetic.settlements import read_table
 
-WHOLE = 4000  # records up to which a file's distances are kept as a matrix, for all α to share
 Pairs = NDArray[np.int32]  # rows (target, known) counted from 0
 
 
@@ -85,7 +84,7 @@ def _files(study: Study, dataset: int) -> tuple[Microdata, Microdata, Distances,
         microdata(frame, people.label_names, coordinates=["lon", "lat"], ids="id", name=name)
         for frame, name in ((people.target, "target"), (people.known, "known"))
     )
-    return target, known, _whole(known.distances), candidates(target.labels, known.labels), people.truth
+    return target, known, as_matrix(known.distances), candidates(target.labels, known.labels), people.truth
 
 
 def draw(study: Study, unit: Unit) -> Draw:
@@ -93,18 +92,10 @@ def draw(study: Study, unit: Unit) -> Draw:
     target, known, known_distances, found, truth = _files(study, unit.repetition % study.people.datasets)
     rng = np.random.default_rng(study.chance("noise", unit.mask, unit.repetition))
     masked = parse_mask(unit.mask).apply(target.distances, rng)
-    released = with_distances(target, _whole(masked))
+    released = with_distances(target, as_matrix(masked))
     return Draw(released, known, known_distances, found, _calibration(study, unit.mask), truth, masked)
 
 
 def with_distances(data: Microdata, distances: Distances) -> Microdata:
     """The same records with other distances."""
     return Microdata(data.table, data.labels, distances, data.ids, data.name)
-
-
-def _whole(distances: Distances) -> Distances:
-    """The distances as a matrix, unless that would take too much room."""
-    if not isinstance(distances, Points) or distances.size > WHOLE:
-        return distances
-    upper = np.triu(full_matrix(distances), 1)
-    return Matrix(upper + upper.T)

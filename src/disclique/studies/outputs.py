@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from disclique.data.files import write_table
+from disclique.data.write import write_table
 from disclique.studies.run import Outcome
 from disclique.studies.summary import KEYS, RATES, deviations, grid_table, summary
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 
-from disclique.data.files import Source, read_microdata
+from disclique.data.read import read
 from disclique.model import Microdata
 
 POETS_FILES = ("poets_target.csv", "poets_target_distances.csv", "poets_known.csv", "poets_known_distances.csv")
@@ -13,21 +13,21 @@ CITIES_FILES = ("cities.csv",)
 
 
 def shipped(name: str) -> Traversable:
-    """A data file of the package."""
+    """Return a data file of the package."""
     return files("disclique.synthetic") / "tables" / name
 
 
 def poets() -> tuple[Microdata, Microdata]:
-    """Target and known file of the paper's example 8; the column ``name`` is the truth."""
+    """Return target and known file of the paper's example 8; the column ``name`` is the truth."""
     return _poets("target"), _poets("known")
 
 
 def _poets(side: str) -> Microdata:
     with as_file(shipped(f"poets_{side}.csv")) as table, as_file(shipped(f"poets_{side}_distances.csv")) as distances:
-        return read_microdata(Source(table, distances), ["language", "cob"])
+        return read(table, distances=distances, labels=["language", "cob"])
 
 
 def cities() -> Microdata:
-    """Four people and their birth places, the paper's example 2."""
+    """Return four people and their birth places, the paper's example 2."""
     with as_file(shipped("cities.csv")) as table:
-        return read_microdata(Source(table, coordinates=("lon", "lat")), ["sex", "yob"])
+        return read(table, labels=["sex", "yob"], coordinates="lon,lat")

@@ -68,7 +68,12 @@ class Population:
 
 
 def germany(*, n_target: int = 500, n_known: int = 500, common: int = 50, rng: np.random.Generator) -> Population:
-    """People in Germany as in the paper's study: two files of 500 people, 50 of them in both."""
+    """Draw people in Germany as in the paper's study: two files of 500 people, 50 of them in both.
+
+    >>> people = germany(n_target=3, n_known=3, common=1, rng=np.random.default_rng(0))
+    >>> list(people.target.columns), len(people.truth)
+    (['id', 'sex', 'age_class', 'lon', 'lat'], 1)
+    """
     return population(
         home_points, read_table("germany_census2011"), n_target=n_target, n_known=n_known, common=common, rng=rng
     )
@@ -77,11 +82,11 @@ def germany(*, n_target: int = 500, n_known: int = 500, common: int = 50, rng: n
 def population(
     points: PointsSource, shares: Shares, *, n_target: int, n_known: int, common: int, rng: np.random.Generator
 ) -> Population:
-    """People at ``points`` with labels in the proportions of ``shares``, in two files with ``common`` people in both.
+    """Draw people at ``points`` with labels in the proportions of ``shares``, in two files with ``common`` in both.
 
     ``points`` is a CSV file, a table or an array with ``lon``, ``lat`` and possibly ``weight``, or a function of
     (n, rng). Without weights every point is the home of at most one person; with weights (inhabitants of a grid cell,
-    say) a point is drawn as often as chance will have it. ``shares`` is a CSV file or a table with one column a label
+    say) a point is drawn with replacement. ``shares`` is a CSV file or a table with one column per label
     and a last column of counts or shares.
     """
     _check_sizes(n_target, n_known, common)
@@ -130,7 +135,7 @@ def _draw_points(source: PointsSource, n: int, rng: np.random.Generator) -> Floa
 
 
 def _points_table(source: Any) -> pd.DataFrame:
-    """The points as numbers in columns lon, lat and possibly weight."""
+    """Return the points as numbers in columns lon, lat and possibly weight."""
     if isinstance(source, np.ndarray):
         if source.ndim != 2 or source.shape[1] not in (2, 3):
             raise InputError(f"points of shape {source.shape}: give rows of lon, lat and possibly weight")
@@ -146,7 +151,7 @@ def _points_table(source: Any) -> pd.DataFrame:
 def _draw_labels(source: Shares, n: int, rng: np.random.Generator) -> pd.DataFrame:
     table = _table(source, "shares")
     if table.shape[1] < 2:
-        raise InputError("shares: give one column a label and a last column of counts or shares")
+        raise InputError("shares: give one column per label and a last column of counts or shares")
     weight = pd.to_numeric(table.iloc[:, -1], errors="coerce").to_numpy(dtype=float)
     _check_weights(weight, f"shares, column {table.columns[-1]}")
     rows = rng.choice(len(table), size=n, p=weight / weight.sum())

@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from disclique.geodesy import shift_nearby
 from disclique.model import FloatArray
 
-KM_PER_DEGREE = 6371.0 * np.pi / 180
 SETTLED_KM2_PER_INHABITANT = 600e-6
 _PATTERN_SEED = 2011  # the pattern of municipalities is part of the country, not of a sample
 
@@ -38,30 +38,30 @@ class Settlements:
     outline: FloatArray
 
     def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Homes of ``n`` people drawn at random, (lon, lat) in degrees, shape (n, 2), all inside the outline."""
+        """Draw the homes of ``n`` people, (lon, lat) in degrees, shape (n, 2), all inside the outline."""
         place = rng.choice(len(self.centres), size=n, p=self.inhabitants / self.inhabitants.sum())
         homes = np.empty((n, 2))
         todo = np.arange(n)
         while len(todo):
             at = place[todo]
-            homes[todo] = _shifted(self.centres[at], rng.normal(size=(len(todo), 2)) * self.radius[at, None] / 2)
+            homes[todo] = shift_nearby(self.centres[at], rng.normal(size=(len(todo), 2)) * self.radius[at, None] / 2)
             todo = todo[~inside(homes[todo], self.outline)]
         return homes
 
 
 def home_points(n: int, rng: np.random.Generator) -> FloatArray:
-    """Homes of ``n`` people in Germany, drawn from the settlement pattern, (lon, lat) in degrees."""
+    """Draw homes of ``n`` people in Germany from the settlement pattern, (lon, lat) in degrees."""
     return germany_settlements().draw(n, rng)
 
 
 def area_points(n: int, rng: np.random.Generator) -> FloatArray:
-    """``n`` points uniform over the area of Germany, (lon, lat) in degrees, as the paper draws them to calibrate ≈."""
+    """Draw ``n`` points uniform over the area of Germany, (lon, lat) in degrees, as the paper does to calibrate ≈."""
     return uniform_points(n, read_table("germany_outline").to_numpy(), rng)
 
 
 @cache
 def germany_settlements() -> Settlements:
-    """The settlement pattern of Germany; always the same."""
+    """Return the settlement pattern of Germany; always the same."""
     cities = read_table("germany_cities")
     outline = read_table("germany_outline").to_numpy()
     rng = np.random.default_rng(_PATTERN_SEED)
@@ -77,7 +77,7 @@ def germany_settlements() -> Settlements:
 
 
 def _municipality_sizes(rng: np.random.Generator) -> FloatArray:
-    """Inhabitants of every municipality: log-uniform within its size class, scaled to the inhabitants of the class."""
+    """Draw the inhabitants of every municipality: log-uniform within its size class, scaled to those of the class."""
     sizes = []
     for smallest, largest, municipalities, inhabitants in read_table("germany_municipalities").to_numpy(dtype=float):
         drawn = np.exp(rng.uniform(np.log(smallest), np.log(largest), int(municipalities)))
@@ -86,7 +86,7 @@ def _municipality_sizes(rng: np.random.Generator) -> FloatArray:
 
 
 def _town_centres(n: int, outline: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Places inside the outline, as dense as the region of the nearest centre is settled outside its cities."""
+    """Draw places inside the outline, as dense as the region of the nearest centre is settled outside its cities."""
     regions = read_table("germany_regions").set_index("region")
     cities = read_table("germany_cities").groupby("region")[["inhabitants", "area_km2"]].sum()
     rest = regions[["inhabitants", "area_km2"]].sub(cities.reindex(regions.index, fill_value=0))
@@ -102,7 +102,7 @@ def _town_centres(n: int, outline: FloatArray, rng: np.random.Generator) -> Floa
 
 
 def uniform_points(n: int, outline: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """``n`` points uniform by area on the sphere inside a polygon of (lon, lat) corners."""
+    """Draw ``n`` points uniform by area on the sphere inside a polygon of (lon, lat) corners."""
     (west, south), (east, north) = outline.min(axis=0), outline.max(axis=0)
     low, high = np.sin(np.radians([south, north]))
     points = np.empty((0, 2))
@@ -114,24 +114,14 @@ def uniform_points(n: int, outline: FloatArray, rng: np.random.Generator) -> Flo
 
 
 def inside(points: FloatArray, outline: FloatArray) -> NDArray[np.bool_]:
-    """Which points lie in the polygon: a ray to the east crosses its sides an odd number of times."""
-    x, y = points[:, 0], points[:, 1]
-    found = np.zeros(len(points), dtype=bool)
-    for (x1, y1), (x2, y2) in zip(outline, np.roll(outline, -1, axis=0), strict=True):
-        if y1 != y2:
-            found ^= ((y1 > y) != (y2 > y)) & (x < x1 + (y - y1) * (x2 - x1) / (y2 - y1))
-    return found
+    """Return which points lie in the polygon of (lon, lat) corners."""
+    from matplotlib.path import Path
+
+    return np.asarray(Path(outline).contains_points(points))
 
 
 @cache
 def read_table(name: str) -> pd.DataFrame:
-    """A table that comes with the package, by the name of its file without ``.csv``."""
+    """Return a table that comes with the package, by the name of its file without ``.csv``."""
     with (resources.files("disclique.synthetic") / "tables" / f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, comment="#")
-
-
-def _shifted(points: FloatArray, east_north_km: FloatArray) -> FloatArray:
-    """Points moved by some km on a locally flat map: good to a part in a thousand for the size of a city."""
-    degrees = east_north_km / KM_PER_DEGREE
-    degrees[:, 0] /= np.cos(np.radians(points[:, 1]))
-    return np.asarray(points + degrees)

@@ -15,7 +15,7 @@ SEED, PEOPLE = 500, 500
 
 
 def survey() -> pd.DataFrame:
-    """The survey made anew: id, sex, age class, an answer, longitude and latitude; nobody in it is real."""
+    """Draw the survey anew: id, sex, age class, an answer, longitude and latitude; nobody in it is real."""
     rng = np.random.default_rng(SEED)
     people = germany(n_target=PEOPLE, n_known=1, common=0, rng=rng).target
     answers = rng.choice(["none", "mild", "severe"], size=PEOPLE, p=[0.7, 0.2, 0.1])
@@ -24,5 +24,5 @@ def survey() -> pd.DataFrame:
 
 
 def survey_file() -> Path:
-    """The survey as it comes with the package."""
+    """Return the file of the survey as it comes with the package."""
     return cast(Path, resources.files("disclique.synthetic") / "tables" / "survey.csv")

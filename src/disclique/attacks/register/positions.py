@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from disclique.data.distances import EARTH_KM, Points
+from disclique.data.distances import Points
 from disclique.errors import InputError
+from disclique.geodesy import EARTH_KM, SPHERE, fit_sphere, to_sphere, unit_vectors
 from disclique.model import FloatArray, Spread
-
-_WGS84_AXIS_KM, _WGS84_ECCENTRICITY2 = 6378.137, 0.0066943799901413165
 
 
 class Motion(NamedTuple):
@@ -43,7 +42,7 @@ class KnownMap:
     east: FloatArray  # (n, 3), unit vectors
     north: FloatArray
     radius: float  # of the sphere; 0 means the plane
-    conformal: tuple[float, float] = (1.0, 0.0)  # exponent and constant of the map from the ellipsoid to the sphere
+    conformal: tuple[float, float] = SPHERE  # exponent and constant of the map from the ellipsoid to the sphere
 
     @property
     def flat(self) -> bool:
@@ -68,7 +67,7 @@ class KnownMap:
         """Return positions in space of other points of the same metric."""
         if self.flat:
             return _flat(known.coordinates)
-        return self.radius * _unit(_on_sphere(known.coordinates, self.conformal))
+        return self.radius * unit_vectors(to_sphere(known.coordinates, self.conformal))
 
 
 def locate_known(known: Points) -> KnownMap:
@@ -80,12 +79,12 @@ def locate_known(known: Points) -> KnownMap:
         return KnownMap(positions, east, north, 0.0)
     if known.metric not in ("sphere", "wgs84"):
         raise InputError("registration needs points on the Earth or in the plane; for any other metric use extend")
-    radius, conformal = (EARTH_KM, (1.0, 0.0)) if known.metric == "sphere" else _conformal(known.coordinates[:, 1])
-    angles = _on_sphere(known.coordinates, conformal)
+    radius, conformal = (EARTH_KM, SPHERE) if known.metric == "sphere" else fit_sphere(known.coordinates[:, 1])
+    angles = to_sphere(known.coordinates, conformal)
     (lon, lat), zero = angles.T, np.zeros(len(angles))
     east = np.stack((-np.sin(lon), np.cos(lon), zero), axis=1)
     north = np.stack((-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)), axis=1)
-    return KnownMap(radius * _unit(angles), east, north, radius, conformal)
+    return KnownMap(radius * unit_vectors(angles), east, north, radius, conformal)
 
 
 def _flat(coordinates: FloatArray) -> FloatArray:
@@ -94,38 +93,3 @@ def _flat(coordinates: FloatArray) -> FloatArray:
     positions = np.zeros((len(coordinates), 3))
     positions[:, : coordinates.shape[1]] = coordinates
     return positions
-
-
-def _unit(angles: FloatArray) -> FloatArray:
-    lon, lat = angles.T
-    return np.stack((np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)), axis=1)
-
-
-def _conformal(latitudes: FloatArray) -> tuple[float, tuple[float, float]]:
-    """Radius, exponent and constant of Gauss's map of the ellipsoid onto the sphere that fits at the mean latitude.
-
-    Lengths are kept up to a third-order term: a few metres across a country.
-    """
-    lat = np.radians(latitudes.mean()) if len(latitudes) else 0.0
-    e2 = _WGS84_ECCENTRICITY2
-    bend = 1 - e2 * np.sin(lat) ** 2
-    radius = _WGS84_AXIS_KM * np.sqrt(1 - e2) / bend
-    exponent = float(np.sqrt(1 + e2 * np.cos(lat) ** 4 / (1 - e2)))
-    on_sphere = np.arcsin(np.sin(lat) / exponent)
-    return float(radius), (exponent, float(np.arctanh(np.sin(on_sphere)) - exponent * _isometric(lat)))
-
-
-def _isometric(lat: FloatArray | float) -> FloatArray:
-    """Isometric latitude on the ellipsoid."""
-    e = np.sqrt(_WGS84_ECCENTRICITY2)
-    return np.asarray(np.arctanh(np.sin(lat)) - e * np.arctanh(e * np.sin(lat)))
-
-
-def _on_sphere(coordinates: FloatArray, conformal: tuple[float, float]) -> FloatArray:
-    """Longitudes and latitudes in radians on the sphere that stands for the Earth."""
-    angles: FloatArray = np.radians(coordinates.astype(float))
-    if conformal == (1.0, 0.0):
-        return angles
-    exponent, constant = conformal
-    lat = np.clip(angles[:, 1], -1.57079, 1.57079)
-    return np.stack((exponent * angles[:, 0], np.arcsin(np.tanh(exponent * _isometric(lat) + constant))), axis=1)

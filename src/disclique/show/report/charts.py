@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from disclique.measures.utility import measures
+
 Json = dict[str, Any]
 ATTACKS = ("labels", "clique", "extend", "register", "isomap")
 COLOURS = ("#7F7F7F", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#A6761D")
 SHAPES = ("cross", "circle", "square", "diamond", "triangle-up", "triangle-down", "triangle-right", "triangle-left")
 PERCENT = ".1%"
-MEASURES = {
-    "neighbours": "usefulness: nearest neighbours kept",
-    "spearman": "usefulness: rank correlation of distances",
-    "pearson": "usefulness: correlation of distances",
-    "rand_index": "usefulness: agreement of clusterings",
-}
 _ROW = 15  # pixels for one attack on one setting
 
 
@@ -163,11 +159,12 @@ def _front(result: Mapping[str, Any]) -> Json | None:
     if not rows:
         return None
     looks = _looks(list(dict.fromkeys(row["mask"] for row in rows)), "mask", "mask")
+    measure = measures()[result["plan"]["utility"]]
     x = alt.X(
         "use:Q",
-        title=MEASURES[result["plan"]["utility"]],
+        title=f"usefulness: {measure.title}",
         scale=alt.Scale(zero=False, padding=14),
-        axis=alt.Axis(format="%" if result["plan"]["utility"] == "neighbours" else ".2f", tickCount=5),
+        axis=alt.Axis(format=measure.format, tickCount=5),
     )
     room = alt.Scale(domain=[-0.03, 1.03], nice=False)  # symbols at 0 and 1 are seen whole
     y = alt.Y("risk:Q", title="risk (worst attack)", scale=room, axis=alt.Axis(format="%", tickCount=5))

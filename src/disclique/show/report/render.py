@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from disclique.data.files import whole_file
+from disclique.data.write import whole_file
 from disclique.errors import InputError, MissingDependency
 from disclique.show.report.charts import charts
 

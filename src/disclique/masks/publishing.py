@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from disclique.data.distances import EARTH_KM, Matrix, Points, full_matrix, pairwise
+from disclique.data.distances import Matrix, Points, full_matrix, pairwise
 from disclique.errors import InputError
-from disclique.geodesy import unit_vectors
+from disclique.geodesy import draw_in_box, to_space
 from disclique.masks.base import Mask, one_of, whole
 from disclique.masks.registry import register_mask
 from disclique.model import Distances, FloatArray
@@ -31,7 +31,7 @@ class Nearest(Mask):
     k: int = field(metadata=whole(1))
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
-        """The matrix with NaN where nothing is published; ties are broken at random."""
+        """Return the matrix with NaN where nothing is published; ties are broken at random."""
         values = np.array(full_matrix(distances))
         size = len(values)
         candidates = np.where(np.isnan(values) | np.eye(size, dtype=bool), np.inf, values)
@@ -70,7 +70,7 @@ class Lipschitz(Mask):
     norm: str = field(default="2", metadata=one_of("1", "2", "inf"))
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
-        """The distances between the embedded records."""
+        """Return the distances between the embedded records."""
         if distances.directed:
             raise InputError("mask lipschitz: it takes distances without a direction")
         embedded = self._embedded(distances, rng)
@@ -82,7 +82,7 @@ class Lipschitz(Mask):
         return Matrix(values)
 
     def _embedded(self, distances: Distances, rng: np.random.Generator) -> FloatArray:
-        """One row a record, one column a reference set; a distance that is not published counts as infinite."""
+        """Return one row per record, one column per reference set; an unpublished distance counts as infinite."""
         wanted = self.sets * self.size
         if self.drawn == "records":
             if self.size > distances.size:
@@ -92,20 +92,12 @@ class Lipschitz(Mask):
         else:
             if not isinstance(distances, Points) or callable(distances.metric):
                 raise InputError("mask lipschitz: reference points of the area need coordinates; write drawn=records")
-            found = pairwise(distances.coordinates, _box_points(distances, wanted, rng), distances.metric)
+            places = draw_in_box(distances.coordinates, wanted, distances.metric, rng)
+            found = pairwise(distances.coordinates, places, distances.metric)
         nearest = np.where(np.isnan(found), np.inf, found).reshape(distances.size, self.sets, self.size).min(axis=2)
         if not np.isfinite(nearest).all():
             raise InputError("mask lipschitz: some records have no published distance to a reference set")
         return np.asarray(nearest)
-
-
-def _box_points(points: Points, n: int, rng: np.random.Generator) -> FloatArray:
-    """Places uniform (by area on the Earth) in the smallest box around the points."""
-    low, high = points.coordinates.min(axis=0), points.coordinates.max(axis=0)
-    if points.metric == "euclidean":
-        return rng.uniform(low, high, (n, len(low)))
-    south, north = np.sin(np.radians([low[1], high[1]]))
-    return np.column_stack([rng.uniform(low[0], high[0], n), np.degrees(np.arcsin(rng.uniform(south, north, n)))])
 
 
 @register_mask
@@ -123,23 +115,21 @@ class Projection(Mask):
     dial: ClassVar[str | None] = "dimensions"
     dial_rises: ClassVar[bool] = False
     conditional: ClassVar[bool] = True
-    simulated_files: ClassVar[int] = 400  # one projection a file
+    simulated_files: ClassVar[int] = 400  # one projection per file
 
     dimensions: int = field(metadata=whole(1))
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
-        """The straight distances between the projected records."""
+        """Return the straight distances between the projected records."""
         places = _places(distances)
         image = places @ rng.normal(0, 1 / np.sqrt(self.dimensions), (places.shape[1], self.dimensions))
         return Matrix(cdist(image, image))
 
 
 def _places(distances: Distances) -> FloatArray:
-    """Records as places of a Euclidean space."""
-    if isinstance(distances, Points) and distances.metric == "euclidean":
-        return np.asarray(distances.coordinates)
-    if isinstance(distances, Points) and distances.metric in ("sphere", "wgs84"):
-        return unit_vectors(distances.coordinates) * EARTH_KM
+    """Return the records as places of a Euclidean space."""
+    if isinstance(distances, Points) and not callable(distances.metric):
+        return to_space(distances.coordinates, distances.metric)
     if distances.directed:
         raise InputError("mask projection: it takes distances without a direction")
     values = full_matrix(distances)

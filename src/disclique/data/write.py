@@ -1,0 +1,91 @@
+"""Results into files: every file is written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from disclique.errors import InputError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a path to write to; it takes the place of ``path`` only when the block has ended well."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        if path.is_dir():
+            raise InputError(f"{path}: cannot be written (it is a folder)")
+        os.chmod(draft, 0o666 & ~_umask())
+        draft.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def check_writable(paths: Sequence[Path | None]) -> None:
+    """Raise an error before a long run if one of its results could not be written at the end."""
+    for path in paths:
+        if path is None:
+            continue
+        folder = path.parent
+        while not folder.exists():
+            folder = folder.parent
+        if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise InputError(f"{path}: cannot be written")
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table as CSV, TSV or Parquet by the ending of its name."""
+    writers: dict[str, Callable[[Path], Any]] = {
+        ".csv": lambda to: frame.to_csv(to, index=False),
+        ".tsv": lambda to: frame.to_csv(to, index=False, sep="\t"),
+        ".parquet": lambda to: frame.to_parquet(to, index=False),
+    }
+    if path.suffix.lower() not in writers:
+        raise InputError(f"{path}: unknown kind of table {path.suffix!r}; use {', '.join(writers)}")
+    with whole_file(path) as draft:
+        writers[path.suffix.lower()](draft)
+
+
+def write_json(content: dict[str, Any], path: Path) -> None:
+    """Write a result as JSON; numbers that are not finite become null, so that every reader takes it."""
+    text = json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    with whole_file(path) as draft:
+        draft.write_text(text + "\n", encoding="utf-8")
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` in types that JSON has."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(item) for item in value]
+    if isinstance(value, (np.bool_, bool)):
+        return bool(value)
+    if isinstance(value, (np.integer, int)):
+        return int(value)
+    if isinstance(value, (np.floating, float)):
+        return float(value) if np.isfinite(value) else None
+    return value if value is None or isinstance(value, str) else str(value)
