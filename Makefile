@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow bench clean
+.PHONY: help demo test check slow bench schema clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -28,7 +28,7 @@ demo: $(RUNS)   ## the paper's example, then an audit of a synthetic survey: pic
 	$(BIN)/disclique demo --out demo/audit
 
 test: $(READY)  ## run the tests
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest -m 'not slow' -n auto --dist loadfile
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m 'not slow' tests/test_product.py tests/test_clique.py -k small
 
 check: $(READY) ## lint, types, import directions
@@ -43,6 +43,9 @@ slow: $(READY)  ## full-scale checks
 bench: $(READY) ## time the engine and its peers
 	$(BIN)/disclique bench --out benchmarks/results
 	$(BIN)/python benchmarks/document.py
+
+schema: $(READY) ## write the schema of an audit's result.json from its classes
+	$(BIN)/python -c 'import json; from disclique.audits.result import result_schema; print(json.dumps(result_schema(), indent=2))' > src/disclique/audits/result.schema.json
 
 clean:          ## remove what make created
 	rm -rf $(VENV) demo build dist src/*.egg-info

@@ -28,10 +28,13 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--remote-debugging-pipe",
 )
+PATIENCE = 60.0  # seconds until a browser that says nothing is taken for dead
+MESSAGES = 100_000  # that may come in before an answer
+TRIES = 300  # a tenth of a second apart
 
 
 def found() -> str | None:
-    """The browser's program, None if there is none."""
+    """Find the browser's program; None if there is none."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
@@ -58,23 +61,23 @@ class Browser:
             self.send(f"{domain}.enable")
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """The browser's answer to a command."""
+        """Return the browser's answer to a command."""
         self.number += 1
         content: dict[str, Any] = {"id": self.number, "method": method, "params": parameters}
         if self.session:
             content["sessionId"] = self.session
         os.write(self.out, json.dumps(content).encode() + b"\0")
-        until = time.monotonic() + 60
-        while True:
-            message = self._read(until)
+        for _ in range(MESSAGES):
+            message = self._read()
             if message.get("id") == self.number:
                 assert "error" not in message, message
                 return dict(message["result"])
             self.events.append(message)
+        raise AssertionError(f"no answer to {method} among {MESSAGES} messages")
 
-    def _read(self, until: float) -> dict[str, Any]:
+    def _read(self) -> dict[str, Any]:
         while b"\0" not in self.buffer:
-            ready, _, _ = select.select([self.into], [], [], max(0.0, until - time.monotonic()))
+            ready, _, _ = select.select([self.into], [], [], PATIENCE)
             assert ready, "the browser does not answer"
             part = os.read(self.into, 1 << 16)
             assert part, "the browser has gone"
@@ -83,22 +86,21 @@ class Browser:
         return dict(json.loads(message))
 
     def value(self, expression: str) -> Any:
-        """The value of a JavaScript expression."""
+        """Return the value of a JavaScript expression."""
         answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    def wait(self, expression: str, seconds: float = 30) -> Any:
-        """The first value of an expression that is true."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
+    def wait(self, expression: str) -> Any:
+        """Wait until an expression is true, and return its value."""
+        for _ in range(TRIES):
             if value := self.value(expression):
                 return value
             time.sleep(0.1)
         raise AssertionError(f"never true: {expression}")
 
     def open(self, page: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
-        """Nothing; loads a page at a width, in the light or dark theme."""
+        """Load a page at a width, in the light or dark theme."""
         self.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
@@ -108,14 +110,14 @@ class Browser:
         self.wait("document.readyState === 'complete'")
 
     def picture(self, path: Path) -> None:
-        """Nothing; writes the whole page as PNG."""
+        """Write the whole page as PNG."""
         size = self.send("Page.getLayoutMetrics")["cssContentSize"]
         area = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
         shot = self.send("Page.captureScreenshot", captureBeyondViewport=True, clip=area)
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def complaints(self) -> list[str]:
-        """Errors, warnings, exceptions and failed or outside requests so far, in words."""
+        """Return errors, warnings, exceptions and failed or outside requests so far, in words."""
         said = []
         for event in self.events:
             method, about = event.get("method"), event.get("params", {})
@@ -128,7 +130,7 @@ class Browser:
         return said
 
     def close(self) -> None:
-        """Nothing; ends the browser."""
+        """End the browser."""
         try:
             self.session = ""
             self.send("Browser.close")

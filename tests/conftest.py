@@ -1,8 +1,12 @@
-"""Shared by the tests: where the optional benchmark data lie, and quiet numerical libraries."""
+"""Shared by the tests: where the optional benchmark data lie, quiet numerical libraries, and the command line."""
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -12,3 +16,41 @@ settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """A function that runs the command line in an empty folder: exit code, output, errors."""
+    from disclique.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["disclique", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        shown = capsys.readouterr()
+        return int(ended.value.code or 0), shown.out, shown.err
+
+    return call
+
+
+SMALL: dict[str, Any] = {"sigma": [0.01, 0.05], "alpha": [0.3, 0.7], "repetitions": 3, "n": [60, 50], "common": 15}
+
+
+@pytest.fixture(scope="session")
+def small() -> Any:
+    """A study of six units, two cells each."""
+    from disclique.studies import define_study
+
+    return define_study(SMALL)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(small: Any) -> Any:
+    """The small study carried out in memory, one unit after the other."""
+    from disclique.studies import study
+
+    return study(small)

@@ -1,39 +1,25 @@
 """The command line as a user meets it: the contract of its files, and one clear sentence for every bad input."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from disclique.cli import main
+from conftest import Run
 
-Run = Callable[..., tuple[int, str, str]]
 TARGET = "id,sex,age,lon,lat\n1,f,30,10.0,50.0\n2,m,30,11.0,50.0\n3,f,40,10.0,51.5\n"
 KNOWN = "id,sex,age,lon,lat\n1,f,30,10.0,50.0\n2,m,30.0,11.0,50.0\n3,f,40,10.0,51.5\n4,f,30,8.0,53.0\n"
 MATRIX = "0,5,7\n5,0,9\n7,9,0\n"
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """A function that runs the command line in an empty folder: exit code, output, errors."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def _files(run: Run) -> None:
+    """Two tables and a matrix in the present folder."""
     Path("t.csv").write_text(TARGET)
     Path("k.csv").write_text(KNOWN)
     Path("d.csv").write_text(MATRIX)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["disclique", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        shown = capsys.readouterr()
-        return int(ended.value.code or 0), shown.out, shown.err
-
-    return call
 
 
 BY_POINTS = ("--target-coordinates", "lon,lat", "--known-coordinates", "lon,lat")
@@ -50,7 +36,10 @@ def test_attack_writes_what_the_contract_says(run: Run) -> None:
     assert list(matches.columns[:2]) == ["target_row", "known_row"]
     assert matches[["target_row", "known_row"]].to_numpy().tolist() == [[1, 1], [2, 2], [3, 3]]
     assert (matches["support"] == 1).all()
-    result = json.loads(Path("r.json").read_text())
+    content = json.loads(Path("r.json").read_text())
+    [result] = content["attacks"]
+    assert result["attack"] == "clique"
+    assert [(match["target_id"], match["known_id"]) for match in result["matches"]] == [(1, 1), (2, 2), (3, 3)]
     for key in (
         "product_vertices",
         "product_edges",
@@ -63,9 +52,9 @@ def test_attack_writes_what_the_contract_says(run: Run) -> None:
     ):
         assert key in result
     assert (result["clique_size"], result["proven"], result["precision"], result["recall"]) == (3, True, 1.0, 1.0)
-    assert set(result["inputs"]) == {"t.csv", "k.csv"}
-    assert all(len(digest) == 64 for digest in result["inputs"].values())
-    assert "disclique" in result["versions"]
+    assert set(content["inputs"]) == {"t.csv", "k.csv"}
+    assert all(len(digest) == 64 for digest in content["inputs"].values())
+    assert "disclique" in content["versions"]
     assert Path("p.png").read_bytes()[:4] == b"\x89PNG"
     assert "precision 1.000" in err
     assert out.splitlines()[0].startswith("target_row\tknown_row")
@@ -272,6 +261,42 @@ def test_unpublished_cells_need_to_be_said(run: Run) -> None:
     assert (code, len(out.strip().splitlines())) == (0, 4)
 
 
+AUDIT = ("--attack", "labels", "--repetitions", "1", "--processes", "1")
+
+
+@pytest.mark.parametrize(("back", "accepted"), [("278.71646572664184", True), ("278.7164667266418", False)])
+def test_a_matrix_is_symmetric_up_to_rounding(run: Run, back: str, accepted: bool) -> None:
+    """What floating point explains is accepted, as shortest-path routines leave it; the rest is refused."""
+    Path("d.csv").write_text(f"0,278.7164657266418,7\n{back},0,279\n7,279,0\n")
+    both = ("--target-distances", "d.csv", "--known-distances", "d.csv")
+    for command in (
+        ("attack", "t.csv", "t.csv", *both, "--within", "0.5", *LABELS),
+        ("mask", "t.csv", "--distances", "d.csv", "--mask", "round:to=5", "--out", "release.csv"),
+        ("audit", "t.csv", "--distances", "d.csv", "--mask", "round:to=5", *LABELS, *AUDIT, "--out", "audit"),
+    ):
+        code, _, err = run(*command)
+        assert code == (0 if accepted else 2), err
+        assert ("not symmetric" in err) != accepted
+
+
+def test_labels_are_optional(run: Run) -> None:
+    """Distances alone link records: in an attack, an audit and a release."""
+    code, out, err = run("attack", "t.csv", "k.csv", *BY_POINTS, "--within", "1", "--truth", "id")
+    assert code == 0, err
+    assert len(out.splitlines()) == 4
+    assert "recall 1.000" in err
+    points = ("--coordinates", "lon,lat", "--mask", "affine")
+    code, _, err = run("audit", "t.csv", *points, "--id", "id", *AUDIT, "--attack", "register", "--out", "audit")
+    assert code == 0, err
+    result = json.loads(Path("audit/result.json").read_text())
+    assert result["file"]["labels"] == []
+    assert [attack["attack"] for attack in result["settings"][0]["attacks"]] == ["labels", "register"]
+    code, _, err = run("mask", "t.csv", *points, "--out", "release.csv")
+    assert code == 0, err
+    assert list(pd.read_csv("release.csv").columns) == ["record"]
+    assert pd.read_csv("release_distances.csv", header=None).shape == (3, 3)
+
+
 def test_examples_from_the_command_line(run: Run) -> None:
     """Both examples of the paper print their figures and write their files."""
     code, out, err = run("example", "poets", "--out", "poets dir")
@@ -284,28 +309,6 @@ def test_examples_from_the_command_line(run: Run) -> None:
     assert code == 0
     assert "1869.1" in out
     assert run("example", "nothing")[0] == 2
-
-
-def test_help_does_not_load_numerical_libraries() -> None:
-    """`--help` and `import disclique` stay light."""
-    script = (
-        "import sys, disclique\nfrom disclique.cli import app\n"
-        "from typer.testing import CliRunner\nassert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
-        "print([m for m in ('numba', 'pandas', 'scipy', 'matplotlib', 'numpy') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_public_names_exist() -> None:
-    """Every name at the door can be had, in any order, and nothing else is there."""
-    import disclique as dq
-
-    for name in reversed(dq.__all__):
-        assert name == "METHODS" or getattr(dq, name).__name__ == name
-    assert callable(dq.attack)
-    with pytest.raises(AttributeError):
-        _ = dq.nothing
 
 
 TRIANGLE = "c a triangle and a tail\np edge 5 5\ne 1 2\ne 2 3\ne 1 3\ne 3 4\ne 4 5\n"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import disclique as dq
-from disclique.attacks import ByExtension, attack
+from disclique.attacks import CliqueAttack, ExtendAttack
 from disclique.attacks.calibration import calibrate
 from disclique.attacks.extend import extend
 from disclique.data.distances import full_matrix
@@ -33,9 +33,10 @@ def test_extension_finds_nearly_everybody(spec: str) -> None:
     hits = claims = common = 0
     for seed in range(3):
         target, known, told = files(seed, spec)
-        clique = attack(target, known, agreement=told.agreement(0.5), truth="id")
-        method = ByExtension(told.agreement(0.5), float(np.sqrt(told.variance)), 40 / 300)
-        found = attack(target, known, method=method, truth="id")
+        search = CliqueAttack(told.agreement(0.5))
+        clique = dq.attack(target, known, by=search, truth="id")
+        extended = ExtendAttack(search, float(np.sqrt(told.variance)), 40 / 300)
+        found = dq.attack(target, known, by=extended, truth="id")
         assert found.risk.tp > clique.risk.tp
         hits, claims, common = hits + found.risk.tp, claims + len(found.matches), common + 40
     assert hits / common > 0.9
@@ -118,7 +119,7 @@ def test_exact_copies_are_linked_completely() -> None:
     people = germany(n_target=80, n_known=80, common=80, rng=np.random.default_rng(5))
     points = people.known[["lon", "lat"]].to_numpy()
     data = dq.microdata(people.known.reset_index(drop=True), LABELS, distances=full_matrix(dq.Points(points)))
-    result = attack(data, data, method=ByExtension(dq.Within(0.001), 0.0, 1.0), truth="id")
+    result = dq.attack(data, data, by=ExtendAttack(CliqueAttack(dq.Within(0.001)), 0.0, 1.0), truth="id")
     assert (result.risk.tp, result.risk.fp) == (80, 0)
 
 

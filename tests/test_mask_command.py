@@ -1,27 +1,20 @@
 """``disclique mask``: what is released, what is not, and that it can be repeated only with the recipe."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from disclique.cli import main
+import disclique as dq
+from conftest import Run
 from disclique.data.distances import full_matrix
-from disclique.data.read import read
-from disclique.data.tables import microdata
-from disclique.masks import parse_mask
-from disclique.releases import mask_microdata, release
-
-Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def file(tmp_path: Path) -> None:
+    """The file of the data holder, in the folder in which commands are run."""
     rng = np.random.default_rng(0)
     pd.DataFrame(
         {
@@ -31,16 +24,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
             "lon": rng.uniform(9, 11, 40),
             "lat": rng.uniform(49, 51, 40),
         }
-    ).to_csv("f.csv", index=False)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["disclique", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        shown = capsys.readouterr()
-        return int(ended.value.code or 0), shown.out, shown.err
-
-    return call
+    ).to_csv(tmp_path / "f.csv", index=False)
 
 
 MASK = ("mask", "f.csv", "--id", "id", "--coordinates", "lon,lat", "--label", "sex")
@@ -72,7 +56,7 @@ def test_the_distances_are_those_of_the_released_rows(run: Run) -> None:
     assert (rows != np.arange(40)).any()
     assert table["sex"].tolist() == file["sex"].iloc[rows].tolist()
     assert key["id"].tolist() == file["id"].iloc[rows].tolist()
-    original = full_matrix(microdata(file, ["sex"], coordinates=["lon", "lat"]).distances)
+    original = full_matrix(dq.microdata(file, ["sex"], coordinates=["lon", "lat"]).distances)
     released = np.loadtxt("r_distances.csv", delimiter=",")
     np.testing.assert_allclose(released, original[np.ix_(rows, rows)], atol=1e-6)
     assert (released == released.T).all()
@@ -87,8 +71,8 @@ def test_the_recipe_repeats_the_release_and_no_seed_means_a_new_one(run: Run) ->
     seed = str(json.loads(Path("a_recipe.json").read_text())["seed"])
     assert run(*MASK, *spec, "--out", "c.csv", "--seed", seed)[0] == 0
     assert Path("a_distances.csv").read_bytes() == Path("c_distances.csv").read_bytes()
-    file = microdata(pd.read_csv("f.csv"), ["sex"], coordinates=["lon", "lat"])
-    zero, one = (release(file, "gaussian:sigma=500m", seed) for seed in (0, 1))
+    file = dq.microdata(pd.read_csv("f.csv"), ["sex"], coordinates=["lon", "lat"])
+    zero, one = (dq.release(file, "gaussian:sigma=500m", seed) for seed in (0, 1))
     assert not np.array_equal(zero.distances, one.distances)
 
 
@@ -142,7 +126,7 @@ def test_a_release_without_labels_is_distances_alone(run: Run) -> None:
     assert code == 0, err
     assert "released columns: none" in err
     assert pd.read_csv("r.csv").to_dict("list") == {"record": list(range(1, 41))}
-    data = read("r.csv", distances="r_distances.csv")
+    data = dq.read("r.csv", distances="r_distances.csv")
     assert len(data) == 40
 
 
@@ -150,12 +134,12 @@ def test_a_release_from_python(tmp_path: Path) -> None:
     """The same seed gives the same noise in a release and in masked microdata; without one it is always another."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"sex": rng.choice(["f", "<b>"], 30), "name": [f"n{k}" for k in range(30)]})
-    file = microdata(frame, ["sex"], coordinates=rng.uniform(40, 50, (30, 2)), ids="name")
-    mask = parse_mask("gaussian:sigma=5km")
-    made, masked = release(file, mask, 7), mask_microdata(file, mask.spec, 7)
+    file = dq.microdata(frame, ["sex"], coordinates=rng.uniform(40, 50, (30, 2)), ids="name")
+    mask = dq.parse_mask("gaussian:sigma=5km")
+    made, masked = dq.release(file, mask, 7), dq.mask(file, mask.spec, 7)
     assert masked.ids == file.ids
     np.testing.assert_array_equal(made.distances, full_matrix(masked.distances)[np.ix_(made.key, made.key)])
-    assert not np.array_equal(full_matrix(mask_microdata(file, mask).distances), full_matrix(masked.distances))
+    assert not np.array_equal(full_matrix(dq.mask(file, mask).distances), full_matrix(masked.distances))
     assert repr(made) == "Release(30 records, columns (sex), mask gaussian:sigma=5km)"
     assert "<b>" not in made._repr_html_()
     written = made.save(str(tmp_path / "r.csv"), kind="npy", key=tmp_path / "k.csv")

@@ -63,7 +63,7 @@ def test_poets_names_the_tie_that_cannot_be_resolved() -> None:
     """Records 9 and 10 share label and birth place; the label alone identifies Boccaccio only."""
     target, known = poets()
     result = dq.attack(target, known, agreement=dq.Within(5))
-    assert result.ties == ((9, 10),)
+    assert result.twins == ((9, 10),)
     assert (result.baseline.pairs, result.baseline.unique) == (11, 1)
     assert result.risk is None
     assert any("9 and 10 cannot be told apart" in line for line in result.lines())
@@ -74,8 +74,7 @@ def test_loop_example_has_no_pair() -> None:
     one = dq.microdata(pd.DataFrame({"x": ["a"]}), ["x"], distances=[[0.0]])
     two = dq.microdata(pd.DataFrame({"x": ["a", "a"]}), ["x"], distances=[[0.0, 0.5], [0.5, 0.0]])
     result = dq.attack(one, two, agreement=dq.Within(1))
-    assert result.product_vertices == 2
-    assert result.product_edges == 0
+    assert (result.claims.work.vertices, result.claims.work.edges) == (2, 0)
     assert result.clique.size == 1
     assert result.cliques.count == 2
     assert result.matches["support"].tolist() == [0.5]

@@ -8,10 +8,12 @@ import pytest
 
 from disclique.engine import maximum_clique
 from disclique.engine.kernels import quasi as kernels
+from disclique.engine.product import product_graph
 from disclique.engine.quasi import is_quasi_clique, quasi_clique
 from disclique.errors import InputError
 from disclique.model import Budget, Graph, ProductGraph, Rows
-from disclique.studies import Unit, draw, study_from
+from disclique.runs import Unit
+from disclique.studies import define_study, draw
 
 
 def product(n: int, p: float, seed: int, planted: int = 0, share: float = 1.0) -> ProductGraph:
@@ -113,15 +115,20 @@ def test_the_odd_cases() -> None:
 
 
 def test_noise_on_the_matrix_hides_from_the_clique_but_not_from_the_quasi_clique() -> None:
-    study = study_from(
+    study = define_study(
         {"mask": "matrix-gaussian:sd=5km", "n": 150, "common": 40, "repetitions": 1, "attack": ["clique", "quasi"]}
     )
     made = draw(study, Unit(study.grid.masks[0], 0))
-    graph = made.graph(0.5)
+    graph = product_graph(
+        made.target.distances,
+        made.known.distances,
+        candidates=made.candidates,
+        agreement=made.calibration.agreement(0.5),
+    )
 
     def true(members: tuple[int, ...]) -> int:
         chosen = np.array(members)
-        return int(made.true(np.column_stack([graph.target[chosen], graph.known[chosen]])).sum())
+        return int(made.truth.holds(graph.target[chosen], graph.known[chosen]).sum())
 
     assert true(quasi_clique(graph, gamma=0.4).members) >= 30
     assert true(maximum_clique(graph).members) <= 12

@@ -1,27 +1,35 @@
 """The report: self-contained, escaped, honest, and drawn by a real browser with the network cut off."""
 
+import base64
+import html
 import json
 import re
 from collections.abc import Iterator
-from copy import deepcopy
+from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 
 import browser
-from disclique.audits import Case, Plan, Snooper, audit
-from disclique.data.tables import microdata
+import disclique as dq
+from disclique.attacks import attacks
+from disclique.audits import AuditResult
+from disclique.audits.result import decode_result, encode_result, result_schema
 from disclique.errors import InputError
-from disclique.show.report import read_result, report, write_report
+from disclique.measures.utility import measures
 
 EVIL = "<script>alert('x')</script>"
-MASKS = ("affine", "matrix-gaussian:sd=3km", "gaussian:sigma=2km..20km")
+MASKS = ["affine", "matrix-gaussian:sd=3km", "gaussian:sigma=2km..20km"]
+STATUSES = ("meets", "unproven", "fails", "measured")
+Results = dict[bool, AuditResult]
 
 
-def made(folder: Path, *, with_records: bool) -> dict[str, Any]:
+def made() -> AuditResult:
     rng = np.random.default_rng(1)
     table = pd.DataFrame(
         {
@@ -32,28 +40,23 @@ def made(folder: Path, *, with_records: bool) -> dict[str, Any]:
             "lat": rng.uniform(49, 51, 40),
         }
     )
-    file = microdata(table, [EVIL, "age"], coordinates=["lon", "lat"], ids="id", name=f"{EVIL} & survey.csv")
-    plan = Plan(
-        MASKS,
-        Snooper(overlap=0.5),
-        repetitions=3,
-        max_risk=0.5,
-        attacks=("labels", "clique", "extend"),
-        budget=0.1,
-    )
-    return audit(Case(plan, file), folder, with_records=with_records)
+    file = dq.microdata(table, [EVIL, "age"], coordinates=["lon", "lat"], ids="id", name=f"{EVIL} & survey.csv")
+    names = ["labels", "clique", "quasi:gamma=0.7"]
+    asked = {"overlap": 0.5, "repetitions": 3, "max_risk": 0.5, "attacks": names, "budget": 0.1}
+    return dq.audit(file, MASKS, with_records=True, **asked)
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, Any]]:
+def results() -> Results:
     """A result without and one with the records in it."""
-    return {kind: made(tmp_path_factory.mktemp("audit") / "out", with_records=kind) for kind in (False, True)}
+    full = made()
+    return {False: replace(full, records=None), True: full}
 
 
 @pytest.fixture(scope="module")
-def page(results: dict[bool, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_report(results[False], path)
+    results[False].report(path)
     return path
 
 
@@ -75,52 +78,141 @@ def test_the_page_needs_nothing_from_elsewhere(page: Path) -> None:
     assert page.stat().st_size < 2_000_000
 
 
-def test_the_verdict_comes_first_in_two_sentences(results: dict[bool, dict[str, Any]], page: Path) -> None:
+def test_the_verdict_comes_first_in_two_sentences(results: Results, page: Path) -> None:
     """Before any figure, a judgement in words, with the limit that was set."""
     text = page.read_text(encoding="utf-8")
-    said = results[False]["verdict"]["sentences"]
+    said = results[False].verdict.sentences
     assert len(said) == 2
     assert text.index('id="verdict"') < text.index("Risk by attack and mask")
     assert "limit of 50 %" in said[0]
 
 
-def test_nobody_is_in_the_page_unless_records_are_asked_for(results: dict[bool, dict[str, Any]], page: Path) -> None:
+def test_nobody_is_in_the_page_unless_records_are_asked_for(results: Results, page: Path) -> None:
     """Ids and the map appear with the records only, with a warning."""
     assert "secret-7" not in page.read_text(encoding="utf-8")
-    full = report(results[True])
+    full = dq.report(results[True])
     assert "secret-7" in full
     assert "stays with the data holder" in full
     assert 'id="chart-people"' in full
 
 
-def test_a_search_cut_short_is_marked(results: dict[bool, dict[str, Any]]) -> None:
-    """Lower bounds carry a sign in the table, a sentence at the top and one among the limits."""
-    result = deepcopy(results[False])
-    head = next(s for s in result["settings"] if s["spec"] == result["verdict"]["setting"])
-    head["risk"]["lower_bound"] = True
-    head["attacks"][1]["lower_bound"] = True
-    text = report(result)
-    assert "Lower bound: a search was cut short" in text
-    assert "≥" in text
+def with_status(result: AuditResult, status: str) -> AuditResult:
+    return replace(result, verdict=replace(result.verdict, status=status))
 
 
-def test_what_is_no_result_is_refused(tmp_path: Path, results: dict[bool, dict[str, Any]]) -> None:
-    """Not JSON, another JSON, another version, a part missing: one sentence each."""
+@pytest.mark.parametrize("status", STATUSES)
+def test_only_a_limit_that_is_kept_has_a_tick(results: Results, status: str) -> None:
+    """Each status has its line and its class; without a proof there is no tick."""
+    text = dq.report(with_status(results[False], status))
+    card = text[text.index('<section class="verdict') : text.index("</section>")]
+    assert card.startswith(f'<section class="verdict {status}"')
+    assert ("✔" in card) == ("keeps the limit was found" in card) == (status == "meets")
+    assert ("not shown" in card or "is shown to keep" in card) == (status == "unproven")
+    assert f".verdict.{status} .status" in text or status == "measured"
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_a_search_cut_short_is_marked(results: Results, bound: bool) -> None:
+    """Lower bounds carry a sign in the table and a sentence at the top; where they cannot matter, that is said."""
+    result = results[False]
+    head = result.setting(result.verdict.setting)
+    risk = replace(head.risk, lower_bound=bound, cut=("clique",))
+    cut = replace(head.attacks[1], cut=2, cut_why="<b>budget</b>")
+    marked = replace(head, risk=risk, settled="" if bound else "which cannot matter", attacks=(cut,))
+    text = dq.report(replace(result, settings=(marked,)))
+    assert ("Lower bound: work was cut short (clique)" in text) == bound
+    assert ("≥ </span>" in text) == bound
+    assert ('class="soft">which cannot matter' in text) != bound
+    assert "<b>budget</b>" not in text
+
+
+def test_method_and_utility_come_from_the_registries(results: Results) -> None:
+    """The attacks that were run, no other, each as its class describes it; every measure by its title."""
+    text = dq.report(results[False])
+    method = text[text.index("<h2>Method</h2>") :]
+    method = html.unescape(method[: method.index("</dl>")])
+    assert re.findall(r"<dt><strong>(.*?)</strong>", method) == ["labels", "clique", "quasi:gamma=0.7"]
+    for name in ("labels", "clique", "quasi"):
+        assert attacks()[name].summary in method
+    assert attacks()["register"].summary not in method
+    table = html.unescape(text[text.index("<h2>Risk against usefulness</h2>") :])
+    titles = re.findall(r"<th>(.*?)</th>", table[: table.index("</thead>")])
+    assert titles == ["setting", "risk", *(measure.title for measure in measures().values())]
+
+
+def everywhere(value: Any) -> Any:
+    """The same JSON with markup in every text."""
+    if isinstance(value, dict):
+        return {key: everywhere(part) for key, part in value.items()}
+    return [everywhere(part) for part in value] if isinstance(value, list) else EVIL if value == "mark" else value
+
+
+def test_every_text_of_a_result_is_escaped(results: Results) -> None:
+    """Markup in sentences, names, reasons and versions stays text."""
+    result = results[True]
+    setting = replace(result.settings[0], reference="mark", mask="mark", settled="mark")
+    records = result.records
+    assert records is not None
+    evil = replace(
+        result,
+        made="mark",
+        settings=(setting, *result.settings[1:]),
+        decisions=tuple(replace(decision, why="mark", family="mark") for decision in result.decisions),
+        limits=("mark",),
+        snooper=replace(result.snooper, sentences=("mark",)),
+        verdict=replace(result.verdict, sentences=("mark", "mark")),
+        plan=replace(result.plan, masks=("mark",), inputs={"mark": "mark"}, attacks=("mark",)),
+        versions={"mark": "mark"},
+        records=replace(records, people=tuple(replace(person, id="mark", by="mark") for person in records.people)),
+    )
+    text = dq.report(decode_result(json.dumps(everywhere(json.loads(encode_result(evil)))).encode()))
+    assert EVIL not in text
+    assert text.count("<script") == 3 == text.count("</script>")
+    assert text.count("&lt;script&gt;alert") > 10
+
+
+def _words(schema: Any) -> Any:
+    """A schema with the texts in it on one line: how docstrings are indented differs between versions of Python."""
+    if isinstance(schema, dict):
+        return {key: _words(value) for key, value in schema.items()}
+    if isinstance(schema, list):
+        return [_words(value) for value in schema]
+    return " ".join(schema.split()) if isinstance(schema, str) else schema
+
+
+def test_the_result_follows_its_schema(results: Results) -> None:
+    """The file that is published is the schema of the classes (``make schema``), and real results are valid."""
+    path = resources.files("disclique") / "audits" / "result.schema.json"
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    assert _words(schema) == _words(json.loads(json.dumps(result_schema())))
+    for result in results.values():
+        content = json.loads(encode_result(result))
+        jsonschema.validate(content, schema)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**content, "settings": "none"}, schema)
+
+
+def test_what_is_no_result_is_refused(tmp_path: Path, results: Results) -> None:
+    """Not JSON, another JSON, an old or unknown version, cut off, a part missing: one sentence each."""
     path = tmp_path / "result.json"
+    whole = encode_result(results[False])
+    content = json.loads(whole)
     for text, why in {
-        "not json": "not a JSON file",
-        "[1]": "not the result of an audit",
-        '{"kind": "disclique audit", "version": 99}': "version 99",
+        b"not json": "not a JSON file",
+        b"[1]": "not the result of an audit",
+        b'{"kind": "disclique audit", "version": 99}': "version 99",
+        json.dumps(
+            {**content, "version": 1}
+        ).encode(): "version 1 of the result cannot be shown .*; run the audit again",
+        whole[: len(whole) // 2]: "not a JSON file",
+        json.dumps({name: part for name, part in content.items() if name != "settings"}).encode(): "not complete",
     }.items():
-        path.write_text(text)
-        with pytest.raises(InputError, match=why):
-            read_result(path)
+        path.write_bytes(text)
+        with pytest.raises(InputError, match=why) as refused:
+            dq.read_result(path)
+        assert "\n" not in str(refused.value)
     with pytest.raises(InputError, match="cannot be read"):
-        read_result(tmp_path / "nowhere.json")
-    broken = {name: value for name, value in results[False].items() if name != "settings"}
-    path.write_text(json.dumps(broken))
-    with pytest.raises(InputError, match="not complete"):
-        report(read_result(path))
+        dq.read_result(tmp_path / "nowhere.json")
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +231,7 @@ DRAWN = "document.documentElement.dataset.drawn || document.documentElement.data
 @pytest.mark.parametrize("with_records", [False, True])
 def test_a_real_browser_draws_it_without_a_network(
     chrome: browser.Browser,
-    results: dict[bool, dict[str, Any]],
+    results: Results,
     tmp_path: Path,
     width: int,
     dark: bool,
@@ -147,7 +239,7 @@ def test_a_real_browser_draws_it_without_a_network(
 ) -> None:
     """No request fails or leaves the file, nothing is complained about, every chart is there and nothing sticks out."""
     path = tmp_path / "report.html"
-    write_report(results[with_records], path)
+    results[with_records].report(path)
     chrome.events.clear()
     chrome.open(path, width=width, dark=dark)
     charts = chrome.value("document.querySelectorAll('.chart').length")
@@ -181,10 +273,18 @@ def test_pointing_at_a_symbol_shows_its_figures(chrome: browser.Browser, page: P
 
 def test_it_prints(chrome: browser.Browser, page: Path) -> None:
     """The page becomes a PDF with text on it."""
-    import base64
-
     chrome.open(page, dark=True)
     chrome.wait(DRAWN)
     made_pdf = base64.b64decode(chrome.send("Page.printToPDF", printBackground=False)["data"])
     assert made_pdf.startswith(b"%PDF")
     assert len(made_pdf) > 20_000
+
+
+def test_every_status_has_a_colour_of_its_own(chrome: browser.Browser, results: Results, tmp_path: Path) -> None:
+    """Kept, not shown, broken and measured are told apart at a glance."""
+    colours = set()
+    for status in STATUSES:
+        with_status(results[False], status).report(tmp_path / "page.html")
+        chrome.open(tmp_path / "page.html")
+        colours.add(chrome.value("getComputedStyle(document.querySelector('.verdict .status')).color"))
+    assert len(colours) == len(STATUSES)

@@ -11,10 +11,10 @@ from scipy import stats
 from scipy.sparse.csgraph import shortest_path
 
 import disclique as dq
-from disclique.attacks.matches import twins
+from disclique.attacks.result import find_twins as twins
 from disclique.data.distances import as_matrix, full_matrix, paired, pairwise
 from disclique.data.labels import candidates
-from disclique.data.read import Layout, read
+from disclique.data.reading import Layout, read
 from disclique.data.tables import select_records
 from disclique.measures.risk import Risk, wilson
 

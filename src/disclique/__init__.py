@@ -1,11 +1,13 @@
 """disclique: audit what published distances disclose.
 
 >>> import disclique as dq
->>> target = dq.microdata(released, labels=["sex", "age"], distances=D)
->>> known = dq.microdata(people, labels=["sex", "age"], coordinates=["lon", "lat"])
->>> dq.attack(target, known, agreement=dq.Within(5)).matches
+>>> target, known = dq.poets()
+>>> dq.attack(target, known, agreement=dq.Within(5), truth="name").risk.recall
+1.0
 
-Names are imported when they are first used, so that ``import disclique`` stays light.
+Read files with ``read`` (or ``microdata`` from tables at hand), carry out one attack with ``attack``, ask for a
+decision with ``audit``, make the release with ``release``, and compare masks on synthetic people with ``study``. Names
+are imported when they are first used, so that ``import disclique`` stays light.
 """
 
 from __future__ import annotations
@@ -14,75 +16,129 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from disclique.attacks import METHODS, Attack, LabelRule, Linked, Search, attack
+    from disclique import show as plots
+    from disclique.attacks import (
+        Attack,
+        AttackResult,
+        Knowledge,
+        LabelRule,
+        Search,
+        attack,
+        attack_names,
+        learn,
+        register_attack,
+    )
     from disclique.attacks.calibration import calibrate
-    from disclique.attacks.knowledge import Knowledge
+    from disclique.audits import AuditResult, Plan, Snooper, audit, read_result
     from disclique.data.distances import Matrix, Points
     from disclique.data.labels import Exact
+    from disclique.data.reading import read
     from disclique.data.tables import microdata
-    from disclique.engine import maximum_clique
+    from disclique.engine import maximum_clique, maximum_cliques
     from disclique.engine.agreement import Between, Relative, Within, quantiles
     from disclique.errors import DiscliqueError, InputError
-    from disclique.masks import parse_mask
-    from disclique.model import Budget, Microdata, Spread
+    from disclique.masks import parse_mask, register_mask
+    from disclique.measures.utility import utility
+    from disclique.model import Budget, Claims, Microdata, Spread
+    from disclique.releases import Release, mask, release
+    from disclique.runs import OnDask, Processes, Serial
+    from disclique.show.report import report
+    from disclique.studies import StudyResult, load_study, study
+    from disclique.synthetic.examples import cities, poets
     from disclique.synthetic.people import germany
+    from disclique.synthetic.survey import survey
 
-_HOME = {
-    "Between": "engine.agreement",
-    "Relative": "engine.agreement",
-    "Within": "engine.agreement",
-    "quantiles": "engine.agreement",
-    "Attack": "attacks",
-    "LabelRule": "attacks",
-    "Linked": "attacks",
-    "METHODS": "attacks",
-    "Search": "attacks",
-    "attack": "attacks",
-    "maximum_clique": "engine",
-    "Matrix": "data.distances",
-    "Points": "data.distances",
-    "DiscliqueError": "errors",
-    "InputError": "errors",
-    "Exact": "data.labels",
-    "Knowledge": "attacks.knowledge",
-    "Budget": "model",
-    "Microdata": "model",
-    "Spread": "model",
-    "microdata": "data.tables",
-    "calibrate": "attacks.calibration",
-    "germany": "synthetic.people",
-    "parse_mask": "masks",
+_ROOMS = {
+    "attacks": (
+        "Attack",
+        "AttackResult",
+        "Knowledge",
+        "LabelRule",
+        "Search",
+        "attack",
+        "attack_names",
+        "learn",
+        "register_attack",
+    ),
+    "attacks.calibration": ("calibrate",),
+    "audits": ("AuditResult", "Plan", "Snooper", "audit", "read_result"),
+    "data.distances": ("Matrix", "Points"),
+    "data.labels": ("Exact",),
+    "data.reading": ("read",),
+    "data.tables": ("microdata",),
+    "engine": ("maximum_clique", "maximum_cliques"),
+    "engine.agreement": ("Between", "Relative", "Within", "quantiles"),
+    "errors": ("DiscliqueError", "InputError"),
+    "masks": ("parse_mask", "register_mask"),
+    "measures.utility": ("utility",),
+    "model": ("Budget", "Claims", "Microdata", "Spread"),
+    "releases": ("Release", "mask", "release"),
+    "runs": ("OnDask", "Processes", "Serial"),
+    "show.report": ("report",),
+    "studies": ("StudyResult", "load_study", "study"),
+    "synthetic.examples": ("cities", "poets"),
+    "synthetic.people": ("germany",),
+    "synthetic.survey": ("survey",),
 }
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
-    "METHODS",
     "Attack",
+    "AttackResult",
+    "AuditResult",
     "Between",
     "Budget",
+    "Claims",
     "DiscliqueError",
     "Exact",
     "InputError",
     "Knowledge",
     "LabelRule",
-    "Linked",
     "Matrix",
     "Microdata",
+    "OnDask",
+    "Plan",
     "Points",
+    "Processes",
     "Relative",
+    "Release",
     "Search",
+    "Serial",
+    "Snooper",
     "Spread",
+    "StudyResult",
     "Within",
     "attack",
+    "attack_names",
+    "audit",
     "calibrate",
+    "cities",
     "germany",
+    "learn",
+    "load_study",
+    "mask",
     "maximum_clique",
+    "maximum_cliques",
     "microdata",
     "parse_mask",
+    "plots",
+    "poets",
     "quantiles",
+    "read",
+    "read_result",
+    "register_attack",
+    "register_mask",
+    "release",
+    "report",
+    "study",
+    "survey",
+    "utility",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plots":
+        return import_module("disclique.show")
     if name in _HOME:
         found = getattr(import_module(f"disclique.{_HOME[name]}"), name)
         globals()[name] = found

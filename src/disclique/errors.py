@@ -2,11 +2,22 @@
 
 
 class DiscliqueError(Exception):
-    """Base of every error that disclique raises on purpose."""
+    """Base of every error that disclique raises on purpose.
+
+    >>> issubclass(InputError, DiscliqueError)
+    True
+    """
 
 
 class InputError(DiscliqueError, ValueError):
-    """Something in the given data or parameters is wrong; the message says what, where and with which value."""
+    """Something in the given data or parameters is wrong; the message says what, where and with which value.
+
+    >>> import disclique as dq
+    >>> dq.Within(-1)
+    Traceback (most recent call last):
+        ...
+    disclique.errors.InputError: within = -1: it must be a positive number
+    """
 
 
 class MissingDependency(DiscliqueError, ImportError):

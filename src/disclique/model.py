@@ -34,14 +34,14 @@ class Distances(Protocol):
         """True if the distance from i to j may differ from the one from j to i."""
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Distances from each of ``rows`` to each of ``columns``, shape (len(rows), len(columns))."""
+        """Return distances from each of ``rows`` to each of ``columns``, shape (len(rows), len(columns))."""
 
 
 class Agreement(Protocol):
     """The relation ≈: which distances of the known file agree with a distance of the target."""
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of the *open* interval of known distances that agree with each target distance."""
+        """Return ends of the *open* interval of known distances that agree with each target distance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,11 @@ class Microdata:
     ``labels`` has one column per quasi-identifier, perhaps none, with canonical values (equal values are equal objects
     whatever the file's type; None is missing); ``ids`` names the records in results; ``name`` is how messages call the
     file.
+
+    >>> import disclique as dq
+    >>> people = dq.cities()
+    >>> len(people), list(people.labels.columns), people.distances
+    (4, ['sex', 'yob'], 4 points, sphere)
     """
 
     table: pd.DataFrame
@@ -156,6 +161,9 @@ class Spread:
     ``deg`` is the paper's mask: the same number of degrees on longitude and latitude, so that the displacement in
     kilometres shrinks eastward with the latitude. ``km`` is metric; ``plane`` (or nothing) is the unit of Euclidean
     coordinates.
+
+    >>> Spread(0.01, 0.01, "deg").unit
+    'deg'
     """
 
     east: float
@@ -178,6 +186,9 @@ class Budget:
 
     Work is counted in billions of elementary operations, about half a second each on a core of 2020. A search
     that it ends finds the same clique on every machine, busy or not; to that end it uses one thread.
+
+    >>> Budget(work=0.5).work, Budget().seconds
+    (0.5, None)
     """
 
     seconds: float | None = None
@@ -267,6 +278,11 @@ class Claims:
     the work was complete, else the sentence that says what was cut short: then the claims are a lower bound on the
     risk, and at most ``most`` pairs could have been claimed (None: not known). ``doubt`` is empty, or says why nothing,
     or so little, is claimed. ``ties`` are other sets of pairs, shape (n, 2), that serve as well as the claimed ones.
+
+    >>> import disclique as dq
+    >>> claims = dq.attack(*dq.poets(), by="labels").claims
+    >>> [column.tolist() for column in claims.claimed()]
+    [[0], [0], [1.0]]
     """
 
     attack: str
@@ -281,6 +297,11 @@ class Claims:
     ties: tuple[IntArray, ...] = ()
     work: CliqueWork | None = None
     details: Json = field(default_factory=dict)
+
+    @property
+    def weighed(self) -> bool:
+        """True if the probabilities are such; else they are shares of equally good answers."""
+        return self.expected is not None or self.work is None
 
     @property
     def complete(self) -> bool:

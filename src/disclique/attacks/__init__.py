@@ -1,32 +1,55 @@
-"""Attacks: what a snooper could do with a release, from the paper's clique to the strongest known."""
+"""Attacks: what a snooper could do with a release, from the paper's clique to the strongest known.
 
-from disclique.attacks.kroll import LabelRule, Search
-from disclique.attacks.methods import (
-    METHODS,
-    ByClique,
-    ByExtension,
-    ByLabels,
-    ByRegistration,
-    ByShortPaths,
-    Method,
-    attack,
-    link,
-)
-from disclique.attacks.result import Attack, Baseline, Linked
+An attack is a value with ``run(target, known, candidates) -> Claims``; ``registry`` knows them all by name. ``attack``
+carries one out on two files and judges it, ``run_attacks`` carries out several on the same ones. How a release is made,
+how often it is drawn and what is decided from it does not live here.
+"""
+
+from disclique.attacks.extend import ExtendAttack
+from disclique.attacks.knowledge import Knowledge, Search, learn
+from disclique.attacks.kroll import CliqueAttack, QuasiCliqueAttack
+from disclique.attacks.labels import Guess, LabelAttack
+from disclique.attacks.link import LabelRule, Tried, attack, attack_by_all, run_attacks
+from disclique.attacks.register.attacks import Ceiling, IsomapAttack, RegisterAttack
+from disclique.attacks.registry import Attack, attack_names, attacks, parse_attack, parse_attacks, register_attack
+from disclique.attacks.result import AttackResult, Baseline
+
+# One line adds an attack: people see them in this order.
+for _kind in (
+    LabelAttack,
+    CliqueAttack,
+    ExtendAttack,
+    RegisterAttack,
+    IsomapAttack,
+    QuasiCliqueAttack,
+    Ceiling,
+    Guess,
+):
+    register_attack(_kind)
 
 __all__ = [
-    "METHODS",
     "Attack",
+    "AttackResult",
     "Baseline",
-    "ByClique",
-    "ByExtension",
-    "ByLabels",
-    "ByRegistration",
-    "ByShortPaths",
+    "Ceiling",
+    "CliqueAttack",
+    "ExtendAttack",
+    "Guess",
+    "IsomapAttack",
+    "Knowledge",
+    "LabelAttack",
     "LabelRule",
-    "Linked",
-    "Method",
+    "QuasiCliqueAttack",
+    "RegisterAttack",
     "Search",
+    "Tried",
     "attack",
-    "link",
+    "attack_by_all",
+    "attack_names",
+    "attacks",
+    "learn",
+    "parse_attack",
+    "parse_attacks",
+    "register_attack",
+    "run_attacks",
 ]

@@ -17,26 +17,26 @@ from disclique.engine.agreement import Between
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks.base import EntryMask, Mask, unit_of
-from disclique.model import Agreement, FloatArray, Json
+from disclique.model import Agreement, Distances, FloatArray, Json
 from disclique.synthetic.settlements import area_points
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 _ATOM = 0.01  # a value that holds this share of a sample is an atom of its law
 _EXACT = 1e-9  # distances that differ by less than this share of the largest are the same but for rounding
 
-Draw = Callable[[int, np.random.Generator], FloatArray]
-PointsSource = NDArray[np.float64] | Draw | None
+DrawPlaces = Callable[[int, np.random.Generator], FloatArray]
+PlaceSource = NDArray[np.float64] | DrawPlaces | None
 
 
 @dataclass(frozen=True)
-class Known:
+class LawAgreement:
     """The agreement that theory gives for a mask at detection probability ``alpha``."""
 
     mask: Mask
     alpha: float
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of the open interval of known distances for each masked one."""
+        """Return ends of the open interval of known distances for each masked one."""
         ends = self.mask.known_interval(distance, self.alpha)
         if ends is None:
             raise InputError(f"mask {self.mask}: theory gives no interval; calibrate it by simulation")
@@ -57,7 +57,7 @@ class ByDistance:
     atom_bounds: FloatArray
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of the open interval of known distances for each target distance."""
+        """Return ends of the open interval of known distances for each target distance."""
         distance = np.asarray(distance, dtype=float)
         bounds = np.zeros((2, *distance.shape))
         for side in range(2):
@@ -79,6 +79,7 @@ class Calibration:
     mask: Mask
     original: FloatArray
     masked: FloatArray
+    lawful: bool = True  # the mask's own law holds; not where the known distances have errors too
 
     @property
     def deviation(self) -> FloatArray:
@@ -97,12 +98,12 @@ class Calibration:
         return {p: float(q) for p, q in zip(PROBABILITIES, found, strict=True)}
 
     def row(self) -> Json:
-        """The row of the paper's table of deviations, with the mask's spec and the number of pairs."""
+        """Return the row of the paper's table of deviations, with the mask's spec and the number of pairs."""
         quantiles = {f"{p:g}": q for p, q in self.quantiles.items()}
         return {"mask": self.mask.spec, "pairs": len(self.original), **quantiles, "variance": self.variance}
 
     def interval(self, alpha: float) -> tuple[float, float]:
-        """The (1-α)/2 and the (1+α)/2 sample quantile of d - d′."""
+        """Return the (1-α)/2 and the (1+α)/2 sample quantile of d - d′."""
         _check_alpha(alpha)
         low, high = np.quantile(self.deviation, [(1 - alpha) / 2, (1 + alpha) / 2])
         return float(low), float(high)
@@ -113,7 +114,7 @@ class Calibration:
         From theory where it gives the law; else the open interval between two sample quantiles, as a function of the
         masked distance where the deviation depends on it.
         """
-        exact = exact_agreement(self.mask, alpha)
+        exact = exact_agreement(self.mask, alpha) if self.lawful else None
         if exact is not None:
             return exact
         rounding = _EXACT * float(self.original.max(initial=0.0)) or _EXACT
@@ -121,29 +122,39 @@ class Calibration:
             return _by_distance(self.masked, self.deviation, alpha, rounding)
         return Between(*_bounds(self.deviation, alpha, rounding))
 
+    def blurred(self, error: float, rng: np.random.Generator) -> Calibration:
+        """Return the calibration of a snooper whose coordinates have an error, a standard deviation on each axis."""
+        known = self.original + rng.normal(0, np.sqrt(2) * error, self.original.shape)  # two ends of each distance
+        return Calibration(self.mask, np.abs(known), self.masked, lawful=False)
+
 
 def exact_agreement(mask: Mask, alpha: float) -> Agreement | None:
     """The agreement at detection probability ``alpha`` that needs no simulation, or None if theory gives none."""
     _check_alpha(alpha)
     if mask.law is not None:
         return Between(float(mask.law.ppf((1 - alpha) / 2)), float(mask.law.ppf((1 + alpha) / 2)))
-    return None if mask.known_interval(np.ones(1), alpha) is None else Known(mask, alpha)
+    return None if mask.known_interval(np.ones(1), alpha) is None else LawAgreement(mask, alpha)
 
 
 def calibrate(
     mask: Mask,
     *,
-    points: PointsSource = None,
+    points: PlaceSource = None,
     metric: Metric = "sphere",
     pairs: int | None = None,
     records: int = 500,
     rng: np.random.Generator,
 ) -> Calibration:
-    """Distances of simulated pairs before and after ``mask``.
+    """Return distances of simulated pairs before and after ``mask``.
 
     ``points`` are the places from which pairs are drawn: an array, a function of (n, rng), or nothing for the area of
     Germany. Each of the ``pairs`` (1,000, or 20,000 where bounds depend on the distance) is two fresh points, except
     for masks that depend on the whole file: these are applied to files of ``records`` points, and pairs drawn there.
+
+    >>> from disclique.masks import parse_mask
+    >>> found = calibrate(parse_mask("round:to=10km"), rng=np.random.default_rng(0))
+    >>> found.agreement(0.5).interval(np.array([100.0]))
+    (array([97.5]), array([102.5]))
     """
     pairs = (20_000 if mask.conditional else 1_000) if pairs is None else pairs
     if pairs < 2:
@@ -160,10 +171,21 @@ def calibrate(
     return Calibration(mask, original, paired(moved.coordinates[:pairs], moved.coordinates[pairs:], metric))
 
 
+def calibrate_matrix(mask: Mask, distances: Distances, *, pairs: int = 20_000, rng: np.random.Generator) -> Calibration:
+    """Compare pairs of a file's own matrix before and after the mask."""
+    before, after = full_matrix(distances), full_matrix(mask.apply(distances, rng))
+    i, j = np.nonzero(np.triu(~np.isnan(before) & ~np.isnan(after), 1))
+    if len(i) < 2:
+        i, j = np.nonzero(~np.eye(len(before), dtype=bool))
+        return Calibration(mask, np.nan_to_num(before[i, j]), np.nan_to_num(before[i, j]))
+    taken = rng.choice(len(i), size=min(len(i), pairs), replace=False)
+    return Calibration(mask, before[i, j][taken], after[i, j][taken])
+
+
 def _from_files(
-    mask: Mask, draw: Draw, metric: Metric, *, pairs: int, records: int, rng: np.random.Generator
+    mask: Mask, draw: DrawPlaces, metric: Metric, *, pairs: int, records: int, rng: np.random.Generator
 ) -> Calibration:
-    """Pairs of published distances from several simulated files."""
+    """Return pairs of published distances from several simulated files."""
     original, masked = [], []
     files = min(mask.simulated_files, pairs)
     records = max(2, min(records, 25_000 // files))  # many files are for what does not depend on their size
@@ -179,8 +201,8 @@ def _from_files(
     return Calibration(mask, np.concatenate(original), np.concatenate(masked))
 
 
-def _source(points: PointsSource, metric: Metric) -> Draw:
-    """A function that draws n places at random."""
+def _source(points: PlaceSource, metric: Metric) -> DrawPlaces:
+    """Return a function that draws n places at random."""
     if callable(points):
         return points
     if points is None:
@@ -193,7 +215,7 @@ def _source(points: PointsSource, metric: Metric) -> Draw:
     return lambda n, rng: np.asarray(places[rng.choice(len(places), size=n, replace=n > len(places))])
 
 
-def _pairs_of(points: PointsSource, draw: Draw, pairs: int, rng: np.random.Generator) -> FloatArray:
+def _pairs_of(points: PlaceSource, draw: DrawPlaces, pairs: int, rng: np.random.Generator) -> FloatArray:
     """The first places of all pairs, then the second ones; from a list the two of a pair are never the same entry."""
     if points is None or callable(points):
         return draw(2 * pairs, rng)
@@ -203,7 +225,7 @@ def _pairs_of(points: PointsSource, draw: Draw, pairs: int, rng: np.random.Gener
 
 
 def _bounds(deviation: FloatArray, alpha: float, rounding: float) -> tuple[float, float]:
-    """The two quantiles, moved apart by the rounding error where an atom sits on them: the interval is open."""
+    """Return the two quantiles, moved apart by the rounding error where an atom sits on them: the interval is open."""
     low, high = np.quantile(deviation, [(1 - alpha) / 2, (1 + alpha) / 2])
     if np.mean(np.abs(deviation - low) <= rounding) >= _ATOM or low == high:
         low -= 2 * rounding

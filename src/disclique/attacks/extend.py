@@ -7,18 +7,21 @@ support are dropped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import gamma
 
 from disclique.attacks.claims import make_claims, no_claims
+from disclique.attacks.knowledge import Knowledge, Search
+from disclique.attacks.kroll import CliqueAttack
 from disclique.attacks.register.posterior import estimated_share, matching_posterior
+from disclique.attacks.registry import Attack
 from disclique.engine.kernels.profiles import LEAST, Anchored, crowding, profile_scores
 from disclique.errors import InputError
-from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray
+from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray, Microdata
 
 MOST_ANCHORS = 100  # more of them tell little more and cost time
 NEIGHBOURS = 8  # decoys from which their density is estimated
@@ -33,7 +36,7 @@ Ints = NDArray[np.int64]
 Anchors = tuple[IntArray, IntArray]
 
 
-class Pairs(NamedTuple):
+class ScoredPairs(NamedTuple):
     """Candidate pairs with the score of their profiles and how crowded that score is with decoys."""
 
     target: Ints
@@ -41,6 +44,53 @@ class Pairs(NamedTuple):
     score: FloatArray
     crowd: FloatArray  # known records per unit of score, of the labels that fit
     gain: FloatArray  # evidence of the labels
+
+
+@dataclass(frozen=True)
+class ExtendAttack(Attack):
+    """The clique's matches as anchors: every other pair is judged by its distances to them, and so on until stable."""
+
+    name: ClassVar[str] = "extend"
+    needs: ClassVar[str] = "any distances, directed or incomplete ones too"
+    summary: ClassVar[str] = (
+        "The clique's pairs as anchors; every other pair is judged by its distances to them, by the probability that "
+        "it is one person."
+    )
+    by_agreement: ClassVar[bool] = True
+    by_evidence: ClassVar[bool] = True
+
+    clique: CliqueAttack
+    deviation: float  # standard deviation of d - d′ for a true pair, in the unit of the distances
+    common: float | None = None
+
+    @classmethod
+    def build(cls, knowledge: Knowledge, search: Search) -> Self:
+        """Build the attack from the snooper's ≈ and the deviation of distances."""
+        return cls(CliqueAttack.build(knowledge, search), knowledge.needed_deviation(cls.name), knowledge.common)
+
+    @property
+    def start(self) -> CliqueAttack:
+        """The search for the anchors."""
+        return self.clique
+
+    def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Search for the clique first, then link what its matches support."""
+        return self.run_from(self.clique.run(target, known, candidates), target, known, candidates)
+
+    def run_from(self, start: Claims, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Link what the matches of a clique support; a clique search that was cut short cuts this one short too."""
+        found = extend(
+            target.distances,
+            known.distances,
+            candidates=candidates,
+            anchors=start.claimed()[:2],
+            spread=self.deviation,
+            common=self.common,
+        )
+        found = replace(found, work=start.work)
+        if start.complete:
+            return found
+        return replace(found, cut=f"it rests on the clique: {start.cut}", most=min(len(target), len(known)))
 
 
 @dataclass(frozen=True)
@@ -74,7 +124,7 @@ def extend(
     spread: float,
     common: float | None = None,
 ) -> Claims:
-    """Matches that agree in their distances to matches, starting from ``anchors``, until nothing changes.
+    """Find matches that agree in their distances to matches, starting from ``anchors``, until nothing changes.
 
     ``spread`` is the standard deviation of d - d′ for a true pair, ``common`` the expected share of the target's
     records that are in the known file, estimated if it is None. Directed and incomplete distances are fine. Nothing is
@@ -85,7 +135,7 @@ def extend(
     spread = max(spread, _exactness(target))
     anchors = _consistent(target, known, anchors, spread)
     law, seen = TrueScores(*PLANE), set()
-    found: tuple[Pairs, FloatArray] | None = None
+    found: tuple[ScoredPairs, FloatArray] | None = None
     share = common
     for _ in range(ROUNDS):
         key = tuple(sorted(zip(anchors[0].tolist(), anchors[1].tolist(), strict=True)))
@@ -111,7 +161,7 @@ def extend(
 
 
 def _consistent(target: Distances, known: Distances, anchors: Anchors, spread: float) -> Anchors:
-    """The anchors whose distances to most of the others agree; the rest would only blur the scores."""
+    """Return the anchors whose distances to most of the others agree; the rest would only blur the scores."""
     if len(anchors[0]) < LEAST:
         return anchors
     residual = np.abs(known.block(anchors[1], anchors[1]) - target.block(anchors[0], anchors[0]))
@@ -123,14 +173,14 @@ def _consistent(target: Distances, known: Distances, anchors: Anchors, spread: f
 
 
 def _exactness(target: Distances) -> float:
-    """The rounding error of distances, the least spread that can be told from none."""
+    """Return the rounding error of distances, the least spread that can be told from none."""
     row = target.block(np.zeros(1, np.int32), np.arange(target.size, dtype=np.int32))
     largest = np.nanmax(row, initial=0.0)
     return float(largest or 1.0) * 1e-9
 
 
 def _anchored(target: Distances, known: Distances, anchors: Anchors) -> Anchored:
-    """Distances of all records to the anchors, to an even choice of them if they are many."""
+    """Return distances of all records to the anchors, to an even choice of them if they are many."""
     chosen = np.unique(np.linspace(0, len(anchors[0]) - 1, MOST_ANCHORS).round().astype(np.int64))
     left, right = (np.asarray(side)[chosen].astype(np.int32) for side in anchors)
     number = np.arange(len(left), dtype=np.int64)
@@ -146,8 +196,8 @@ def _anchored(target: Distances, known: Distances, anchors: Anchors) -> Anchored
     return Anchored(np.ascontiguousarray(blocks[0]), np.ascontiguousarray(blocks[1]), columns, *is_anchor)
 
 
-def _pairs(anchored: Anchored, candidates: Candidates, law: TrueScores, spread: float) -> Pairs:
-    """The candidate pairs that could be true, with the crowd of strangers at their score."""
+def _pairs(anchored: Anchored, candidates: Candidates, law: TrueScores, spread: float) -> ScoredPairs:
+    """Return the candidate pairs that could be true, with the crowd of strangers at their score."""
     records = len(candidates.known_class)
     gains = _gains(candidates, records)
     reach = law.reach
@@ -164,8 +214,8 @@ def _pairs(anchored: Anchored, candidates: Candidates, law: TrueScores, spread: 
             parts.append((np.full(len(fits), v, dtype=np.int64), related[fits], at, crowd, gain[fits]))
     if not parts:
         none = np.zeros(0, dtype=np.int64)
-        return Pairs(none, none, np.zeros(0), np.zeros(0), np.zeros(0))
-    return Pairs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return ScoredPairs(none, none, np.zeros(0), np.zeros(0), np.zeros(0))
+    return ScoredPairs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _gains(candidates: Candidates, records: int) -> dict[int, tuple[Ints, FloatArray]]:
@@ -189,7 +239,7 @@ def _gains(candidates: Candidates, records: int) -> dict[int, tuple[Ints, FloatA
 
 
 def _law(scores: FloatArray) -> TrueScores:
-    """The law of true scores from those of the present matches, held to what is expected while they are few."""
+    """Return the law of true scores from those of the present matches, held to what is expected while they are few."""
     n = len(scores)
     if n == 0:
         return TrueScores(*PLANE)

@@ -1,24 +1,38 @@
-"""What the snooper knows of the mask and of the files."""
+"""What the snooper knows of the mask and of the files, and how much work they spend on a search.
+
+By Kerckhoffs' principle the snooper knows how the release was made; ``learn`` derives everything an attack is told from
+the mask itself.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from disclique.attacks.calibration import Calibration
+from disclique.data.distances import Points
 from disclique.errors import InputError
-from disclique.model import Spread
+from disclique.geodesy import GEOGRAPHIC, displacement_km
+from disclique.masks import Mask
+from disclique.model import UNLIMITED, Agreement, Budget, Spread
+
+ALPHA = 0.5  # the paper's middle of the detection probabilities
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What the snooper knows of the mask and of the files; None is estimated from the data.
+    """What the snooper knows of the mask and of the files; None is not known, or estimated from the data.
 
-    ``noise`` is the displacement of the target's points, ``matrix_noise`` the standard deviation of independent noise
-    on each published distance, ``common`` the expected share of the target's records that are in the known file and
-    ``coordinate_error`` the standard deviation, per axis, of the snooper's own coordinates. The two last-named
-    lengths are in the unit of the distances. A ``bold`` snooper is sure that the files share people, and follows the
-    best alignment of the maps where another one would find it too doubtful to claim anything.
+    ``agreement`` is ≈, ``alpha`` the detection probability it stands for and ``deviation`` the standard deviation of
+    d - d′ for a true pair. ``noise`` is the displacement of the target's points, ``matrix_noise`` the standard
+    deviation of independent noise on each published distance, ``common`` the expected share of the target's records
+    that are in the known file and ``coordinate_error`` the standard deviation, per axis, of the snooper's own
+    coordinates. Lengths are in the unit of the distances. A ``bold`` snooper is sure that the files share people, and
+    follows the best alignment of the maps where another one would find it too doubtful to claim anything.
+
+    >>> Knowledge(noise=Spread(0.5, 0.5, "km"), common=0.1).common
+    0.1
     """
 
     noise: Spread | None = None
@@ -26,10 +40,95 @@ class Knowledge:
     common: float | None = None
     coordinate_error: float = 0.0
     bold: bool = False
+    agreement: Agreement | None = None
+    alpha: float | None = None
+    deviation: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("matrix noise", self.matrix_noise), ("coordinate error", self.coordinate_error)):
+        lengths = {"matrix noise": self.matrix_noise, "coordinate error": self.coordinate_error}
+        for name, value in {**lengths, "deviation": self.deviation}.items():
             if value is not None and not (np.isfinite(value) and value >= 0):
                 raise InputError(f"{name} of {value}: a standard deviation is a finite number from 0 up")
         if self.common is not None and not 0 <= self.common <= 1:
             raise InputError(f"common share of {self.common}: a share lies between 0 and 1")
+
+    def needed_agreement(self, attack: str) -> Agreement:
+        """Return ≈; raise if the snooper was not told when distances agree."""
+        if self.agreement is None:
+            raise InputError(
+                f"the attack {attack} needs to know when distances agree: give an agreement such as Within(5) "
+                "(--within, --relative, --between), or the mask (--mask)"
+            )
+        return self.agreement
+
+    def needed_deviation(self, attack: str) -> float:
+        """Return the standard deviation of d - d′; half the width of the agreement interval is about one."""
+        if self.deviation is not None:
+            return self.deviation
+        low, high = self.needed_agreement(attack).interval(np.array([100.0]))
+        return float(high[0] - low[0]) / 2
+
+    def at(self, alpha: float, calibration: Calibration) -> Knowledge:
+        """Return the same knowledge with the agreement that finds a common edge with probability ``alpha``."""
+        return replace(self, agreement=calibration.agreement(alpha), alpha=alpha)
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the maximum clique is searched: by which solver, how long, on how many threads, listing how many ties.
+
+    ``seed`` is for yardsticks that draw at random.
+
+    >>> Search(budget=Budget(work=2)).solver
+    'exact'
+    """
+
+    solver: str = "exact"
+    budget: Budget = UNLIMITED
+    threads: int | None = None
+    limit: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise InputError(f"limit of {self.limit} maximum cliques: list at least one")
+
+
+def learn(
+    mask: Mask,
+    calibration: Calibration,
+    points: Points | None,
+    *,
+    common: float | None,
+    coordinate_error: float = 0.0,
+    rng: np.random.Generator,
+) -> Knowledge:
+    """Derive what the snooper knows from the mask: the deviation of distances and the displacement of points.
+
+    Where the mask's law is not written down, its displacement is simulated at ``points``, places like the target's; a
+    mask that displaces no points is known by the noise that it puts on distances.
+
+    >>> from disclique.attacks.calibration import calibrate
+    >>> from disclique.masks import parse_mask
+    >>> mask, rng = parse_mask("gaussian:sigma=2km"), np.random.default_rng(0)
+    >>> learn(mask, calibrate(mask, rng=rng), None, common=0.1, rng=rng).noise
+    Spread(east=2.0, north=2.0, unit='km')
+    """
+    deviation = float(np.sqrt(calibration.variance))
+    told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation)
+    if mask.on == "distances":
+        exact = Spread(0.0, 0.0, "km" if points is None or points.metric in GEOGRAPHIC else "plane")
+        return replace(told, noise=exact, matrix_noise=mask.matrix_sd)
+    spread = mask.displacement_spread()
+    return replace(told, noise=spread if spread is not None else simulate_spread(mask, points, rng))
+
+
+def simulate_spread(mask: Mask, points: Points | None, rng: np.random.Generator) -> Spread | None:
+    """Return the standard deviations of the displacement that ``mask`` causes at ``points``; None without points."""
+    if points is None:
+        return None
+    moved = mask.apply(points, rng)
+    assert isinstance(moved, Points)
+    east, north = displacement_km(points.coordinates, moved.coordinates, str(points.metric))
+    unit = "km" if points.metric in GEOGRAPHIC else "plane"
+    return Spread(float(np.sqrt((east**2).mean())), float(np.sqrt((north**2).mean())), unit)

@@ -1,135 +1,158 @@
-"""The graph theoretic linkage attack, to be read beside the box in the paper."""
+"""The graph theoretic linkage attack, to be read beside the box in the paper; and its relaxation to quasi-cliques."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar, Self
 
-from disclique.attacks.matches import common_subgraph, matches, twins, violation
-from disclique.attacks.result import Attack, baseline, judged, notes
-from disclique.data.labels import Comparator, candidates
+import numpy as np
+
+from disclique.attacks.knowledge import ALPHA, Knowledge, Search
+from disclique.attacks.registry import Attack, Oracle
 from disclique.engine import maximum_clique, maximum_cliques
 from disclique.engine.product import product_graph
 from disclique.engine.quasi import quasi_clique
-from disclique.errors import InputError
+from disclique.engine.subgraph import common_subgraph, member_pairs, violation
 from disclique.model import (
-    UNLIMITED,
     Agreement,
     Budget,
     Candidates,
+    Claims,
     Clique,
+    CliqueWork,
     MaximumCliques,
     Microdata,
     ProductGraph,
 )
+from disclique.progress import tell, teller
 
-Progress = Callable[[str, float | None], None]  # the step at work, and the share of it that is done if known
-
-
-def silent(step: str, share: float | None = None) -> None:
-    """Nothing: the listener of those who do not want to know."""
-
-
-QUASI = "quasi"
+ENOUGH = 10.0  # billions of operations for a search among the true pairs, a graph of one vertex a person
 
 
 @dataclass(frozen=True)
-class LabelRule:
-    """When labels coincide: how missing values match (``never`` or ``any``), and comparators that forgive errors."""
+class CliqueAttack(Attack):
+    """The paper's attack: the matches of a maximum approximate common subgraph."""
 
-    missing: str = "never"
-    comparators: Mapping[str, Comparator] = field(default_factory=dict)
+    name: ClassVar[str] = "clique"
+    needs: ClassVar[str] = "any distances"
+    summary: ClassVar[str] = (
+        "The largest set of pairs of records with equal labels and mutually agreeing distances: a maximum clique of "
+        "the product graph (Kroll 2014)."
+    )
+    by_agreement: ClassVar[bool] = True
 
-    def candidates(self, target: Microdata, known: Microdata) -> Candidates:
-        """The pairs of records that may match."""
-        return candidates(target.labels, known.labels, missing=self.missing, comparators=self.comparators)
+    agreement: Agreement
+    search: Search = Search()  # noqa: RUF009 - a frozen value
+
+    @classmethod
+    def build(cls, knowledge: Knowledge, search: Search) -> Self:
+        """Build the attack from the snooper's ≈."""
+        return cls(knowledge.needed_agreement(cls.name), search)
+
+    def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Link by a maximum clique; a pair is as probable as its support among all maximum cliques."""
+        search = self.search
+        tell("product graph")
+        graph = product_graph(target.distances, known.distances, candidates=candidates, agreement=self.agreement)
+        tell("maximum clique")
+        clique = maximum_clique(
+            graph, solver=search.solver, budget=search.budget, threads=search.threads, progress=_search_teller()
+        )
+        tell("all maximum cliques")
+        cliques = maximum_cliques(graph, clique, limit=search.limit, budget=search.budget)
+        wrong = violation(
+            common_subgraph(clique, graph), target, known, agreement=self.agreement, candidates=candidates
+        )
+        if wrong:
+            raise AssertionError(f"the solver {search.solver} returned no common subgraph: {wrong}")
+        return _claim(self.name, graph, clique, cliques)
+
+    def find_most(self, oracle: Oracle) -> int:
+        """Bound the true pairs in any clique: they are a clique among the true pairs, a graph that is small."""
+        only = true_candidates(oracle)
+        graph = product_graph(
+            oracle.target.distances, oracle.known.distances, candidates=only, agreement=self.agreement
+        )
+        return maximum_clique(graph, budget=Budget(work=ENOUGH), threads=self.search.threads).bound
 
 
 @dataclass(frozen=True)
-class Search:
-    """How the maximum clique is searched: by which solver, how long, on how many threads, listing how many ties.
+class QuasiCliqueAttack(Attack):
+    """A large γ-quasi-clique in the place of the clique, for noise on each distance; larger ones may exist.
 
-    ``solver`` is one of ``disclique.engine.SOLVERS``, or ``quasi`` for a one-to-one γ-quasi-clique.
+    True pairs are adjacent to about α of each other; by default a member may have a fifth less.
     """
 
-    solver: str = "exact"
-    budget: Budget = UNLIMITED
-    threads: int | None = None
-    limit: int = 1000
+    name: ClassVar[str] = "quasi"
+    needs: ClassVar[str] = "any distances"
+    summary: ClassVar[str] = (
+        "A set of pairs in which each agrees with most of the others instead of all: a quasi-clique of the product "
+        "graph, for noise on the distances themselves."
+    )
+    by_agreement: ClassVar[bool] = True
+    in_all: ClassVar[bool] = False  # extend finds more, and faster
 
-    def __post_init__(self) -> None:
-        if self.limit < 1:
-            raise InputError(f"limit of {self.limit} maximum cliques: list at least one")
+    agreement: Agreement
+    search: Search = Search()  # noqa: RUF009 - a frozen value
+    gamma: float = field(default=0.8 * ALPHA, metadata={"spec": True})
+
+    @classmethod
+    def build(cls, knowledge: Knowledge, search: Search) -> Self:
+        """Build the attack from the snooper's ≈ and its detection probability."""
+        return cls(knowledge.needed_agreement(cls.name), search, 0.8 * (knowledge.alpha or ALPHA))
+
+    def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Link by a quasi-clique in which every record has at most one match."""
+        tell("product graph")
+        graph = product_graph(target.distances, known.distances, candidates=candidates, agreement=self.agreement)
+        tell("quasi-clique")
+        found = quasi_clique(graph, gamma=self.gamma, budget=self.search.budget)
+        clique = Clique(found.members, max(found.bound, len(found.members)), self.name, found.seconds)
+        return _claim(self.name, graph, clique, MaximumCliques((found.members,), complete=False))
 
 
-def clique_attack(
-    target: Microdata,
-    known: Microdata,
-    *,
-    agreement: Agreement,
-    truth: str | None = None,
-    labels: LabelRule | None = None,
-    search: Search | None = None,
-    progress: Progress = silent,
-) -> Attack:
-    """The paper's attack: the matches of a maximum approximate common subgraph (parameters: see ``attack``)."""
-    how = search or Search()
-    start = time.perf_counter()
-    progress("labels", None)
-    found = (labels or LabelRule()).candidates(target, known)
-    graph, clique, cliques = common_graph(target, known, found, agreement=agreement, search=how, progress=progress)
-    progress("matches", None)
-    linked = matches(graph, cliques, clique=clique, ids=(target.ids, known.ids))
-    linked, value = judged(linked, target, known, truth)
-    return Attack(
-        method="clique",
-        matches=linked,
-        baseline=baseline(found),
-        ties=twins(target),
-        risk=value,
-        notes=notes(target, known, found),
-        seconds=time.perf_counter() - start,
-        product_vertices=graph.order,
-        product_edges=graph.size,
-        clique=clique,
-        cliques=cliques,
+def _claim(attack: str, graph: ProductGraph, clique: Clique, cliques: MaximumCliques) -> Claims:
+    """Claim every member; a pair's probability is the share of the maximum cliques that contain it."""
+    count = Counter(member for members in cliques.cliques for member in members)
+    support = [count[member] / cliques.count if cliques.count else 1.0 for member in clique.members]
+    pairs = member_pairs(graph, clique.members)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    return Claims(
+        attack=attack,
+        target=pairs[order, 0],
+        known=pairs[order, 1],
+        probability=np.array(support, dtype=float)[order],
+        threshold=0.0,  # the paper claims every member of the clique
+        cut="" if clique.proven else _unproven(clique),
+        most=clique.bound,
+        ties=tuple(member_pairs(graph, members) for members in cliques.cliques),
+        work=CliqueWork(graph.order, graph.size, clique, cliques),
     )
 
 
-def _quasi(graph: ProductGraph, search: Search) -> tuple[Clique, MaximumCliques]:
-    """A γ-quasi-clique in the place of the clique, for noise on the distances; nothing is proven about larger ones."""
-    found = quasi_clique(graph, budget=search.budget)
-    clique = Clique(found.members, max(found.bound, len(found.members)), QUASI, found.seconds)
-    return clique, MaximumCliques((found.members,), complete=False)
+def true_candidates(oracle: Oracle) -> Candidates:
+    """Return the candidates without all pairs that are not one person."""
+    every = oracle.candidates
+    related = {(int(a), int(b)) for a, b in every.relation}
+    classes = np.full(len(every.target_class), -1, np.int32), np.full(len(every.known_class), -1, np.int32)
+    number = 0
+    for target, known in oracle.truth.pairs.tolist():
+        if (int(every.target_class[target]), int(every.known_class[known])) in related:
+            classes[0][target] = classes[1][known] = number
+            number += 1
+    relation = np.column_stack([np.arange(number), np.arange(number)]).astype(np.int32)
+    return Candidates(*classes, relation)
 
 
-def common_graph(
-    target: Microdata,
-    known: Microdata,
-    found: Candidates,
-    *,
-    agreement: Agreement,
-    search: Search,
-    progress: Progress = silent,
-) -> tuple[ProductGraph, Clique, MaximumCliques]:
-    """The product graph, its maximum clique, and all cliques of that size; the clique is checked by definition 5.
+def _unproven(clique: Clique) -> str:
+    return (
+        f"no proof that {clique.size} is the size of the largest clique: the search by {clique.solver} ended before, "
+        f"and up to {clique.bound} members are possible"
+    )
 
-    The solver ``quasi`` returns a quasi-clique instead, of which definition 5 need not hold.
-    """
-    progress("product graph", None)
-    graph = product_graph(target.distances, known.distances, candidates=found, agreement=agreement)
-    if search.solver == QUASI:
-        return graph, *_quasi(graph, search)
-    progress("maximum clique", None)
 
-    def tell(done: int, total: int, size: int) -> None:
-        progress(f"maximum clique, {size} members so far", done / max(total, 1))
-
-    clique = maximum_clique(graph, solver=search.solver, budget=search.budget, threads=search.threads, progress=tell)
-    progress("all maximum cliques", None)
-    cliques = maximum_cliques(graph, clique, limit=search.limit, budget=search.budget)
-    wrong = violation(common_subgraph(clique, graph), target, known, agreement=agreement, candidates=found)
-    if wrong:
-        raise AssertionError(f"the solver {search.solver} returned no common subgraph: {wrong}")
-    return graph, clique, cliques
+def _search_teller() -> Callable[[int, int, int], None]:
+    announce = teller()
+    return lambda done, total, size: announce(f"maximum clique, {size} members so far", done / max(total, 1))

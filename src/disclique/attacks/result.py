@@ -1,18 +1,24 @@
-"""What an attack found, what it is worth, and what the reader should know about it."""
+"""What an attack on two files found, what it is worth, and what the reader should know about it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from disclique.attacks.matches import label_pairs
-from disclique.data.labels import canonical, label_hints
-from disclique.errors import InputError
-from disclique.measures.risk import Risk, risk, true_matches, truth_pairs
-from disclique.model import Candidates, Clique, Json, MaximumCliques, Microdata
+from disclique.attacks.labels import label_pairs
+from disclique.data.distances import Points
+from disclique.data.labels import label_hints, label_tuples
+from disclique.measures.risk import Risk
+from disclique.model import Candidates, Claims, Clique, Json, MaximumCliques, Microdata
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -24,116 +30,141 @@ class Baseline:
     unique: int
 
 
-def baseline(found: Candidates) -> Baseline:
-    """What labels alone give."""
-    pairs = label_pairs(found)
+def measure_baseline(candidates: Candidates) -> Baseline:
+    """Measure what labels alone give."""
+    pairs = label_pairs(candidates)
     return Baseline(int(pairs["candidates"].sum()), len(pairs), int(pairs["unique"].sum()))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Linked:
+class AttackResult:
     """What an attack claims and what that is worth.
 
-    ``matches`` has one row a match: target_row and known_row counted from 1, the records' ids, and how sure it is
-    (``support`` of the maximum cliques, or ``probability``); with a truth also ``true``. ``ties`` names target records
-    that no attack can tell apart. ``risk`` is None without a truth. ``doubtful`` says why an attack claims nothing, or
-    little.
+    ``matches`` has a row for each claimed pair: target_row and known_row counted from 1, the records' ids, and how sure
+    it is (``support`` of the maximum cliques, or ``probability``); with a truth also ``true``. ``twins`` names target
+    records, from 1, that no attack can tell apart. ``risk`` is None without a truth.
+
+    >>> import disclique as dq
+    >>> result = dq.attack(*dq.poets(), agreement=dq.Within(5))
+    >>> result.matches[["target_row", "known_row", "support"]].values.tolist()
+    [[1.0, 1.0, 1.0], [2.0, 2.0, 1.0], [3.0, 3.0, 1.0], [4.0, 4.0, 1.0]]
+    >>> result.lower_bound, result.twins
+    (False, ((9, 10),))
     """
 
-    method: str
+    claims: Claims
     matches: pd.DataFrame
     baseline: Baseline
-    ties: tuple[tuple[int, ...], ...]
+    twins: tuple[tuple[int, ...], ...]
     risk: Risk | None
     notes: tuple[str, ...]
     seconds: float
-    doubtful: str = ""
-    expected: float | None = None
-    details: Json = field(default_factory=dict)
+    files: tuple[Microdata, Microdata]
+
+    @property
+    def attack(self) -> str:
+        """The name of the attack."""
+        return self.claims.attack
+
+    @property
+    def lower_bound(self) -> bool:
+        """True if work was cut short, so that the risk may be higher than what was found."""
+        return not self.claims.complete
+
+    @property
+    def clique(self) -> Clique:
+        """The maximum clique, members counted from 0, of an attack that rests on one."""
+        if self.claims.work is None:
+            raise AttributeError(f"the attack {self.attack} has no clique")
+        return self.claims.work.clique
+
+    @property
+    def cliques(self) -> MaximumCliques:
+        """All maximum cliques that were listed, of an attack that rests on one."""
+        if self.claims.work is None:
+            raise AttributeError(f"the attack {self.attack} has no cliques")
+        return self.claims.work.cliques
+
+    def plot(self) -> Figure:
+        """Draw both files with a line for every match."""
+        import disclique
+
+        return disclique.plots.draw_matches(*self.files, self.matches)
 
     def __repr__(self) -> str:
-        return "\n".join([f"Attack by {self.method}: {len(self.matches)} matches", *self.lines()])
+        return "\n".join([f"Attack by {self.attack}: {len(self.matches)} matches", *self.lines()])
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines())
-        title = f"<b>Attack by {escape(self.method)}: {len(self.matches)} matches</b>"
+        title = f"<b>Attack by {escape(self.attack)}: {len(self.matches)} matches</b>"
         return f"<div>{title}<ul>{lines}</ul>{self.matches.to_html(index=False)}</div>"
 
     def to_dict(self) -> Json:
-        """The result in plain types, as ``--json`` writes it."""
-        value = self.risk
+        """Return the result in plain types, as ``--json`` writes it; members of a clique count from 1 there."""
+        claims, work, risk = self.claims, self.claims.work, self.risk
         rates = ("tp", "fp", "fn", "precision", "precision_interval", "recall", "recall_interval")
+        found: Json = {}
+        if work is not None:
+            found = {
+                "product_vertices": work.vertices,
+                "product_edges": work.edges,
+                "clique_size": work.clique.size,
+                "members": [member + 1 for member in work.clique.members],
+                "proven": work.clique.proven,
+                "bound": work.clique.bound,
+                "solver": work.clique.solver,
+                "maximum_cliques": {"listed": work.cliques.count, "complete": work.cliques.complete},
+            }
         return {
-            "attack": self.method,
+            "attack": self.attack,
+            **found,
             "matches": self.matches.to_dict("records"),
-            "expected_matches": self.expected,
+            "expected_matches": claims.expected,
+            "lower_bound": self.lower_bound,
+            "cut": claims.cut,
+            "doubt": claims.doubt,
             "label_pairs": self.baseline.pairs,
             "label_unique": self.baseline.unique,
-            "ties": [list(group) for group in self.ties],
-            **{name: getattr(value, name) if value else None for name in rates},
-            "doubtful": self.doubtful,
+            "twins": [list(group) for group in self.twins],
+            **{name: getattr(risk, name) if risk else None for name in rates},
             "notes": list(self.notes),
-            "details": self.details,
+            "details": claims.details,
             "seconds": self.seconds,
         }
 
     def lines(self) -> list[str]:
-        """The result in sentences, for people."""
+        """Return the result in sentences, for people."""
         return [
             *self._found(),
+            *([f"LOWER BOUND on the risk: {self.claims.cut}"] if self.lower_bound else []),
             f"labels alone: {self.baseline.pairs} possible pairs, {self.baseline.unique} records identified",
-            *(f"target records {_and(group)} cannot be told apart" for group in self.ties),
-            *worth(self.risk),
+            *(f"target records {_and(group)} cannot be told apart" for group in self.twins),
+            *describe_risk(self.risk),
             *self.notes,
         ]
 
     def _found(self) -> list[str]:
-        if self.doubtful:
+        claims, work = self.claims, self.claims.work
+        if work is not None and not claims.weighed:
+            count = f"{work.cliques.count}{'' if work.cliques.complete else ' or more'}"
+            sure = "proven maximum" if work.clique.proven else f"at most {work.clique.bound} are possible"
+            return [
+                f"product graph: {work.vertices} vertices, {work.edges} edges",
+                f"{self.attack}: {work.clique.size} members ({sure}), {count} of this size",
+            ]
+        if claims.doubt:
             claimed = f"{len(self.matches)} matches" if len(self.matches) else "nothing"
-            return [f"{self.method}: {claimed} is claimed: {self.doubtful}"]
-        sure = f", {self.expected:.1f} correct ones expected among all pairs" if self.expected is not None else ""
-        return [f"{self.method}: {len(self.matches)} matches{sure}"]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Attack(Linked):
-    """The result of the paper's attack: the matches with the product graph and the clique they come from."""
-
-    product_vertices: int
-    product_edges: int
-    clique: Clique
-    cliques: MaximumCliques
-
-    def to_dict(self) -> Json:
-        """The result in plain types, as ``--json`` writes it."""
-        return {
-            "product_vertices": self.product_vertices,
-            "product_edges": self.product_edges,
-            "clique_size": self.clique.size,
-            "members": [v + 1 for v in self.clique.members],
-            "proven": self.clique.proven,
-            "bound": self.clique.bound,
-            "solver": self.clique.solver,
-            "maximum_cliques": {"listed": self.cliques.count, "complete": self.cliques.complete},
-            **super().to_dict(),
-        }
-
-    def _found(self) -> list[str]:
-        clique = self.clique
-        sure = "proven maximum" if clique.proven else f"cut short: a lower bound on the risk, at most {clique.bound}"
-        count = f"{self.cliques.count}{'' if self.cliques.complete else ' or more'}"
-        return [
-            f"product graph: {self.product_vertices} vertices, {self.product_edges} edges",
-            f"clique: {clique.size} members ({sure}), {count} of this size",
-        ]
+            return [f"{self.attack}: {claimed} is claimed: {claims.doubt}"]
+        sure = f", {claims.expected:.1f} correct ones expected among all pairs" if claims.expected is not None else ""
+        return [f"{self.attack}: {len(self.matches)} matches{sure}"]
 
 
 def _and(rows: tuple[int, ...]) -> str:
     return f"{', '.join(map(str, rows[:-1]))} and {rows[-1]}"
 
 
-def worth(found: Risk | None) -> list[str]:
-    """Precision and recall in sentences; nothing without a truth."""
+def describe_risk(found: Risk | None) -> list[str]:
+    """Say precision and recall in sentences; nothing without a truth."""
     if found is None:
         return []
 
@@ -149,32 +180,63 @@ def worth(found: Risk | None) -> list[str]:
     ]
 
 
-def judged(
-    linked: pd.DataFrame, target: Microdata, known: Microdata, truth: str | None
-) -> tuple[pd.DataFrame, Risk | None]:
-    """The matches with a column ``true``, and their worth; both only with a truth column."""
-    if truth is None:
-        return linked, None
-    people = []
-    for data in (target, known):
-        if truth not in data.table.columns:
-            columns = ", ".join(map(repr, map(str, data.table.columns)))
-            raise InputError(f"{data.name}: no truth column {truth!r}; it has {columns}")
-        people.append([canonical(value) for value in data.table[truth]])
-    common = truth_pairs(*people)
-    rows = (linked["target_row"].to_numpy() - 1, linked["known_row"].to_numpy() - 1)
-    right = true_matches(rows[0], rows[1], common)
-    return linked.assign(true=right), risk(right, len(common))
+IdPairs = tuple[Sequence[Hashable], Sequence[Hashable]]
 
 
-def notes(target: Microdata, known: Microdata, found: Candidates) -> tuple[str, ...]:
-    """What the reader should know about the labels: missing values, and why nothing matches if nothing does."""
+def match_table(target: NDArray[np.integer], known: NDArray[np.integer], ids: IdPairs, **more: Any) -> pd.DataFrame:
+    """Return pairs as a table: rows counted from 1, as in the paper, the records' ids, and ``more`` columns."""
+    table = pd.DataFrame(
+        {
+            "target_row": np.asarray(target, dtype=np.int64) + 1,
+            "known_row": np.asarray(known, dtype=np.int64) + 1,
+            "target_id": pd.Series([ids[0][v] for v in target], dtype=object),
+            "known_id": pd.Series([ids[1][w] for w in known], dtype=object),
+            **more,
+        }
+    )
+    return table.sort_values(["target_row", "known_row"], ignore_index=True)
+
+
+def note_labels(target: Microdata, known: Microdata, candidates: Candidates) -> tuple[str, ...]:
+    """Say what the reader should know about the labels: missing values, and why nothing matches if nothing does."""
     said = []
-    for data, of_row in ((target, found.target_class), (known, found.known_class)):
+    for data, of_row in ((target, candidates.target_class), (known, candidates.known_class)):
         out = int(np.count_nonzero(of_row < 0))
         if out:
             said.append(f"{data.name}: {out} records have a missing label value and were never matched")
-    if len(found.relation) == 0:
+    if len(candidates.relation) == 0:
         said.append("no label in common: no record of the target shares its label with a known record")
         said += label_hints(target.labels, known.labels)
     return tuple(said)
+
+
+def find_twins(data: Microdata) -> tuple[tuple[int, ...], ...]:
+    """Find groups of rows, from 1, that no attack can tell apart: same label and same distances to all others."""
+    buckets: dict[Hashable, list[list[int]]] = {}
+    for row, (label, key) in enumerate(zip(label_tuples(data.labels), _keys(data), strict=True)):
+        bucket = buckets.setdefault((label, key), [])
+        for group in bucket:
+            if _interchangeable(data, group[0], row):
+                group.append(row)
+                break
+        else:
+            bucket.append([row])
+    groups = [group for bucket in buckets.values() for group in bucket if len(group) > 1]
+    return tuple(tuple(row + 1 for row in group) for group in sorted(groups))
+
+
+def _keys(data: Microdata) -> list[Hashable]:
+    """Return what twins have in common and few others: their point, or their distances in ascending order."""
+    if isinstance(data.distances, Points):
+        return [tuple(np.atleast_1d(row).tolist()) for row in data.distances.coordinates]
+    rows = np.arange(len(data), dtype=np.int32)
+    return [np.sort(data.distances.block(rows[i : i + 1], rows)).tobytes() for i in rows]
+
+
+def _interchangeable(data: Microdata, i: int, j: int) -> bool:
+    if isinstance(data.distances, Points):
+        return True  # the same point
+    rest = np.delete(np.arange(len(data), dtype=np.int32), [i, j])
+    pair = np.array([i, j], dtype=np.int32)
+    there, back = data.distances.block(pair, rest), data.distances.block(rest, pair)
+    return np.array_equal(there[0], there[1], equal_nan=True) and np.array_equal(back[:, 0], back[:, 1], equal_nan=True)

@@ -1,8 +1,29 @@
-"""The audit: one file, the masks considered, every attack, and a decision that can be defended."""
+"""Audits: one file, the masks considered, every attack, and a decision that can be defended.
 
-from disclique.audits.case import Case
-from disclique.audits.families import Family, parse_family
+What is asked (``plan``), what one release leaves behind (``records``), the risk that follows (``rates``), the decision
+and its sentences, and the result with its written form live here. How units run is in ``runs``, how the result is shown
+in ``show``.
+"""
+
+from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan, Snooper
-from disclique.audits.run import RECORDS, RESULT, audit
+from disclique.audits.ranges import MaskRange, parse_range
+from disclique.audits.result import RECORDS, REPORT, RESULT, AuditResult, read_result, write_result
+from disclique.audits.run import audit, make_plan, run_audit
 
-__all__ = ["RECORDS", "RESULT", "Case", "Family", "Plan", "Snooper", "audit", "parse_family"]
+__all__ = [
+    "RECORDS",
+    "REPORT",
+    "RESULT",
+    "Audit",
+    "AuditResult",
+    "MaskRange",
+    "Plan",
+    "Snooper",
+    "audit",
+    "make_plan",
+    "parse_range",
+    "read_result",
+    "run_audit",
+    "write_result",
+]

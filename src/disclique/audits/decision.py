@@ -5,101 +5,131 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
-from disclique.audits.families import Family
-from disclique.audits.measure import Risk
-from disclique.model import Json
+from disclique.audits.plan import MOST_EFFORT
+from disclique.audits.ranges import MaskRange
+from disclique.audits.rates import SettingRisk
 
 FEW = 5  # repetitions of a first look
 COARSE = 4  # every fourth setting is looked at first
 
-Wanted = list[tuple[str, int]]  # settings, and how many repetitions of each
-Look = Callable[[str], Risk | None]  # the risk of a setting by the repetitions made so far
+
+@dataclass(frozen=True)
+class Wish:
+    """Repetitions of a setting that must be run before a search can go on; with ``effort`` the budget is raised."""
+
+    setting: str
+    repetitions: int
+    effort: int = 0
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is known of a setting so far: its risk, how often the budget of its searches was raised, and what follows.
+
+    ``keeps`` says that it keeps the limit, whatever was cut short: by the upper end of the interval once it is tried
+    often, before that by the mean. ``is_open`` says that only work that was cut short stands between it and the limit.
+    """
+
+    risk: SettingRisk
+    effort: int
+    limit: float
+    repetitions: int
+
+    @property
+    def tried(self) -> bool:
+        """All repetitions were made."""
+        return self.risk.repetitions >= self.repetitions
+
+    @property
+    def keeps(self) -> bool:
+        """The limit is kept, as far as is known."""
+        return (self.risk.interval[1] if self.tried else self.risk.most) <= self.limit
+
+    @property
+    def is_open(self) -> bool:
+        """The limit would be kept but for what was cut short."""
+        return not self.keeps and (self.risk.measured_high if self.tried else self.risk.value) <= self.limit
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The weakest sufficient setting of a family, or None; ``evaluated`` are the settings that were looked at."""
+    """The weakest sufficient setting of a range, or None; ``evaluated`` are the settings that were looked at."""
 
     family: str
     setting: str | None
     evaluated: tuple[str, ...]
-    confirmed: bool  # the next weaker setting was tried as often and does not suffice
     why: str
 
-    def to_dict(self) -> Json:
-        """The decision in plain types."""
-        return {
-            "family": self.family,
-            "setting": self.setting,
-            "evaluated": list(self.evaluated),
-            "confirmed": self.confirmed,
-            "why": self.why,
-        }
+
+Steps = Generator[list[Wish], None, Decision]
 
 
-Search = Generator[Wanted, None, Decision]
-
-
-def search(family: Family, limit: float, repetitions: int, look: Look) -> Search:
-    """The weakest setting whose risk, by the upper end of its interval, is at most ``limit``.
+def search_range(mask: MaskRange, repetitions: int, look: Callable[[str], Look | None]) -> Steps:
+    """Search the weakest setting whose risk, by the upper end of its interval, is at most the limit.
 
     A generator that yields what must be run before it can go on. Few repetitions of every fourth setting bracket the
     limit, further ones halve the bracket, and its two ends are then tried with all repetitions: the upper one must keep
-    the limit and the lower one must not. It relies on risk falling with the dial, which the bracket's ends confirm
+    the limit and the lower one must not. A setting that fails only because work was cut short is tried again with a
+    larger budget before it counts as failing. It relies on risk falling with the dial, which the bracket's ends confirm
     where it matters.
     """
     few = min(FEW, repetitions)
-    settings = family.settings
+    settings = mask.settings
     last = len(settings) - 1
-    first = sorted({*range(0, last, COARSE), last})
-    yield [(settings[i], few) for i in first]
+    yield [Wish(settings[i], few) for i in sorted({*range(0, last, COARSE), last})]
     while True:
-        looked = [i for i, spec in enumerate(settings) if look(spec) is not None]
-        failing = max((i for i in looked if not _seems_enough(look(settings[i]), limit, repetitions)), default=-1)
+        looked = {i: found for i, spec in enumerate(settings) if (found := look(spec)) is not None}
+        failing = max((i for i, found in looked.items() if not found.keeps), default=-1)
+        if failing >= 0 and (more := _raise(settings[failing], looked[failing])):
+            yield more
+            continue
         if failing == last:
-            spec = settings[last]
-            if _tried(look(spec), repetitions):
-                return _none(family, looked)
-            yield [(spec, repetitions)]
+            if looked[last].tried:
+                return _none(mask, looked)
+            yield [Wish(settings[last], repetitions, looked[last].effort)]
             continue
         enough = min(i for i in looked if i > failing)
         if enough - failing > 1:
             inner = {failing + (enough - failing) * part // 4 for part in (1, 2, 3)} - {failing}
-            yield [(settings[i], few) for i in sorted(inner)]
+            yield [Wish(settings[i], few) for i in sorted(inner)]
             continue
-        ends = [i for i in (failing, enough) if i >= 0 and not _tried(look(settings[i]), repetitions)]
+        ends = [i for i in (failing, enough) if i >= 0 and not looked[i].tried]
         if ends:
-            yield [(settings[i], repetitions) for i in ends]
+            yield [Wish(settings[i], repetitions, looked[i].effort) for i in ends]
             continue
-        return _found(family, looked, enough)
+        return _found(mask, looked, enough)
 
 
-def _tried(risk: Risk | None, repetitions: int) -> bool:
-    return risk is not None and risk.repetitions >= repetitions
+def settle(settings: Sequence[str], look: Callable[[str], Look | None]) -> list[Wish]:
+    """Ask for a larger budget where only work that was cut short stands between a setting and the limit."""
+    there = [(spec, found) for spec in settings if (found := look(spec)) is not None]
+    return [wish for spec, found in there for wish in _raise(spec, found)]
 
 
-def _seems_enough(risk: Risk | None, limit: float, repetitions: int) -> bool:
-    """Whether a setting keeps the limit: by the upper end once it is tried often, before that by the mean."""
-    assert risk is not None
-    return (risk.high if _tried(risk, repetitions) else risk.value) <= limit
+def _raise(spec: str, found: Look) -> list[Wish]:
+    if not found.is_open or found.effort >= MOST_EFFORT:
+        return []
+    return [Wish(spec, found.risk.repetitions, found.effort + 1)]
 
 
-def _none(family: Family, looked: Sequence[int]) -> Decision:
-    evaluated = tuple(family.settings[i] for i in looked)
-    return Decision(family.spec, None, evaluated, True, "even the strongest setting of the range does not suffice")
+def _none(mask: MaskRange, looked: dict[int, Look]) -> Decision:
+    last = max(looked)
+    why = f"even the strongest setting tried, {mask.settings[last]}, does not keep the limit"
+    if looked[last].is_open:
+        why = f"the strongest setting tried, {mask.settings[last]}, is not shown to keep the limit: work was cut short"
+    return Decision(mask.spec, None, tuple(mask.settings[i] for i in looked), why)
 
 
-def _found(family: Family, looked: Sequence[int], place: int) -> Decision:
-    evaluated = tuple(family.settings[i] for i in looked)
+def _found(mask: MaskRange, looked: dict[int, Look], place: int) -> Decision:
     if place == 0:
         why = "the weakest setting of the range suffices; a weaker one outside it might too"
     else:
-        why = f"the next weaker setting tried, {family.settings[place - 1]}, does not suffice"
-    return Decision(family.spec, family.settings[place], evaluated, True, why)
+        why = f"the next weaker setting tried, {mask.settings[place - 1]}, does not suffice"
+    return Decision(mask.spec, mask.settings[place], tuple(mask.settings[i] for i in looked), why)
 
 
 def pareto(points: Sequence[tuple[str, float, float | None]]) -> list[str]:
-    """Of (name, risk, utility) the names that no other one beats in both, by rising utility."""
+    """Return of (name, risk, utility) the names that no other one beats in both, by rising utility."""
     there = [(name, risk, use) for name, risk, use in points if use is not None]
     front = [
         (use, name)

@@ -1,25 +1,24 @@
-"""What an audit is: the masks considered, what the snooper knows, how often it is tried; and the chance in it."""
+"""What an audit asks: the masks considered, what the snooper knows, how often it is tried, and the limit."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
-from disclique.attacks.methods import NAMES
-from disclique.audits.families import SEARCHED, SPREAD, Family, parse_family
+from disclique.attacks import parse_attacks
+from disclique.audits.ranges import SEARCHED, SPREAD, MaskRange, parse_range
 from disclique.data.labels import MISSING_POLICIES
 from disclique.errors import InputError
 from disclique.measures.utility import rankings
 from disclique.model import Json
 from disclique.quantities import LENGTH_UNITS, Quantity, parse_quantity
-from disclique.studies.grid import Unit
+from disclique.runs import Chance, Unit
 
-FORMAT = 2  # raised when the same plan no longer gives the same records
+FORMAT = 3  # raised when the same plan no longer gives the same records
+RAISE = 5  # how much more work a search may do each time it is repeated
+MOST_EFFORT = 2  # how often it is repeated
 SYNTHETIC, GERMANY = "synthetic", "germany"
 
 
@@ -32,6 +31,9 @@ class Snooper:
     people come from: ``synthetic`` (label and place drawn from the file's own distribution), ``germany``, or ``file``.
     ``label_error`` is the share of their label values that are wrong, ``coordinate_error`` the standard deviation per
     axis of their coordinates.
+
+    >>> Snooper(overlap=0.2).mode, Snooper().mode
+    ('drawn', 'whole')
     """
 
     given: bool = False
@@ -74,6 +76,9 @@ class Plan:
     smallest sufficient setting, without it the range is shown in a few steps. ``alpha`` is the detection probability of
     the clique attack and ``budget`` the work of one clique search (``Budget.work``). ``inputs`` are names and hashes of
     the files, so that an audit is never continued on other data.
+
+    >>> Plan(("gaussian:sigma=1km..4km",), attacks=("labels",)).settings[0]
+    'gaussian:sigma=1km'
     """
 
     kind: ClassVar[str] = "audit"
@@ -96,53 +101,63 @@ class Plan:
             raise InputError(f"repetitions = {self.repetitions}: at least one is needed")
         if self.max_risk is not None and not 0 <= self.max_risk <= 1:
             raise InputError(f"max risk = {self.max_risk}: a share of people lies between 0 and 1")
-        if self.seed < 0:
-            raise InputError(f"seed = {self.seed}: a seed is a whole number from 0 up")
+        Chance(self.seed)
         if not 0 < self.alpha < 1:
             raise InputError(f"alpha = {self.alpha}: a detection probability lies strictly between 0 and 1")
         if not self.budget > 0:
             raise InputError(f"budget = {self.budget}: a search needs some work")
-        strange = [name for name in self.attacks if name not in (*NAMES, "all")]
-        if strange or not self.attacks:
-            raise InputError(f"attack {strange[0] if strange else ''!r}: choose one of {', '.join(NAMES)} or all")
+        for spec in parse_attacks(self.attacks):
+            if spec.kind.sees_points:
+                raise InputError(f"attack {spec.spec!r}: an audit measures it anyway, beside the attacks")
         if self.missing not in MISSING_POLICIES:
             raise InputError(f"missing = {self.missing!r}: choose one of {', '.join(MISSING_POLICIES)}")
         if self.utility not in rankings():
             raise InputError(f"utility = {self.utility!r}: choose one of {', '.join(rankings())}")
-        settings = [spec for family in self.families for spec in family.settings]
+        settings = self.settings
         if len(set(settings)) < len(settings):
             twice = next(spec for spec in settings if settings.count(spec) > 1)
             raise InputError(f"mask {twice}: it is given twice")
 
     @property
-    def families(self) -> tuple[Family, ...]:
+    def ranges(self) -> tuple[MaskRange, ...]:
         """The masks with their settings."""
         steps = SPREAD if self.max_risk is None else SEARCHED
-        return tuple(parse_family(spec, steps) for spec in self.masks)
+        return tuple(parse_range(spec, steps) for spec in self.masks)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The attacks to be run."""
-        return NAMES if "all" in self.attacks else tuple(dict.fromkeys(self.attacks))
+    def settings(self) -> tuple[str, ...]:
+        """All settings of all masks."""
+        return tuple(spec for mask in self.ranges for spec in mask.settings)
 
-    def searched(self, family: Family) -> bool:
-        """Whether the smallest sufficient setting of this family is searched, instead of all being tried."""
-        return family.range and self.max_risk is not None
+    @property
+    def attack_names(self) -> tuple[str, ...]:
+        """The attacks to be run, by their specs."""
+        return tuple(spec.spec for spec in parse_attacks(self.attacks))
 
-    def units(self) -> Iterator[Unit]:
-        """All work units that may be needed; of a searched range only some are run."""
-        specs = [spec for family in self.families for spec in family.settings]
-        return (Unit(spec, r) for r in range(self.repetitions) for spec in specs)
+    def searched(self, mask: MaskRange) -> bool:
+        """Say whether the smallest sufficient setting of this mask is searched, instead of all being tried."""
+        return mask.turns and self.max_risk is not None
 
-    def rng(self, *what: str | int) -> np.random.Generator:
-        """Random numbers for one thing that is drawn, such as ("noise", mask name, repetition)."""
-        digest = hashlib.sha256(json.dumps(what).encode()).digest()
-        return np.random.default_rng([self.seed, *np.frombuffer(digest[:16], np.uint32).tolist()])
+    def holds(self, unit: Unit) -> bool:
+        """Say whether a unit may be a part of this audit; of a searched range only some are run."""
+        return (
+            unit.mask in self.settings and 0 <= unit.repetition < self.repetitions and 0 <= unit.effort <= MOST_EFFORT
+        )
+
+    @property
+    def chance(self) -> Chance:
+        """All chance of the audit."""
+        return Chance(self.seed)
 
     def to_dict(self) -> Json:
-        """The plan in plain types."""
+        """Return the plan in plain types."""
         error = self.snooper.coordinate_error
-        content = {**asdict(self), "masks": list(self.masks), "attacks": list(self.names), "inputs": dict(self.inputs)}
+        content = {
+            **asdict(self),
+            "masks": list(self.masks),
+            "attacks": list(self.attack_names),
+            "inputs": dict(self.inputs),
+        }
         return {
             **content,
             "snooper": {**asdict(self.snooper), "coordinate_error": None if error is None else str(error)},

@@ -3,114 +3,212 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from disclique.audits.case import Case, lean
-from disclique.audits.cells import run_unit
-from disclique.audits.decision import Decision, Search, Wanted, search
-from disclique.audits.families import Family
-from disclique.audits.measure import Records, Risk, risk_of
-from disclique.audits.plan import Plan
-from disclique.audits.result import Findings, records_table, result_of
-from disclique.data.write import write_json, write_table
-from disclique.model import Json
-from disclique.runs.execute import Executor, Serial
-from disclique.runs.journal import Journal, journal
-from disclique.studies.grid import Unit
-
-RESULT, RECORDS = "result.json", "records.csv"
-Progress = Callable[[int, int, str], None]  # units done, units wanted so far, what has just been done
+from disclique.attacks import parse_attack
+from disclique.audits.decision import Decision, Look, Steps, Wish, search_range, settle
+from disclique.audits.definition import Audit
+from disclique.audits.plan import Plan, Snooper
+from disclique.audits.ranges import MaskRange
+from disclique.audits.rates import measure_risk
+from disclique.audits.records import Records, ReleaseRecord
+from disclique.audits.result import REPORT, AuditResult, write_result
+from disclique.audits.summarise import Findings, summarise
+from disclique.audits.unit import run_unit
+from disclique.errors import InputError
+from disclique.model import Microdata
+from disclique.runs import Executor, Journal, Progress, Serial, Unit, keep_open, open_journal, run_units
 
 
 def audit(
-    case: Case,
-    folder: Path,
+    target: Microdata,
+    masks: Sequence[str] | str,
     *,
+    known: Microdata | None = None,
+    others: Microdata | None = None,
+    folder: Path | str | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
     with_records: bool = False,
-    tried: Mapping[Unit, list[Json]] | None = None,
-) -> Json:
-    """The result of the audit, also written to ``folder`` as result.json with records.csv beside it.
+    **options: Any,
+) -> AuditResult:
+    """Mask a file in the ways considered, attack each release as a snooper would, and decide.
 
-    Killed at any moment and called again it goes on where it stopped; the figures do not depend on that, nor on the
-    executor. ``tried`` are units that were run already, on trial.
+    Parameters
+    ----------
+    target : Microdata
+        The file that is to be released; its ids say who is who.
+    masks : list of specs
+        Ways to alter it: ``gaussian:sigma=500m``, or a range of the dial, ``gaussian:sigma=100m..5km``.
+    known, others : Microdata
+        The snooper's own file; or, with ``overlap``, people who are not in the release. Without ``known`` and
+        ``overlap`` the snooper knows the whole file, the worst case.
+    folder : path
+        Where the audit is journalled and its result, records and report are written; in memory without one.
+    executor : Executor
+        Where releases are attacked: ``Serial()``, ``Processes(4)`` or ``OnDask("tcp://…")``; the numbers are the same.
+    progress : function of releases done, releases wanted so far, and the one that has just come in
+    with_records : bool
+        Put places and ids of people into the result, for a report that stays with the data holder.
+    options
+        Fields of ``Plan`` (``max_risk``, ``repetitions``, ``attacks``, ``seed``, ``utility``, …) and of ``Snooper``
+        (``overlap``, ``size``, ``label_error``, ``coordinate_error``).
+
+    Examples
+    --------
+    >>> import disclique as dq
+    >>> survey = dq.survey().iloc[:40]
+    >>> people = dq.microdata(survey, ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> result = dq.audit(people, "affine", attacks=["register"], repetitions=1)
+    >>> result.verdict.status, result.settings[0].risk.attack
+    ('measured', 'register')
+    """
+    plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
+    work = Audit(plan, target, known, others)
+    result = run_audit(work, folder=folder, executor=executor, progress=progress, with_records=with_records)
+    if folder is not None:
+        result.report(Path(folder) / REPORT)
+    return result
+
+
+def make_plan(masks: Sequence[str], *, known: object = None, others: object = None, **options: Any) -> Plan:
+    """Make the plan that options name: fields of ``Plan`` and of ``Snooper``."""
+    about = {name.name for name in fields(Snooper)}
+    plans = {name.name for name in fields(Plan)} - {"masks", "snooper"}
+    strange = sorted(set(options) - about - plans)
+    if strange:
+        raise InputError(f"audit: unknown option {strange[0]!r}; there are {', '.join(sorted(about | plans))}")
+    snooper = {name: value for name, value in options.items() if name in about}
+    snooper |= {"given": known is not None} | ({"others": "file"} if others is not None else {})
+    rest = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items() if name in plans}
+    if isinstance(rest.get("attacks"), str):
+        rest["attacks"] = (rest["attacks"],)
+    chosen: dict[str, Any] = rest
+    return Plan(tuple(masks), Snooper(**snooper), **chosen)
+
+
+def run_audit(
+    audit: Audit,
+    *,
+    folder: Path | str | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    with_records: bool = False,
+    tried: Mapping[Unit, ReleaseRecord] | None = None,
+) -> AuditResult:
+    """Carry out an audit; killed at any moment and called again it goes on in its folder.
+
+    The figures do not depend on that, nor on the executor. ``tried`` are units that were run already, on trial.
     """
     begun = time.perf_counter()
-    with journal(folder, case.plan) as book:
-        for unit, records in (tried or {}).items():
-            if unit not in book.done:
-                book.append(unit, records)
-        work = _Work(case, book, executor or Serial(), progress or (lambda done, wanted, what: None))
-        decisions = work.carried_out()
-        found = Findings(work.records, tuple(decisions), time.perf_counter() - begun, book.notes)
-        result = result_of(case, found, with_records=with_records)
-        write_table(records_table(case, found), folder / RECORDS)
-        write_json(result, folder / RESULT)
+    place = None if folder is None else Path(folder)
+    audit.check_masks()
+    with open_journal(place, audit, ReleaseRecord) as journal, keep_open(executor or Serial()) as running:
+        for unit, record in (tried or {}).items():
+            if unit not in journal.done:
+                journal.append(unit, record)
+        work = _Work(audit, journal, running, progress)
+        decisions = work.carry_out()
+        found = Findings(work.records, tuple(decisions), time.perf_counter() - begun, journal.notes)
+        result = summarise(audit, found, with_records=with_records)
+        if place is not None:
+            write_result(result, place)
     return result
 
 
 class _Work:
     """The journal of an audit under way, and the way to have more units run."""
 
-    def __init__(self, case: Case, book: Journal, executor: Executor, progress: Progress) -> None:
-        self.case, self.book, self.executor, self.progress = case, book, executor, progress
-        self.granted: dict[str, int] = {}  # repetitions asked for: a resumed search sees no more than the first one did
+    def __init__(
+        self, audit: Audit, journal: Journal[ReleaseRecord], executor: Executor, progress: Progress | None
+    ) -> None:
+        self.audit, self.journal, self.executor, self.progress = audit, journal, executor, progress
+        self.unit = partial(run_unit, audit.lean())
+        # repetitions and effort asked for: a resumed search sees no more than the first one did
+        self.granted: dict[str, Wish] = {}
 
     @property
     def plan(self) -> Plan:
-        return self.case.plan
+        return self.audit.plan
 
     @property
     def records(self) -> dict[str, Records]:
         """What is known of each setting, in the order of the plan."""
-        found: dict[str, dict[int, list[Json]]] = {s: {} for family in self.plan.families for s in family.settings}
-        for unit, records in sorted(self.book.done.items(), key=lambda item: item[0].repetition):
-            if unit.repetition < self.granted.get(unit.mask, 0):
-                found[unit.mask][unit.repetition] = records
+        found = {spec: self._records(spec) for spec in self.plan.settings}
         return {spec: records for spec, records in found.items() if records}
 
-    def carried_out(self) -> list[Decision]:
-        """All fixed settings tried, and all ranges searched side by side, so that their work shares the cores."""
-        families = self.plan.families
-        fixed = [(spec, self.plan.repetitions) for f in families if not self.plan.searched(f) for spec in f.settings]
-        searches = {family: self._search(family) for family in families if self.plan.searched(family)}
-        decided: dict[Family, Decision] = {}
-        wishes: Wanted = fixed
+    def _records(self, spec: str) -> Records:
+        granted = self.granted.get(spec, Wish(spec, 0))
+        found: dict[int, ReleaseRecord] = {}
+        for repetition in range(granted.repetitions):
+            record = self.journal.done.get(Unit(spec, repetition))
+            if record is None:
+                continue
+            for effort in range(1, granted.effort + 1):
+                later = self.journal.done.get(Unit(spec, repetition, effort))
+                record = record if later is None else record.with_more_effort(later)
+            found[repetition] = record
+        return found
+
+    def carry_out(self) -> list[Decision]:
+        """Try all fixed settings, and search all ranges side by side, so that their work shares the cores."""
+        ranges, plan = self.plan.ranges, self.plan
+        fixed = [spec for mask in ranges if not plan.searched(mask) for spec in mask.settings]
+        searches = {mask: self._search(mask) for mask in ranges if plan.searched(mask)}
+        decided: dict[MaskRange, Decision] = {}
+        wishes = [Wish(spec, plan.repetitions) for spec in fixed]
         while True:
-            for family, under_way in searches.items():
-                if family not in decided:
+            for mask, under_way in searches.items():
+                if mask not in decided:
                     try:
                         wishes = wishes + next(under_way)
                     except StopIteration as end:
-                        decided[family] = end.value
+                        decided[mask] = end.value
             if not wishes:
-                return [decided[family] for family in searches]
+                return [decided[mask] for mask in searches]
             self._run(wishes)
-            wishes = []
+            wishes = [] if plan.max_risk is None else settle(fixed, self._look)
 
-    def _search(self, family: Family) -> Search:
-        assert self.plan.max_risk is not None
-        return search(family, self.plan.max_risk, self.plan.repetitions, self._look)
+    def _search(self, mask: MaskRange) -> Steps:
+        return search_range(mask, self.plan.repetitions, self._look)
 
-    def _look(self, spec: str) -> Risk | None:
-        found = self.records.get(spec)
-        return None if found is None else risk_of(found, self.plan.names)
+    def _look(self, spec: str) -> Look | None:
+        limit, found = self.plan.max_risk, self._records(spec)
+        if limit is None or not found:
+            return None
+        risk = measure_risk(found, self.plan.attack_names, limit)
+        return Look(risk, self.granted[spec].effort, limit, self.plan.repetitions)
 
-    def _run(self, wishes: Wanted) -> None:
-        """Nothing; runs the units that are wished for and not yet in the journal."""
-        for spec, often in wishes:
-            self.granted[spec] = max(often, self.granted.get(spec, 0))
-        units = [Unit(spec, r) for r in range(self.plan.repetitions) for spec, often in wishes if r < often]
-        missing = [unit for unit in dict.fromkeys(units) if unit not in self.book.done]
-        wanted = len(self.book.done) + len(missing)
-        self.progress(len(self.book.done), wanted, "")
-        for unit, records in self.executor.map(partial(_finished, lean(self.case)), missing):
-            self.book.append(unit, records)
-            self.progress(len(self.book.done), wanted, str(unit))
+    def _run(self, wishes: Sequence[Wish]) -> None:
+        """Run the units that are wished for and not yet in the journal."""
+        units: list[Unit] = []
+        for wish in wishes:
+            before = self.granted.get(wish.setting, Wish(wish.setting, 0))
+            often, effort = max(wish.repetitions, before.repetitions), max(wish.effort, before.effort)
+            self.granted[wish.setting] = Wish(wish.setting, often, effort)
+            units += [Unit(wish.setting, repetition) for repetition in range(often)]
+        self._run_units(sorted(units, key=lambda unit: unit.repetition))
+        for effort in range(1, 1 + max(wish.effort for wish in self.granted.values())):
+            specs = [spec for spec, wish in self.granted.items() if wish.effort >= effort]
+            again = [Unit(spec, r, effort) for spec in specs for r in self._cut(spec, effort)]
+            if again:
+                self._run_units(again)
 
+    def _run_units(self, units: Sequence[Unit]) -> None:
+        run_units(self.unit, units, self.journal, executor=self.executor, progress=self.progress)
 
-def _finished(case: Case, unit: Unit) -> tuple[Unit, list[Json]]:
-    return unit, run_unit(case, unit)
+    def _cut(self, spec: str, effort: int) -> list[int]:
+        """Return the repetitions whose work was still cut short with less effort."""
+        found = []
+        for repetition in range(self.granted[spec].repetitions):
+            record = self.journal.done[Unit(spec, repetition)]
+            for less in range(1, effort):
+                later = self.journal.done.get(Unit(spec, repetition, less))
+                record = record if later is None else record.with_more_effort(later)
+            if any(attempt.cut and parse_attack(attempt.attack).kind.by_agreement for attempt in record.attempts):
+                found.append(repetition)
+        return found

@@ -107,7 +107,7 @@ def _homes(n: int, rng: np.random.Generator) -> FloatArray:
 
 
 def _interval(sigma: float, alpha: float, rng: np.random.Generator) -> Between:
-    """The interval that holds the deviation of a share ``alpha`` of pairs of points."""
+    """Return the interval that holds the deviation of a share ``alpha`` of pairs of points."""
     pairs = 1000
     ends = np.concatenate([_homes(pairs, rng), _homes(pairs, rng)])
     moved = ends + np.stack([rng.normal(0, sigma, pairs) for _ in range(4)])

@@ -64,7 +64,7 @@ def run(
 
 
 def _compare(sigma: float, alpha: float, size: int, repeats: int, peers: list[str]) -> list[dict[str, Any]]:
-    """One row per solver for one attack of the paper's size."""
+    """Return one row per solver for one attack of the paper's size."""
     attack = instance(sigma, alpha)
     graph = product_graph(attack.target, attack.known, candidates=attack.candidates, agreement=attack.agreement)
     found = {
@@ -152,7 +152,7 @@ def machine() -> str:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """The results as Markdown tables."""
+    """Return the results as Markdown tables."""
     lines = [f"Measured {machine()}. Medians of up to {int(table['runs'].max())} runs, kernels warm.", ""]
     lines += ["| attack | solver | build s | clique s | total ÷ igraph's clique | peak MB | members |"]
     lines += ["|---|---|---|---|---|---|---|"]

@@ -2,139 +2,150 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from disclique.cli.options import INPUT, ReadOptions, list_of, option, with_options
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from disclique.attacks import LabelRule, Linked, Method
+    from disclique.attacks import Attack, AttackResult, Knowledge, LabelRule
     from disclique.cli.screen import Screen
-    from disclique.model import Microdata
+    from disclique.model import Agreement, Distances, Microdata, Spread
 
-    Step = Callable[[str, float | None], None]
     Files = tuple[Microdata, Microdata]
-    Outputs = tuple[Path | None, Path | None, Path | None]
 
-TargetFile = Annotated[Path, typer.Argument(help="The released file: CSV, TSV or Parquet.")]
-KnownFile = Annotated[Path, typer.Argument(help="The snooper's identification file.")]
-Labels = Annotated[list[str], typer.Option("--label", help="A quasi-identifier column of both files; repeatable.")]
-FILES, AGREE, KNOWS, LABELS = "Distances", "Agreement", "What the snooper knows (register, isomap, extend)", "Labels"
+AGREE, KNOWS, LABELS = "Agreement", "What the snooper knows (register, isomap, extend)", "Labels"
 SEARCH, OUTPUT = "Attack and search", "Output"
 
 
+@dataclass(frozen=True)
+class AttackOptions(ReadOptions):
+    """What can be said of an attack on two files; ``coordinates`` are those of a file of which nothing else is said."""
+
+    target_distances: Path | None = option("Matrix or list i,j,distance of the target.", panel=INPUT)
+    target_coordinates: str | None = option("Coordinate columns of the target.", panel=INPUT, metavar="LON,LAT")
+    known_distances: Path | None = option("Matrix or list i,j,distance of the known file.", panel=INPUT)
+    known_coordinates: str | None = option("Coordinate columns of the known file.", panel=INPUT, metavar="LON,LAT")
+    attack: list[str] | None = option("{attacks}; repeatable.", panel=SEARCH, default=["clique"])
+    within: str | None = option("Distances agree if |d - d'| < X (5, 500m, 5km).", panel=AGREE, metavar="X")
+    relative: float | None = option("... if |d - d'| < X·d'.", panel=AGREE, metavar="X")
+    between: str | None = option("... if LO < d - d' < HI.", panel=AGREE, metavar="LO,HI")
+    mask: str | None = option(
+        "... as often as --alpha for a release made by this mask, such as gaussian:sigma=0.01deg.",
+        panel=AGREE,
+        metavar="SPEC",
+    )
+    alpha: float | None = option("Detection probability of a common edge, with --mask.", panel=AGREE, default=0.5)
+    seed: int | None = option("Seed of the simulation for --mask.", panel=AGREE, default=0)
+    noise: str | None = option("Displacement of the points (500m, 0.01deg); estimated if not given.", panel=KNOWS)
+    matrix_noise: str | None = option("Independent noise on each distance.", panel=KNOWS, default="0")
+    common: float | None = option("Share of the target in the known file; estimated if not given.", panel=KNOWS)
+    coordinate_error: str | None = option("Error of the known coordinates.", panel=KNOWS, default="0")
+    missing: str | None = option("A missing label value matches never or any value.", panel=LABELS, default="never")
+    compare: list[str] | None = option(
+        "Forgive label errors: age=tolerance:1, name=similar:0.85, sex=exact:0.01, place=hierarchy:FILE.",
+        panel=LABELS,
+        default=[],
+        metavar="COL=RULE",
+    )
+    truth: str | None = option("Column of both files that tells who is who.", panel=LABELS)
+    solver: str | None = option("{solvers}.", panel=SEARCH, default="exact")
+    budget: float | None = option("Stop searching after this time.", panel=SEARCH, metavar="SECONDS")
+    threads: int | None = option("Threads to search with (all cores).", panel=SEARCH)
+    cliques: int | None = option("List at most this many maximum cliques.", panel=SEARCH, default=1000)
+
+    @property
+    def in_km(self) -> bool:
+        """Whether the distances are kilometres, so that units can be converted."""
+        both = None not in (self.places("target"), self.places("known"))
+        return self.metric != "euclidean" and (self.unit is not None or both)
+
+    def places(self, side: str) -> str | None:
+        """Return the coordinate columns of a file, unless its distances are in a file."""
+        own: str | None = getattr(self, f"{side}_coordinates")
+        return own if own or getattr(self, f"{side}_distances") is not None else self.coordinates
+
+    def length(self, text: str, name: str) -> float:
+        """Read a length in the unit of the distances; it can be converted only where that unit is known."""
+        from disclique.quantities import LENGTH_UNITS, parse_quantity
+
+        found = parse_quantity(text, units=LENGTH_UNITS)
+        if not found.unit:
+            return found.value
+        if not self.in_km:
+            raise InputError(f"{name} {text}: the unit of the distances is not known; say --unit, or a plain number")
+        return found.km
+
+    def agreement(self) -> Agreement | None:
+        """Return ≈ if it was said directly."""
+        from disclique.engine.agreement import Between, Relative, Within
+
+        if [self.within, self.relative, self.between, self.mask].count(None) < 3:
+            raise InputError("give only one of --within, --relative, --between and --mask")
+        if self.relative is not None:
+            return Relative(self.relative)
+        if self.within is not None:
+            return Within(self.length(self.within, "--within"))
+        if self.between is None:
+            return None
+        ends = self.between.split(",")
+        if len(ends) != 2:
+            raise InputError(f"--between {self.between}: give two numbers, LO,HI")
+        return Between(self.length(ends[0], "--between"), self.length(ends[1], "--between"))
+
+    def spread(self) -> Spread | None:
+        """Return the displacement of the target's points if it was said."""
+        from disclique.model import Spread
+        from disclique.quantities import parse_quantity
+
+        if self.noise is None:
+            return None
+        found = parse_quantity(self.noise)
+        if found.unit == "deg":
+            return Spread(found.value, found.value, "deg")
+        size = self.length(self.noise, "--noise")
+        return Spread(size, size, "km" if self.in_km else "plane")
+
+    def knowledge(self, target: Distances, known: Distances) -> Knowledge:
+        """Return what the snooper knows: as it was said, or by simulating the mask at the known places."""
+        from disclique.attacks import Knowledge
+
+        error = self.length(str(self.coordinate_error), "--coordinate-error")
+        agreement = self.agreement()
+        if self.mask is not None:
+            return self._learn(target, known, error)
+        size = self.length(str(self.matrix_noise), "--matrix-noise")
+        return Knowledge(self.spread(), size, self.common, error, agreement=agreement)
+
+    def _learn(self, target: Distances, known: Distances, error: float) -> Knowledge:
+        import numpy as np
+
+        from disclique.attacks import learn
+        from disclique.attacks.calibration import calibrate
+        from disclique.data.distances import Points
+        from disclique.masks import parse_mask
+
+        mask = parse_mask(self.mask or "")
+        places: Points | None = next((side for side in (known, target) if isinstance(side, Points)), None)
+        if places is None and mask.law is None:
+            raise InputError(f"--mask {self.mask}: its effect is simulated at the points of a file; give coordinates")
+        draws = np.random.default_rng(self.seed).spawn(2)
+        points, metric = (None, "sphere") if places is None else (places.coordinates, places.metric)
+        found = calibrate(mask, points=points, metric=metric, rng=draws[0])
+        told = learn(mask, found, places, common=self.common, coordinate_error=error, rng=draws[1])
+        return told.at(float(self.alpha or 0.0), found)
+
+
+@with_options(AttackOptions)
 def command(
-    target: TargetFile,
-    known: KnownFile,
-    label: Labels,
-    target_distances: Annotated[
-        Path | None, typer.Option(help="Matrix or list i,j,distance of the target.", rich_help_panel=FILES)
-    ] = None,
-    target_coordinates: Annotated[
-        str | None, typer.Option(metavar="LON,LAT", help="Coordinate columns of the target.", rich_help_panel=FILES)
-    ] = None,
-    known_distances: Annotated[
-        Path | None, typer.Option(help="Matrix or list i,j,distance of the known file.", rich_help_panel=FILES)
-    ] = None,
-    known_coordinates: Annotated[
-        str | None, typer.Option(metavar="LON,LAT", help="Coordinate columns of the known file.", rich_help_panel=FILES)
-    ] = None,
-    metric: Annotated[
-        str, typer.Option(help="sphere (km, R = 6371), wgs84 (km) or euclidean.", rich_help_panel=FILES)
-    ] = "sphere",
-    unit: Annotated[
-        str | None, typer.Option(help="Unit of the distance files, km or m.", rich_help_panel=FILES)
-    ] = None,
-    directed: Annotated[
-        bool, typer.Option(help="Distances have a direction (travel times).", rich_help_panel=FILES)
-    ] = False,
-    unpublished: Annotated[
-        bool, typer.Option(help="Empty matrix cells are distances that were not published.", rich_help_panel=FILES)
-    ] = False,
-    attack: Annotated[
-        list[str] | None,
-        typer.Option(help="labels, clique, extend, register, isomap or all; repeatable.", rich_help_panel=SEARCH),
-    ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option(metavar="X", help="Distances agree if |d - d'| < X (5, 500m, 5km).", rich_help_panel=AGREE),
-    ] = None,
-    relative: Annotated[
-        float | None, typer.Option(metavar="X", help="... if |d - d'| < X·d'.", rich_help_panel=AGREE)
-    ] = None,
-    between: Annotated[
-        str | None, typer.Option(metavar="LO,HI", help="... if LO < d - d' < HI.", rich_help_panel=AGREE)
-    ] = None,
-    mask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="... as often as --alpha for a release made by this mask, such as gaussian:sigma=0.01deg.",
-            rich_help_panel=AGREE,
-        ),
-    ] = None,
-    alpha: Annotated[
-        float, typer.Option(help="Detection probability of a common edge, with --mask.", rich_help_panel=AGREE)
-    ] = 0.5,
-    seed: Annotated[int, typer.Option(help="Seed of the simulation for --mask.", rich_help_panel=AGREE)] = 0,
-    noise: Annotated[
-        str | None,
-        typer.Option(help="Displacement of the points (500m, 0.01deg); estimated if not given.", rich_help_panel=KNOWS),
-    ] = None,
-    matrix_noise: Annotated[
-        str | None, typer.Option(help="Independent noise on each distance.", rich_help_panel=KNOWS)
-    ] = None,
-    common: Annotated[
-        float | None,
-        typer.Option(help="Share of the target in the known file; estimated if not given.", rich_help_panel=KNOWS),
-    ] = None,
-    coordinate_error: Annotated[str, typer.Option(help="Error of the known coordinates.", rich_help_panel=KNOWS)] = "0",
-    missing: Annotated[
-        str, typer.Option(help="A missing label value matches never or any value.", rich_help_panel=LABELS)
-    ] = "never",
-    generalise: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NEW=RULE:COL",
-            help="Make a coarser column first: cob=century:yob, age=classes:age:18,65, width, decade, prefix.",
-            rich_help_panel=LABELS,
-        ),
-    ] = None,
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COL=RULE",
-            help="Forgive label errors: age=tolerance:1, name=similar:0.85, sex=exact:0.01, place=hierarchy:FILE.",
-            rich_help_panel=LABELS,
-        ),
-    ] = None,
-    id: Annotated[
-        str | None, typer.Option(help="Column with record ids, where a file has it.", rich_help_panel=LABELS)
-    ] = None,
-    truth: Annotated[
-        str | None, typer.Option(help="Column of both files that tells who is who.", rich_help_panel=LABELS)
-    ] = None,
-    solver: Annotated[
-        str,
-        typer.Option(
-            help="exact, mcqd, greedy, networkx, igraph, cliquematch, or quasi for noise on the matrix.",
-            rich_help_panel=SEARCH,
-        ),
-    ] = "exact",
-    budget: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Stop searching after this time.", rich_help_panel=SEARCH)
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads to search with (all cores).", rich_help_panel=SEARCH)
-    ] = None,
-    cliques: Annotated[
-        int, typer.Option(help="List at most this many maximum cliques.", rich_help_panel=SEARCH)
-    ] = 1000,
+    target: Annotated[Path, typer.Argument(help="The released file: CSV, TSV, Parquet, GeoPackage, GeoJSON, …")],
+    known: Annotated[Path, typer.Argument(help="The snooper's identification file.")],
+    options: AttackOptions,
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of these options.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the matches: CSV, TSV or Parquet.", rich_help_panel=OUTPUT)
     ] = None,
@@ -149,123 +160,110 @@ def command(
     For the paper's attack (clique) distances agree by one of --within, --relative, --between and --mask; rows are
     counted from 1. Without --truth the matches are listed but not judged.
     """
-    from disclique.attacks import LabelRule, Search
+    from disclique.attacks import LabelRule, Search, parse_attacks
     from disclique.cli.screen import Screen
-    from disclique.cli.told import Told
     from disclique.data.comparators import parse_comparator
-    from disclique.data.read import Layout, read
     from disclique.data.write import check_writable
     from disclique.model import Budget
 
-    screen = Screen(quiet)
+    screen, options = Screen(quiet), options.filled(config)
     check_writable([out, json, plot])
-    layout = Layout(
-        label,
-        id,
-        metric=metric,
-        unit=unit,
-        generalise=generalise or (),
-        directed=directed,
-        unpublished=unpublished,
-        id_optional=True,
-    )
-    on_earth = metric != "euclidean" and (unit is not None or None not in (target_coordinates, known_coordinates))
-    told = Told(within, relative, between, mask, alpha, noise, matrix_noise, common, coordinate_error, seed, on_earth)
-    rule = LabelRule(missing, dict(parse_comparator(spec) for spec in compare or []))
-    search = Search(solver, Budget(budget), threads, cliques)
+    rule = LabelRule(str(options.missing), dict(parse_comparator(spec) for spec in list_of(options.compare)))
+    search = Search(str(options.solver), Budget(options.budget), options.threads, int(options.cliques or 0))
+    specs = parse_attacks(list_of(options.attack))
     with screen.steps() as step:
-        files = (
-            read(target, layout, coordinates=target_coordinates, distances=target_distances),
-            read(known, layout, coordinates=known_coordinates, distances=known_distances),
-        )
-        if id is not None and not any(id in data.table.columns for data in files):
-            raise InputError(f"neither file has an id column {id!r}")
-        methods = told.methods(attack or ["clique"], files[0].distances, files[1].distances, search)
-        results = _results(files, methods, truth, rule, (screen, step))
-    repeat = {"labels": label, "told": asdict(told), "seed": seed if mask else None}
-    _show(
-        screen,
-        results,
-        files,
-        (out, json, plot),
-        {**repeat, **_provenance((target, target_distances, known, known_distances))},
+        files = _read(target, known, options)
+        knowledge = options.knowledge(files[0].distances, files[1].distances)
+        attacks = {spec.spec: spec.build(knowledge, search) for spec in specs}
+        results = _carry_out(files, attacks, options.truth, rule, screen, step)
+    _show(screen, results, files, {"out": out, "json": json, "plot": plot}, _provenance(target, known, options))
+
+
+def _read(target: Path, known: Path, options: AttackOptions) -> Files:
+    """Read both files; an id column may stand in one of them only."""
+    import disclique
+
+    columns = options.columns | {"id_optional": True}
+    sides = (
+        (target, options.target_distances, options.places("target")),
+        (known, options.known_distances, options.places("known")),
     )
+    files = tuple(
+        disclique.read(path, distances=distances, **(columns | {"coordinates": coordinates}))
+        for path, distances, coordinates in sides
+    )
+    if options.id is not None and not any(options.id in data.table.columns for data in files):
+        raise InputError(f"neither file has an id column {options.id!r}")
+    return files[0], files[1]
 
 
-def _results(
-    files: Files, methods: list[Method], truth: str | None, rule: LabelRule, to: tuple[Screen, Step]
-) -> list[Linked]:
-    """What each attack finds; one of several that does not apply says so instead of ending the rest."""
-    from disclique.attacks import ByClique, attack
+def _carry_out(
+    files: Files, attacks: dict[str, Attack], truth: str | None, rule: LabelRule, screen: Screen, step: Any
+) -> list[AttackResult]:
+    """Return what each attack finds; one of several that does not apply says so instead of ending the rest."""
+    from disclique.attacks import attack, attack_by_all
     from disclique.engine.kernels.cache import warm
 
-    screen, step = to
     if not warm():
         screen.say(["compiling the kernels, once: this takes about half a minute"])
-    found: list[Linked] = []
-    for method in methods:
-        step(method.name, None)
-        try:
-            if isinstance(method, ByClique):
-                said, how = method.agreement, method.search
-                found.append(attack(*files, agreement=said, truth=truth, labels=rule, search=how, progress=step))
-            else:
-                found.append(attack(*files, method=method, truth=truth, labels=rule))
-        except InputError as problem:
-            if len(methods) == 1:
-                raise
-            screen.say([f"{method.name} does not apply: {problem}"])
+    if len(attacks) == 1:
+        return [attack(*files, by=one, truth=truth, labels=rule, progress=step) for one in attacks.values()]
+    found, problems = attack_by_all(*files, attacks, truth=truth, labels=rule, progress=step)
+    screen.say([f"{spec} does not apply: {why}" for spec, why in problems.items()])
+    screen.say([f"{one.attack}: no sign of safety: {one.claims.cut}" for one in found if one.lower_bound])
     return found
 
 
-def _show(screen: Screen, results: list[Linked], files: Files, to: Outputs, repeat: dict[str, object]) -> None:
+def _show(
+    screen: Screen, results: list[AttackResult], files: Files, to: dict[str, Path | None], repeat: dict[str, Any]
+) -> None:
     """Write what was asked for, then print it: one attack in full, several side by side."""
     import pandas as pd
 
     from disclique.data.write import write_json, write_table
 
-    out, json, plot = to
     several = len(results) > 1
-    tables = [result.matches.assign(attack=result.method) if several else result.matches for result in results]
+    tables = [result.matches.assign(attack=result.attack) if several else result.matches for result in results]
     matches = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    if out is not None:
-        write_table(matches, out)
-    if json is not None:
-        content = {"attacks": [result.to_dict() for result in results]} if several else results[0].to_dict()
-        write_json({**content, **repeat}, json)
-    if plot is not None:
-        from disclique.show.plots import match_picture, save
+    if to["out"] is not None:
+        write_table(matches, to["out"])
+    if to["json"] is not None:
+        write_json({"attacks": [result.to_dict() for result in results], **repeat}, to["json"])
+    if to["plot"] is not None and results:
+        from disclique.show.plots import save_figure
 
-        best = max(results, key=lambda result: len(result.matches))
-        save(match_picture(*files, best.matches), plot)
+        save_figure(max(results, key=lambda result: len(result.matches)).plot(), to["plot"])
     if several:
         screen.table(pd.DataFrame([_row(result) for result in results]), title="Attacks")
-    else:
+    elif results:
         screen.say(results[0].lines())
         screen.table(matches, title="Matches")
 
 
-def _row(result: Linked) -> dict[str, object]:
-    """One attack beside others."""
-    value = result.risk
+def _row(result: AttackResult) -> dict[str, object]:
+    """Show one attack beside others; what was cut short or is in doubt stands in its note."""
+    risk = result.risk
 
     def shown(rate: float | None) -> str:
         return "undefined" if rate is None else f"{rate:.3f}"
 
-    judged = (
-        {} if value is None else {"true": value.tp, "precision": shown(value.precision), "recall": shown(value.recall)}
-    )
+    worth = {} if risk is None else {"true": risk.tp, "precision": shown(risk.precision), "recall": shown(risk.recall)}
+    cut = f"LOWER BOUND: {result.claims.cut}" if result.lower_bound else ""
     return {
-        "attack": result.method,
+        "attack": result.attack,
         "matches": len(result.matches),
-        **judged,
+        **worth,
         "seconds": round(result.seconds, 2),
-        "note": result.doubtful,
+        "note": "; ".join(filter(None, (cut, result.claims.doubt))),
     }
 
 
-def _provenance(paths: tuple[Path | None, ...]) -> dict[str, object]:
-    """What makes the run repeatable beside its options: versions and the hashes of all input files."""
-    from disclique.data.provenance import sha256, versions
+def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, Any]:
+    """Return what makes the run repeatable: its options, versions, and the hashes of all input files."""
+    from dataclasses import asdict
 
-    return {"versions": versions(), "inputs": {str(path): sha256(path) for path in paths if path is not None}}
+    from disclique.data.provenance import hashes, versions
+    from disclique.data.write import plain
+
+    paths = [target, options.target_distances, known, options.known_distances]
+    return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}

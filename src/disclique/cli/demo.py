@@ -3,25 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-
-# A rigid motion, noise on coordinates in growing amounts, and on the distances the noise whose variance is that of
-# 15.2 km on each coordinate (15.2·√2 = 21.5); and a search for the noise that is enough. Few repetitions and three
-# attacks keep it short.
-OPTIONS: dict[str, Any] = {
-    "id": "id",
-    "label": ["sex", "age_class"],
-    "coordinates": "lon,lat",
-    "mask": ["affine", "matrix-gaussian:sd=21.5km", "gaussian:sigma=2km..20km"],
-    "overlap": 0.2,
-    "max-risk": 0.4,
-    "attack": ["labels", "clique", "register"],
-    "repetitions": 3,
-    "budget": 0.5,
-    "seed": 1,
-}
 
 
 def command(
@@ -30,8 +14,24 @@ def command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Audit a bundled synthetic survey of 500 people and write the report."""
-    from disclique.cli.audit import options, run
+    from disclique.cli.audit import AuditOptions, carry_out, read_audit
     from disclique.cli.screen import Screen
+    from disclique.runs import choose_executor
     from disclique.synthetic.survey import survey_file
 
-    run(survey_file(), out, options(OPTIONS, None), screen=Screen(quiet), how=(processes, False, False))
+    # A rigid motion, noise on the distances, and a search for the noise on coordinates that is enough. Few repetitions
+    # and three attacks keep it short.
+    options = AuditOptions(
+        id="id",
+        label=["sex", "age_class"],
+        coordinates="lon,lat",
+        mask=["affine", "matrix-gaussian:sd=21.5km", "gaussian:sigma=2km..20km"],
+        overlap=0.2,
+        max_risk=0.4,
+        attack=["labels", "clique", "register"],
+        repetitions=3,
+        budget=0.5,
+        seed=1,
+    )
+    work = read_audit(survey_file(), options.filled())
+    carry_out(work, out, choose_executor(processes), screen=Screen(quiet))

@@ -42,7 +42,7 @@ def _poets(screen: object, out: Path | None) -> None:
     from disclique.data.labels import candidates
     from disclique.data.write import write_json, write_table
     from disclique.engine.product import product_graph
-    from disclique.show.plots import graph_model, match_picture, product_picture, save
+    from disclique.show.plots import draw_graph_model, draw_matches, draw_product_graph, save_figure
 
     graph = product_graph(
         target.distances, known.distances, candidates=candidates(target.labels, known.labels), agreement=Within(5)
@@ -50,12 +50,13 @@ def _poets(screen: object, out: Path | None) -> None:
     _copy(POETS_FILES, out)
     write_table(result.matches, out / "matches.csv")
     write_json(result.to_dict(), out / "result.json")
-    save(graph_model(target, "Graph model of the target file"), out / "target_graph.png")
-    save(graph_model(known, "Graph model of the known file"), out / "known_graph.png")
-    save(
-        product_picture(graph, result.clique.members, "Product graph and its maximum clique"), out / "product_graph.png"
+    save_figure(draw_graph_model(target, "Graph model of the target file"), out / "target_graph.png")
+    save_figure(draw_graph_model(known, "Graph model of the known file"), out / "known_graph.png")
+    save_figure(
+        draw_product_graph(graph, result.clique.members, "Product graph and its maximum clique"),
+        out / "product_graph.png",
     )
-    save(match_picture(target, known, result.matches), out / "matches.png")
+    save_figure(draw_matches(target, known, result.matches), out / "matches.png")
     screen.say([f"pictures, matches and data: {out}"])
 
 
@@ -75,11 +76,11 @@ def _cities(screen: object, out: Path | None) -> None:
     screen.table(matrix)
     if out is not None:
         from disclique.data.write import write_table
-        from disclique.show.plots import graph_model, save
+        from disclique.show.plots import draw_graph_model, save_figure
 
         _copy(CITIES_FILES, out)
         write_table(matrix, out / "distances.csv")
-        save(graph_model(people, "Graph model of four people (figure 1 of the paper)"), out / "graph.png")
+        save_figure(draw_graph_model(people, "Graph model of four people (figure 1 of the paper)"), out / "graph.png")
         screen.say([f"picture, distances and data: {out}"])
 
 

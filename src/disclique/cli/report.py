@@ -14,10 +14,10 @@ def command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Render the report of an audit as one HTML file that needs no network."""
+    from disclique.audits import read_result
     from disclique.cli.screen import Screen
     from disclique.data.write import check_writable
-    from disclique.show.report import read_result, write_report
 
     check_writable([out])
-    write_report(read_result(result), out)
+    read_result(result).report(out)
     Screen(quiet).say([f"report: {out.resolve()}"])

@@ -6,12 +6,18 @@ Results go to standard output; what is said about them goes to standard error, s
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from disclique.runs import Progress, Unit
+
+
+EVERY = 30.0  # seconds between plain lines of progress
 
 
 def _nothing(step: str, share: float | None = None) -> None:
@@ -35,7 +41,7 @@ class Screen:
                 self.err.print(line, markup=False)
 
     def table(self, frame: pd.DataFrame, title: str = "") -> None:
-        """A table: with a frame on a terminal, tab-separated in a pipe."""
+        """Print a table: with a frame on a terminal, tab-separated in a pipe."""
         if self.quiet:
             return
         if not self.out.is_terminal:
@@ -72,6 +78,57 @@ class Screen:
 
     @contextmanager
     def search(self, name: str) -> Iterator[Callable[[int, int, int], None]]:
-        """A listener of a clique search: done, total, and the size of the best clique so far."""
+        """Show a clique search: done, total, and the size of the best clique so far."""
         with self.steps(name) as step:
             yield lambda done, total, best: step(f"{name}, {best} members so far", done / max(total, 1))
+
+    @contextmanager
+    def units(self, what: str) -> Iterator[Progress]:
+        """Show how many units are done, how fast, and how long the rest takes: a bar on a terminal, else lines."""
+        clock = _Clock()
+        with self.steps() as step:
+
+            def show(done: int, wanted: int, unit: Unit | None) -> None:
+                clock.take(done)
+                step(f"{done} of {wanted} {what}{clock.words(wanted)}", done / max(wanted, 1))
+                if not self.err.is_terminal and clock.due(done == wanted):
+                    self.say([f"{done} of {wanted} {what}{clock.words(wanted)}"])
+
+            try:
+                yield show
+            except KeyboardInterrupt:
+                self.say(["interrupted; what is finished is kept, and the same command goes on from there"])
+                raise
+
+
+class _Clock:
+    """How fast units come in, and when a line is due."""
+
+    def __init__(self) -> None:
+        self.begun, self.said = time.monotonic(), -EVERY
+        self.before: int | None = None
+        self.done = 0
+
+    def take(self, done: int) -> None:
+        """Note how many are done; those of an earlier run say nothing about the rate."""
+        self.before = done if self.before is None else self.before
+        self.done = done
+
+    def due(self, last: bool) -> bool:
+        """Say whether it is time for a line; and always for the last one."""
+        now = time.monotonic() - self.begun
+        if now - self.said < EVERY and not last:
+            return False
+        self.said = now
+        return True
+
+    def words(self, wanted: int) -> str:
+        """Say rate and time left, as far as they are known."""
+        fresh = self.done - (self.before or 0)
+        if not fresh:
+            return ""
+        rate = fresh / max(time.monotonic() - self.begun, 1e-9)
+        minutes, seconds = divmod(round((wanted - self.done) / rate), 60)
+        hours, minutes = divmod(minutes, 60)
+        left = f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+        return f", {rate:.2g} a second, {left} left"

@@ -16,7 +16,7 @@ from disclique.data.distances import (
     select_distances,
 )
 from disclique.data.labels import Comparator, Exact, candidates, canonical, label_tuples
-from disclique.data.read import Layout, read
+from disclique.data.reading import Layout, read
 from disclique.data.tables import microdata, select_records
 
 __all__ = [

@@ -91,7 +91,12 @@ class Closeness:
 
 @dataclass(frozen=True)
 class Exact(Closeness):
-    """Values that coincide; with an ``error`` rate above 0 any two values may match, but unequal ones weigh little."""
+    """Values that coincide; with an ``error`` rate above 0 any two values may match, but unequal ones weigh little.
+
+    >>> import disclique as dq
+    >>> dq.LabelRule(comparators={"sex": Exact(error=0.01)}).comparators["sex"].error
+    0.01
+    """
 
     error: float = 0.0
 

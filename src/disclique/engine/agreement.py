@@ -22,7 +22,7 @@ class Law(Protocol):
     """A probability law with quantiles, such as a frozen distribution of scipy."""
 
     def ppf(self, q: float) -> float:
-        """The quantile of probability ``q``."""
+        """Return the quantile of probability ``q``."""
 
 
 def _finite_positive(value: float, what: str) -> None:
@@ -32,7 +32,11 @@ def _finite_positive(value: float, what: str) -> None:
 
 @dataclass(frozen=True)
 class Within:
-    """Known and target distance differ by less than ``x``: |d - d′| < x."""
+    """Known and target distance differ by less than ``x``: |d - d′| < x.
+
+    >>> Within(5).interval(np.array([100.0]))
+    (array([95.]), array([105.]))
+    """
 
     x: float
 
@@ -40,7 +44,7 @@ class Within:
         _finite_positive(self.x, "within")
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of the open interval (d′ - x, d′ + x)."""
+        """Return ends of the open interval (d′ - x, d′ + x)."""
         return distance - self.x, distance + self.x
 
 
@@ -49,6 +53,9 @@ class Relative:
     """Known and target distance differ by less than the share ``x`` of the target distance: |d - d′| < x·d′.
 
     Two distances of zero agree: people who share a residence are linked by that, not protected by it.
+
+    >>> Relative(0.5).interval(np.array([100.0]))
+    (array([50.]), array([150.]))
     """
 
     x: float
@@ -57,14 +64,18 @@ class Relative:
         _finite_positive(self.x, "relative")
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of the open interval (d′·(1 - x), d′·(1 + x)); only zero agrees with zero."""
+        """Return ends of the open interval (d′·(1 - x), d′·(1 + x)); only zero agrees with zero."""
         zero = np.where(distance == 0, _TINY, 0.0)
         return distance * (1 - self.x) - zero, distance * (1 + self.x) + zero
 
 
 @dataclass(frozen=True)
 class Between:
-    """The deviation of the known from the target distance lies strictly between two numbers: lo < d - d′ < hi."""
+    """The deviation of the known from the target distance lies strictly between two numbers: lo < d - d′ < hi.
+
+    >>> Between(-1, 3).interval(np.array([100.0]))
+    (array([99.]), array([103.]))
+    """
 
     lo: float
     hi: float
@@ -74,14 +85,18 @@ class Between:
             raise InputError(f"between {self.lo} and {self.hi}: give two finite numbers, the smaller one first")
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of the open interval (d′ + lo, d′ + hi)."""
+        """Return ends of the open interval (d′ + lo, d′ + hi)."""
         return distance + self.lo, distance + self.hi
 
 
 def quantiles(law: Law, alpha: float) -> Between:
-    """The agreement that finds a common edge with probability ``alpha`` when d - d′ follows ``law``.
+    """Return the agreement that finds a common edge with probability ``alpha`` when d - d′ follows ``law``.
 
     This is the paper's rule: between the (1-α)/2 and the (1+α)/2 quantile of the deviation.
+
+    >>> from scipy.stats import uniform
+    >>> quantiles(uniform(-1, 2), 0.5)
+    Between(lo=-0.5, hi=0.5)
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha = {alpha}: a detection probability lies strictly between 0 and 1")

@@ -68,15 +68,15 @@ class State:
             self.best[0] = max(int(self.best[0]), len(self.clique))
 
     def bound(self) -> int:
-        """An upper bound on every clique."""
+        """Return an upper bound on every clique."""
         return max(len(self.clique), int(self.ceiling.max(initial=0)))
 
     def names(self, places: list[int]) -> tuple[int, ...]:
-        """The vertices at these places, ascending."""
+        """Return the vertices at these places, ascending."""
         return tuple(sorted(places if self.vertices is None else self.vertices[places].tolist()))
 
     def answer(self, graph: Graph | ProductGraph) -> Clique:
-        """The best clique, the bound, and the trace unless an interrupt lost a larger clique."""
+        """Return the best clique, the bound, and the trace unless an interrupt lost a larger clique."""
         size, trace = len(self.clique), None
         if self.best[0] == size:
             roots = np.flatnonzero(self.ceiling >= size).astype(np.int32)
@@ -101,7 +101,7 @@ def greedy(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
 
 
 def _run(graph: Graph | ProductGraph, stopwatch: Stopwatch, *steps: Callable[[State, Stopwatch], None]) -> Clique:
-    """What is known after these steps, or when an interrupt came."""
+    """Return what is known after these steps, or when an interrupt came."""
     state = _state(graph)
     try:
         for step in steps:
@@ -136,7 +136,7 @@ def list_cliques(
 
 
 def _state(graph: Graph | ProductGraph) -> State:
-    """The state before a search of this graph."""
+    """Return the state before a search of this graph."""
     vertices = None
     if isinstance(graph, ProductGraph):
         start, row = graph.later.offsets, graph.later.neighbours
@@ -251,7 +251,7 @@ def _search_root(state: State, root: int, stopwatch: Stopwatch, space: roots.Wor
 
 
 def _worked(where: search.Stack | roots.Workspace) -> int:
-    """The work done there since this was last asked."""
+    """Return the work done there since this was last asked."""
     work = int(where.work[0])
     where.work[0] = 0
     return work
@@ -316,7 +316,7 @@ def _first(state: State, size: int, stopwatch: Stopwatch) -> list[int] | None:
 def _smallest(
     adjacency: NDArray[np.int64], vertex: NDArray[np.int32], clique: NDArray[np.int32], stopwatch: Stopwatch
 ) -> list[int]:
-    """The first clique, vertices compared one by one, with as many members as ``clique``.
+    """Return the first clique, vertices compared one by one, with as many members as ``clique``.
 
     Goes through the vertices upwards and takes each that some clique of full size contains together with those taken;
     the clique at hand answers for its own first member.

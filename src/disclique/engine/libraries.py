@@ -18,7 +18,7 @@ from disclique.model import Clique, Graph, ProductGraph
 
 
 def _library(name: str) -> Any:
-    """The module, or how to get it."""
+    """Return the module, or how to get it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -28,7 +28,7 @@ def _library(name: str) -> Any:
 
 
 def _edge_list(graph: Graph | ProductGraph) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Every edge once, shape (edges, 2), smaller vertex first."""
+    """Return every edge once, shape (edges, 2), smaller vertex first."""
     rows = graph.later if isinstance(graph, ProductGraph) else graph
     source = np.repeat(np.arange(graph.order, dtype=np.int32), np.diff(rows.offsets))
     once = source < rows.neighbours

@@ -44,14 +44,14 @@ def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
 
 
 def _degeneracy(graph: Graph) -> int:
-    """The largest number of later neighbours in degeneracy order."""
+    """Return the largest number of later neighbours in degeneracy order."""
     sequence = order.degeneracy(graph.offsets, graph.neighbours)
     start, _ = order.orient(graph.offsets, graph.neighbours, sequence)
     return int(np.diff(start).max(initial=0))
 
 
 def _levels(vertices: int, depth: int) -> kernels.Levels:
-    """The state before the first step; a clique has fewer than ``depth`` members."""
+    """Return the state before the first step; a clique has fewer than ``depth`` members."""
     state = np.zeros(3, np.int64)
     state[1] = 1
     count = np.zeros(depth + 1, np.int64)

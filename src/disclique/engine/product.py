@@ -40,7 +40,7 @@ def product_graph(
 def _both(
     target: Distances, known: Distances, pairs: _CandidatePairs, agreement: Agreement, memory: int
 ) -> tuple[merge.TargetEdges, edges.Edges]:
-    """The edges of both files, made side by side."""
+    """Return the edges of both files, made side by side."""
     directed = target.directed or known.directed
     made: dict[str, Any] = {}
 
@@ -77,7 +77,7 @@ class _CandidatePairs:
 
 
 def _candidate_pairs(candidates: Candidates, memory: int) -> _CandidatePairs:
-    """The candidate pairs; classes are numbered anew, without those that have no counterpart."""
+    """Return the candidate pairs; classes are numbered anew, without those that have no counterpart."""
     relation = candidates.relation
     present = np.isin(relation[:, 0], candidates.target_class) & np.isin(relation[:, 1], candidates.known_class)
     relation = relation[present & (relation >= 0).all(axis=1)].astype(np.int64)
@@ -109,7 +109,7 @@ def _active(classes: IntArray, related: NDArray[Any]) -> tuple[IntArray, NDArray
 
 
 def _side(rows: IntArray, group: NDArray[np.int64], name: NDArray[np.uint32]) -> _Side:
-    """The records class by class."""
+    """Return the records class by class."""
     order = np.argsort(group, kind="stable")
     begin = np.concatenate([[0], np.cumsum(np.bincount(group))]).astype(np.int64)
     return _Side(rows[order], begin, name[order])
@@ -125,7 +125,7 @@ def _check_vertices(order: int, memory: int) -> None:
 
 
 def _matrix(distances: Distances, side: _Side, memory: int) -> FloatArray:
-    """Distances among the records of one side, asked for in slices."""
+    """Return distances among the records of one side, asked for in slices."""
     rows, n = side.rows, len(side.rows)
     need = 24 * n * n + 16 * len(side.begin) ** 2
     if need > memory:
@@ -145,7 +145,7 @@ def _matrix(distances: Distances, side: _Side, memory: int) -> FloatArray:
 def _target_edges(
     distances: Distances, side: _Side, agreement: Agreement, directed: bool, memory: int
 ) -> merge.TargetEdges:
-    """The target's edges in blocks, with the intervals that agree."""
+    """Return the target's edges in blocks, with the intervals that agree."""
     found = edges.edges(_matrix(distances, side, memory), side.begin, side.name, directed, False)
     low, high = _intervals(agreement, found.distance)
     back_low, back_high = _intervals(agreement, found.back) if directed else (found.back, found.back)
@@ -166,7 +166,7 @@ def _intervals(agreement: Agreement, distance: FloatArray) -> tuple[FloatArray, 
 
 
 def _later(pairs: _CandidatePairs, target: merge.TargetEdges, known: edges.Edges, memory: int) -> Rows:
-    """Every product edge once, in compressed rows of the larger neighbours."""
+    """Return every product edge once, in compressed rows of the larger neighbours."""
     n = len(pairs.target_row)
     workers = threads.available() if len(target.low) > 20_000 else 1
     shares = _shares(merge.weights(target, known, pairs.relation), workers)
@@ -205,7 +205,7 @@ def _check_edges(order: int, size: int, memory: int) -> None:
 
 
 def _complete(later: Rows) -> Graph:
-    """The graph with every edge stored both ways, rows ascending."""
+    """Return the graph with every edge stored both ways, rows ascending."""
     return Graph(*merge.complete(later.offsets, later.neighbours))
 
 

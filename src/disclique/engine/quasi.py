@@ -48,18 +48,22 @@ class QuasiClique:
 def quasi_clique(graph: ProductGraph, *, gamma: float = 0.5, budget: Budget = UNLIMITED) -> QuasiClique:
     """Return a large γ-quasi-clique of a product graph in which every record has at most one match.
 
-    The same graph gives the same answer. ``gamma`` = 1 asks for a clique; a spent budget ends the search for local sets
-    and merges those found so far.
+    The same graph gives the same answer. ``gamma`` = 1 asks for a clique; a spent budget ends the search with what is
+    found so far.
     """
     if not 0 < gamma <= 1:
         raise InputError(f"gamma = {gamma}: the share of the others to be adjacent to is more than 0 and at most 1")
     begun = time.perf_counter()
     best: Vertices = np.zeros(min(graph.order, 1), np.int64)
-    seeds = _local_sets(graph.graph, gamma, Stopwatch.start(budget, 1, None))
+    stopwatch = Stopwatch.start(budget, 1, None)
+    seeds = _local_sets(graph.graph, gamma, stopwatch)
     for start in range(min(STARTS, len(seeds))):
-        found = _grown(graph, _one_to_one(graph, _merged(graph.graph, seeds, start, gamma), gamma), gamma)
+        merged = _merged(graph.graph, seeds, start, gamma, stopwatch)
+        found = _grown(graph, _one_to_one(graph, merged, gamma, stopwatch), gamma, stopwatch)
         if len(found) > len(best):
             best = found
+        if stopwatch.over(0):
+            break
     members = tuple(sorted(best.tolist()))
     return QuasiClique(members, max(_bound(graph, gamma), len(members)), gamma, time.perf_counter() - begun)
 
@@ -82,6 +86,11 @@ def _row(graph: Graph, v: int) -> NDArray[np.int32]:
     return graph.neighbours[graph.offsets[v] : graph.offsets[v + 1]]
 
 
+def _work(graph: Graph, members: Vertices) -> float:
+    """Return how many neighbours are looked at when inner degrees are counted."""
+    return float((graph.offsets[members + 1] - graph.offsets[members]).sum())
+
+
 def _need(gamma: float, size: int) -> int:
     """⌈γ(size - 1)⌉, safe against rounding."""
     return int(np.ceil(gamma * (size - 1) - 1e-9))
@@ -92,7 +101,7 @@ def _dense(degrees: Vertices, gamma: float) -> bool:
 
 
 def _local_sets(graph: Graph, gamma: float, stopwatch: Stopwatch) -> list[Vertices]:
-    """The largest distinct local sets, largest first; vertices of high degree are looked at first."""
+    """Return the largest distinct local sets, largest first; vertices of high degree are looked at first."""
     degree = np.diff(graph.offsets)
     vertices = np.lexsort((np.arange(graph.order), -degree)).astype(np.int32)
     local = kernels.new_local(graph.order, int(degree.max(initial=0)))
@@ -112,7 +121,7 @@ def _local_sets(graph: Graph, gamma: float, stopwatch: Stopwatch) -> list[Vertic
     return list(kept.values())
 
 
-def _merged(graph: Graph, sets: list[Vertices], start: int, gamma: float) -> Vertices:
+def _merged(graph: Graph, sets: list[Vertices], start: int, gamma: float, stopwatch: Stopwatch) -> Vertices:
     """A local set with all others that can be added one by one, those of highest affinity |A∩B|²/(|A||B|) first."""
     current, rest = sets[start], [s for place, s in enumerate(sets) if place != start]
     while rest:
@@ -120,9 +129,10 @@ def _merged(graph: Graph, sets: list[Vertices], start: int, gamma: float) -> Ver
         affinity = [c * c / (len(current) * len(other)) for c, other in zip(common, rest, strict=True)]
         order = np.argsort(-np.array(affinity), kind="stable")
         for place in order.tolist():
-            if affinity[place] == 0:
+            if affinity[place] == 0 or stopwatch.over(0):
                 return current
             union = np.union1d(current, rest[place])
+            stopwatch.spend(_work(graph, union))
             if len(union) == len(current) or _dense(inner_degrees(graph, union), gamma):
                 break
         else:
@@ -132,7 +142,7 @@ def _merged(graph: Graph, sets: list[Vertices], start: int, gamma: float) -> Ver
     return current
 
 
-def _one_to_one(graph: ProductGraph, members: Vertices, gamma: float) -> Vertices:
+def _one_to_one(graph: ProductGraph, members: Vertices, gamma: float, stopwatch: Stopwatch) -> Vertices:
     """Members with one match per record: the assignment of highest total inner degree, thinned until it is dense."""
     rows, r = np.unique(graph.target[members], return_inverse=True)
     columns, c = np.unique(graph.known[members], return_inverse=True)
@@ -141,25 +151,31 @@ def _one_to_one(graph: ProductGraph, members: Vertices, gamma: float) -> Vertice
     gain[r, c] = inner_degrees(graph.graph, members) + 1
     vertex[r, c] = members
     chosen = vertex[linear_sum_assignment(gain, maximize=True)]
-    return _thinned(graph.graph, np.sort(chosen[chosen >= 0]), gamma)
+    return _thinned(graph.graph, np.sort(chosen[chosen >= 0]), gamma, stopwatch)
 
 
-def _thinned(graph: Graph, members: Vertices, gamma: float) -> Vertices:
+def _thinned(graph: Graph, members: Vertices, gamma: float, stopwatch: Stopwatch) -> Vertices:
     """Members without those of least inner degree, until it is a γ-quasi-clique."""
     while True:
         degrees = inner_degrees(graph, members)
+        stopwatch.spend(_work(graph, members))
         if _dense(degrees, gamma):
             return members
+        if stopwatch.over(0):
+            return members[:1]
         members = np.delete(members, int(degrees.argmin()))
 
 
-def _grown(graph: ProductGraph, members: Vertices, gamma: float) -> Vertices:
+def _grown(graph: ProductGraph, members: Vertices, gamma: float, stopwatch: Stopwatch) -> Vertices:
     """Members after every step that adds a pair, or exchanges one for a better connected rival, while one exists."""
     plain, inside = graph.graph, members
     for _ in range(4 * min(len(set(graph.target.tolist())), len(set(graph.known.tolist())))):
         links = np.zeros(plain.order, np.int64)
         for v in inside.tolist():
             links[_row(plain, v)] += 1
+        stopwatch.spend(_work(plain, inside) + plain.order)
+        if stopwatch.over(0):
+            return inside
         step = _addition(graph, inside, links, gamma)
         if step is None:
             step = _exchange(graph, inside, links, gamma)
@@ -170,7 +186,7 @@ def _grown(graph: ProductGraph, members: Vertices, gamma: float) -> Vertices:
 
 
 def _addition(graph: ProductGraph, inside: Vertices, links: Vertices, gamma: float) -> Vertices | None:
-    """The members and the best connected pair of two unmatched records, if the set stays dense."""
+    """Return the members and the best connected pair of two unmatched records, if the set stays dense."""
     free = ~np.isin(graph.target, graph.target[inside]) & ~np.isin(graph.known, graph.known[inside])
     need = _need(gamma, len(inside) + 1)
     fits = np.flatnonzero(free & (links >= max(need, 1)))
@@ -201,7 +217,7 @@ def _exchange(graph: ProductGraph, inside: Vertices, links: Vertices, gamma: flo
 
 
 def _bound(graph: ProductGraph, gamma: float) -> int:
-    """A bound on every one-to-one γ-quasi-clique: records on either side, and vertices of sufficient degree."""
+    """Return a bound on every one-to-one γ-quasi-clique: records on either side, and vertices of sufficient degree."""
     degree = np.sort(np.diff(graph.graph.offsets))[::-1]
     sizes = np.arange(1, graph.order + 1)
     enough = degree >= np.ceil(gamma * (sizes - 1) - 1e-9)

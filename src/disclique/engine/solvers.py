@@ -51,6 +51,13 @@ SOLVERS: dict[str, Solver] = {
 }
 
 
+def find_solver(name: str) -> Solver:
+    """Return a solver by its name."""
+    if name not in SOLVERS:
+        raise InputError(f"solver {name!r}: choose one of {', '.join(SOLVERS)}")
+    return SOLVERS[name]
+
+
 def maximum_clique(
     graph: Graph | ProductGraph,
     *,
@@ -65,10 +72,12 @@ def maximum_clique(
     now and then. Ctrl-C ends the search like a spent budget. The default solver, if it comes to its end, returns the
     same clique whatever the number of threads: of all maximum cliques of a product graph the one whose members,
     compared one by one, have the smallest numbers; in a plain graph the one that comes first in degeneracy order.
+
+    >>> from disclique.engine.graphs import graph_of
+    >>> maximum_clique(graph_of(np.array([[0, 1], [1, 2], [0, 2], [2, 3]]), 4)).members
+    (0, 1, 2)
     """
-    if solver not in SOLVERS:
-        raise InputError(f"solver {solver!r}: choose one of {', '.join(SOLVERS)}")
-    if SOLVERS[solver].product and not isinstance(graph, ProductGraph):
+    if find_solver(solver).product and not isinstance(graph, ProductGraph):
         raise InputError(f"solver {solver!r}: it takes product graphs only")
     begun = time.perf_counter()
     if graph.order == 0:
@@ -91,6 +100,11 @@ def maximum_cliques(
     They are maximum cliques if ``clique`` is proven. If not, a larger one may exist: it is not looked for, and parts of
     it are listed like any other clique of this size. Where ``clique`` comes from the solver ``exact`` or ``greedy``
     and this very graph, only the few roots that the solver could not rule out are searched.
+
+    >>> from disclique.engine.graphs import graph_of
+    >>> path = graph_of(np.array([[0, 1], [1, 2]]), 3)
+    >>> maximum_cliques(path, maximum_clique(path)).cliques
+    ((0, 1), (1, 2))
     """
     if limit < 1:
         raise InputError(f"limit {limit}: list at least one clique")

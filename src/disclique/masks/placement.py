@@ -102,7 +102,7 @@ class Swap(PointMask):
     radius: Quantity = field(metadata=LENGTH)
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """The same places, some of them exchanged."""
+        """Return the same places, some of them exchanged."""
         space = to_space(points.coordinates, points.metric)
         radius = length_in(unit_of(points), self, "radius")
         reach = chord_km(radius) if points.metric in GEOGRAPHIC else radius

@@ -13,7 +13,21 @@ M = TypeVar("M", bound=type[Mask])
 
 
 def register_mask(cls: M) -> M:
-    """Make a mask known to ``parse_mask`` under its name; a decorator, it returns the class."""
+    """Make a mask known to ``parse_mask`` under its name; a decorator, it returns the class.
+
+    >>> from dataclasses import dataclass
+    >>> from disclique.masks.base import EntryMask
+    >>> @register_mask
+    ... @dataclass(frozen=True)
+    ... class Doubled(EntryMask):
+    ...     name, reference = "doubled", "an example"
+    ...
+    ...     def perturbed(self, d, rng, unit):
+    ...         return 2 * d
+    >>> parse_mask("doubled")
+    Doubled()
+    >>> del _MASKS["doubled"]  # an example only
+    """
     name = getattr(cls, "name", None)
     if not name or not str(name).replace("-", "").isalnum():
         raise InputError(f"{cls.__name__}: a mask needs a name of letters, digits and hyphens")

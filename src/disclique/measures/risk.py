@@ -1,4 +1,4 @@
-"""Risk: what an attack's matches are worth against the truth that only the data holder has."""
+"""Risk: what the claims of an attack are worth against the truth that only the data holder has."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
+from disclique.model import Claims
 
 Interval = tuple[float, float]
-Rows = Sequence[int] | NDArray[Any]
+RowNumbers = Sequence[int] | NDArray[Any]
 
 
 def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval | None:
-    """The Wilson interval of a share; None where nothing was tried."""
+    """Return the Wilson interval of a share; None where nothing was tried."""
     if trials == 0:
         return None
     from scipy.stats import binomtest
@@ -57,30 +58,67 @@ class Risk:
         return wilson(self.tp, self.tp + self.fn)
 
 
-def truth_pairs(target: Sequence[Hashable | None], known: Sequence[Hashable | None]) -> dict[int, int]:
-    """Known row of each target row that belongs to the same person, rows from 0; None is nobody."""
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Who is who: rows (target, known), counted from 0, of the people in both files; only the data holder has it."""
+
+    pairs: NDArray[np.int64]  # (n, 2)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @staticmethod
+    def of_people(target: Sequence[Hashable | None], known: Sequence[Hashable | None]) -> Truth:
+        """Find the rows that belong to the same person; None is nobody."""
+        rows = _rows_of(known, "known")
+        pairs = [(row, rows[person]) for person, row in _rows_of(target, "target").items() if person in rows]
+        return Truth(np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2))
+
+    def holds(self, target: RowNumbers, known: RowNumbers) -> NDArray[np.bool_]:
+        """Say which of the pairs (rows from 0) are one person."""
+        partner = dict(self.pairs.tolist())
+        return np.array([partner.get(int(v)) == int(w) for v, w in zip(target, known, strict=True)], dtype=bool)
+
+
+def _rows_of(people: Sequence[Hashable | None], name: str) -> dict[Hashable, int]:
     rows: dict[Hashable, int] = {}
-    for row, person in enumerate(known):
+    for row, person in enumerate(people):
         if person is not None and rows.setdefault(person, row) != row:
-            raise InputError(f"truth {person!r} stands in rows {rows[person] + 1} and {row + 1} of the known file")
-    found: dict[int, int] = {}
-    seen: dict[Hashable, int] = {}
-    for row, person in enumerate(target):
-        if person is None:
-            continue
-        if seen.setdefault(person, row) != row:
-            raise InputError(f"truth {person!r} stands in rows {seen[person] + 1} and {row + 1} of the target file")
-        if person in rows:
-            found[row] = rows[person]
-    return found
+            raise InputError(f"truth {person!r} stands in rows {rows[person] + 1} and {row + 1} of the {name} file")
+    return rows
 
 
-def true_matches(target: Rows, known: Rows, truth: dict[int, int]) -> NDArray[np.bool_]:
-    """Which of the claimed pairs (rows from 0) are true."""
-    return np.array([truth.get(int(v)) == int(w) for v, w in zip(target, known, strict=True)], dtype=bool)
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Claims held against the truth.
+
+    ``correct`` and ``wrong`` are the claimed pairs, rows from 0; ``weighed`` says of every pair that the attack gave a
+    probability whether it is one person; ``tied`` counts the correct pairs of every tie.
+    """
+
+    risk: Risk
+    correct: NDArray[np.int32]  # (n, 2)
+    wrong: NDArray[np.int32]  # (n, 2)
+    weighed: NDArray[np.bool_]
+    tied: tuple[int, ...]
 
 
-def risk(true: NDArray[np.bool_], common: int) -> Risk:
-    """The worth of claimed matches, given which are true and how many people the files have in common."""
-    tp = int(np.count_nonzero(true))
-    return Risk(tp=tp, fp=len(true) - tp, fn=common - tp)
+def judge(claims: Claims, truth: Truth) -> Judged:
+    """Hold the claims of an attack against the truth: the one place where it is decided what is correct.
+
+    >>> from disclique.attacks.claims import make_claims
+    >>> pairs = np.array([0, 1], np.int32), np.array([0, 0], np.int32), np.array([0.9, 0.6])
+    >>> judge(make_claims(pairs, attack="mine"), Truth(np.array([[0, 0]]))).risk
+    Risk(tp=1, fp=1, fn=0)
+    """
+    target, known, _ = claims.claimed()
+    true = truth.holds(target, known)
+    pairs = np.column_stack([target, known]).astype(np.int32).reshape(-1, 2)
+    correct = int(np.count_nonzero(true))
+    return Judged(
+        risk=Risk(tp=correct, fp=len(true) - correct, fn=len(truth) - correct),
+        correct=pairs[true],
+        wrong=pairs[~true],
+        weighed=truth.holds(claims.target, claims.known),
+        tied=tuple(int(truth.holds(tie[:, 0], tie[:, 1]).sum()) for tie in claims.ties),
+    )

@@ -27,7 +27,7 @@ _BLOCK = 4_000_000  # entries of the matrix held at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class BeforeAfter:
     """The same records before and after a mask, from which every measure is computed.
 
     Pairs are taken between the records ``rows``; ``order`` is a random order of all records, by which ties between
@@ -111,7 +111,7 @@ class Measure:
 
     name: str
     title: str
-    compute: Callable[[Comparison], float | None]
+    compute: Callable[[BeforeAfter], float | None]
     sentence: str = "{value}"
     format: str = ".2f"
     ranks: bool = False
@@ -211,35 +211,35 @@ def utility(
     rows = np.arange(original.size, dtype=np.int32)
     if original.size > sample:
         rows = np.sort(rng.choice(rows, size=sample, replace=False))
-    found = Comparison(original, released, rows, rng.permutation(original.size).astype(np.int32), groups)
+    found = BeforeAfter(original, released, rows, rng.permutation(original.size).astype(np.int32), groups)
     values = {name: measure.compute(found) for name, measure in _MEASURES.items()}
     return Utility(original.size, len(found.deviation), values)
 
 
-def _neighbours(found: Comparison) -> float | None:
+def _neighbours(found: BeforeAfter) -> float | None:
     """Return the share of the 10 nearest kept, in small files of the 5 nearest, else the correlation."""
     kept = found.neighbours_kept
     return kept[10] if 10 in kept else kept[5] if 5 in kept else _pearson(found)
 
 
-def _correlated(found: Comparison) -> bool:
+def _correlated(found: BeforeAfter) -> bool:
     d, masked, _ = found.pairs
     return len(d) >= 2 and np.ptp(d) != 0 and np.ptp(masked) != 0
 
 
-def _spearman(found: Comparison) -> float | None:
+def _spearman(found: BeforeAfter) -> float | None:
     from scipy.stats import spearmanr
 
     return float(spearmanr(*found.pairs[:2]).statistic) if _correlated(found) else None
 
 
-def _pearson(found: Comparison) -> float | None:
+def _pearson(found: BeforeAfter) -> float | None:
     from scipy.stats import pearsonr
 
     return float(pearsonr(*found.pairs[:2]).statistic) if _correlated(found) else None
 
 
-def _rand_index(found: Comparison) -> float | None:
+def _rand_index(found: BeforeAfter) -> float | None:
     """Return the adjusted Rand index of average-linkage clusterings, averaged over 2 to ``groups`` clusters.
 
     It is averaged because a single number of groups may fall on a tie.
@@ -254,23 +254,23 @@ def _rand_index(found: Comparison) -> float | None:
     return float(np.mean([adjusted_rand_score(a, b) for a, b in zip(one.T, other.T, strict=True)]))
 
 
-def _variance(found: Comparison) -> float | None:
+def _variance(found: BeforeAfter) -> float | None:
     return float(np.var(found.deviation, ddof=1)) if len(found.deviation) > 1 else None
 
 
-def _wasserstein(found: Comparison) -> float | None:
+def _wasserstein(found: BeforeAfter) -> float | None:
     from scipy.stats import wasserstein_distance
 
     return float(wasserstein_distance(*found.pairs[:2])) if len(found.deviation) else None
 
 
-def _stress(found: Comparison) -> float | None:
+def _stress(found: BeforeAfter) -> float | None:
     """Return Kruskal's stress-1 with respect to the original."""
     size = float(np.sqrt(np.sum(found.pairs[0] ** 2)))
     return float(np.sqrt(np.sum(found.deviation**2)) / size) if size > 0 else None
 
 
-def _centre_drift(found: Comparison) -> float | None:
+def _centre_drift(found: BeforeAfter) -> float | None:
     """Return how far the mean point moved; on the Earth that of the points in space, brought back to the surface."""
     if found.points is None or callable(found.points[0].metric):
         return None
@@ -281,7 +281,7 @@ def _centre_drift(found: Comparison) -> float | None:
     return float(paired(centres[0], centres[1], found.points[0].metric)[0])
 
 
-def _ripley_change(found: Comparison) -> float | None:
+def _ripley_change(found: BeforeAfter) -> float | None:
     """Return the largest change of Ripley's L = √(K/π) over ten radii up to a quarter of the extent.
 
     Both sides are taken with the area of the original's box and without edge correction. Written here on a k-d tree:
@@ -305,11 +305,11 @@ def _ripley_change(found: Comparison) -> float | None:
     return float(np.abs(levels[0] - levels[1]).max())
 
 
-def _of_moves(statistic: Callable[[FloatArray], float]) -> Callable[[Comparison], float | None]:
+def _of_moves(statistic: Callable[[FloatArray], float]) -> Callable[[BeforeAfter], float | None]:
     return lambda found: None if found.moved is None else float(statistic(found.moved))
 
 
-def _of_deviations(statistic: Callable[[FloatArray], float]) -> Callable[[Comparison], float | None]:
+def _of_deviations(statistic: Callable[[FloatArray], float]) -> Callable[[BeforeAfter], float | None]:
     return lambda found: float(statistic(found.deviation)) if len(found.deviation) else None
 
 
@@ -345,11 +345,11 @@ def _completed(values: FloatArray) -> FloatArray:
     return np.where(np.isnan(values), ways, values)
 
 
-def _kept(k: int) -> Callable[[Comparison], float | None]:
+def _kept(k: int) -> Callable[[BeforeAfter], float | None]:
     return lambda found: found.neighbours_kept.get(k)
 
 
-def _quantile(probability: float) -> Callable[[Comparison], float | None]:
+def _quantile(probability: float) -> Callable[[BeforeAfter], float | None]:
     return lambda found: found.quantiles.get(probability)
 
 

@@ -1,1 +1,28 @@
-"""runs."""
+"""How many cells are run: units of work, their chance, their journal, where they run, and how long that takes.
+
+Studies and audits say *what* a unit is and what follows from its records; everything about running units lives here and
+knows nothing of masks, attacks or risk.
+"""
+
+from disclique.runs.chance import Chance
+from disclique.runs.execute import Executor, OnDask, Processes, Serial, choose_executor, keep_open
+from disclique.runs.journal import Journal, open_journal
+from disclique.runs.run import Estimate, Progress, estimate, run_units
+from disclique.runs.unit import Unit
+
+__all__ = [
+    "Chance",
+    "Estimate",
+    "Executor",
+    "Journal",
+    "OnDask",
+    "Processes",
+    "Progress",
+    "Serial",
+    "Unit",
+    "choose_executor",
+    "estimate",
+    "keep_open",
+    "open_journal",
+    "run_units",
+]

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import threading
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
-from typing import Any, Protocol, TypeVar
+from operator import is_
+from types import FrameType
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from disclique.engine.kernels.threads import available
 from disclique.errors import DiscliqueError, InputError, MissingDependency
@@ -29,17 +33,66 @@ R = TypeVar("R")
 class Executor(Protocol):
     """Something that runs a function on many items."""
 
+    @property
+    def parallel(self) -> int | None:
+        """How many items run at a time; None where that is not known here."""
+
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """The results as they finish."""
+        """Return the results as they finish."""
+
+
+@contextmanager
+def keep_open(executor: Executor) -> Iterator[Executor]:
+    """Give an executor whose workers stay between calls of ``map``, where it has any."""
+    opened = getattr(executor, "opened", None)
+    with nullcontext(executor) if opened is None else opened() as running:
+        yield running
 
 
 @dataclass(frozen=True)
 class Serial:
-    """One item after the other in this process."""
+    """One item after the other in this process.
+
+    >>> list(Serial().map(abs, [-1, 2]))
+    [1, 2]
+    """
+
+    parallel: ClassVar[int] = 1
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """The results in the order of the items."""
-        return map(function, items)
+        """Return the results in the order of the items.
+
+        A clique search takes Ctrl-C for the end of its budget; what it returns then is no result of the item.
+        """
+        with _noting_interrupts() as interrupted:
+            for item in items:
+                result = function(item)
+                if interrupted():
+                    raise KeyboardInterrupt
+                yield result
+
+
+@contextmanager
+def _noting_interrupts() -> Iterator[Callable[[], bool]]:
+    """Note every Ctrl-C, whoever catches it; give a function that says whether there was one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    seen: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+        if callable(before):
+            before(number, frame)
+
+    if callable(before):
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(seen)
+    finally:
+        if callable(before):
+            signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True)
@@ -48,6 +101,9 @@ class Processes:
 
     Every process is started afresh (spawned), ignores Ctrl-C, which is the caller's business, and ends by itself when
     the caller has gone. Each has a connection of its own, so that the death of one costs only the item it had.
+
+    >>> Processes(2).parallel
+    2
     """
 
     count: int | None = None
@@ -62,36 +118,55 @@ class Processes:
         return self.count or available()
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """The results as they finish."""
-        waiting: deque[tuple[int, T]] = deque(enumerate(items))
-        attempts: Counter[int] = Counter()
-        workers: list[_Worker] = []
+        """Return the results as they finish."""
+        with self.opened() as pool:
+            yield from pool.map(function, items)
+
+    @contextmanager
+    def opened(self) -> Iterator[_Pool]:
+        """Keep the processes between calls of ``map``."""
+        pool = _Pool(self.parallel)
         try:
-            workers += [_Worker(function) for _ in range(min(self.parallel, len(waiting)))]
-            while waiting or any(worker.item is not None for worker in workers):
-                workers[:] = [worker.replaced() if worker.dead else worker for worker in workers]
-                for worker in workers:
-                    if worker.item is None and waiting:
-                        worker.give(waiting.popleft())
-                for worker in _ready(workers):
-                    number, item = worker.taken()
-                    try:
-                        result = worker.result()
-                    except EOFError:
-                        worker.dead = True
-                        attempts[number] += 1
-                        if attempts[number] >= ATTEMPTS:
-                            raise _deadly(item, worker.code) from None
-                        waiting.appendleft((number, item))
-                    else:
-                        yield result
+            yield pool
         finally:
-            for worker in workers:
+            for worker in pool.workers:
                 worker.stop()
 
 
+class _Pool:
+    """Processes that have been started, at most ``parallel`` of them."""
+
+    def __init__(self, parallel: int) -> None:
+        self.parallel = parallel
+        self.workers: list[_Worker] = []
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Return the results as they finish."""
+        waiting: deque[tuple[int, T]] = deque(enumerate(items))
+        attempts: Counter[int] = Counter()
+        workers = self.workers
+        workers += [_Worker() for _ in range(min(self.parallel, len(waiting)) - len(workers))]
+        while waiting or any(worker.item is not None for worker in workers):
+            workers[:] = [worker.replaced() if worker.dead else worker for worker in workers]
+            for worker in workers:
+                if worker.item is None and waiting:
+                    worker.give(function, waiting.popleft())
+            for worker in _ready(workers):
+                number, item = worker.taken()
+                try:
+                    result = worker.result()
+                except EOFError:
+                    worker.dead = True
+                    attempts[number] += 1
+                    if attempts[number] >= ATTEMPTS:
+                        raise _deadly(item, worker.code) from None
+                    waiting.appendleft((number, item))
+                else:
+                    yield result
+
+
 def _ready(workers: list[_Worker]) -> list[_Worker]:
-    """The workers that have a result or have died, after waiting for the first of them."""
+    """Return the workers that have a result or have died, after waiting for the first of them."""
     busy = {worker.pipe: worker for worker in workers if worker.item is not None}
     return [busy[pipe] for pipe in wait(list(busy)) if isinstance(pipe, Connection)]
 
@@ -107,30 +182,32 @@ def _deadly(item: object, code: int | None) -> DiscliqueError:
 class _Worker:
     """One process, its connection, and the item it has at the moment."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
-        self.function = function
+        self.function: Callable[[Any], Any] | None = None
         self.item: tuple[int, Any] | None = None
         self.dead = False
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()  # so that its death is seen as the end of the file
 
-    def give(self, item: tuple[int, Any]) -> None:
-        """Nothing; sends an item. A worker that has just died is found out when its result is asked for."""
+    def give(self, function: Callable[[Any], Any], item: tuple[int, Any]) -> None:
+        """Send an item. A worker that has just died is found out when its result is asked for."""
         self.item = item
+        news = None if self.function is not None and _same(function, self.function) else function
+        self.function = function
         with suppress(OSError):
-            self.pipe.send(item[1])
+            self.pipe.send((news, item[1]))
 
     def taken(self) -> tuple[int, Any]:
-        """The item at work, which is no longer its own."""
+        """Return the item at work, which is no longer its own."""
         assert self.item is not None
         item, self.item = self.item, None
         return item
 
     def result(self) -> Any:
-        """The result of the item; EOFError if the process died, or the error that the function raised."""
+        """Return the result of the item; EOFError if the process died, or the error that the function raised."""
         try:
             good, value = self.pipe.recv()
         except OSError:  # on some systems a broken connection instead of the end of the file
@@ -148,27 +225,36 @@ class _Worker:
         return self.process.exitcode
 
     def replaced(self) -> _Worker:
-        """A new worker in place of a dead one."""
+        """Return a new worker in place of a dead one."""
         self.stop()
-        return _Worker(self.function)
+        return _Worker()
 
     def stop(self) -> None:
-        """Nothing; ends the process at once."""
+        """End the process at once."""
         self.pipe.close()
         self.process.kill()
         self.process.join()
         self.process.close()
 
 
-def _serve(pipe: Connection, function: Callable[[Any], Any]) -> None:
-    """Nothing; works on what comes down the pipe until the other end is closed."""
+def _same(one: Callable[[Any], Any], other: Callable[[Any], Any]) -> bool:
+    """Return whether two functions are the same, so that its data need not be sent again."""
+    if isinstance(one, partial) and isinstance(other, partial):
+        return one.func is other.func and len(one.args) == len(other.args) and all(map(is_, one.args, other.args))
+    return one is other
+
+
+def _serve(pipe: Connection) -> None:
+    """Work on what comes down the pipe until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    function: Callable[[Any], Any] = _sendable
     with one_thread():
         while True:
             try:
-                item = pipe.recv()
+                news, item = pipe.recv()
             except (EOFError, OSError):
                 return
+            function = news or function
             try:
                 answer: tuple[bool, Any] = (True, function(item))
             except BaseException as error:
@@ -180,7 +266,7 @@ def _serve(pipe: Connection, function: Callable[[Any], Any]) -> None:
 
 
 def _sendable(error: BaseException) -> BaseException:
-    """The error itself if it survives the way to another process, else its words."""
+    """Return the error itself if it survives the way to another process, else its words."""
     import pickle
 
     try:
@@ -192,7 +278,7 @@ def _sendable(error: BaseException) -> BaseException:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """A block in which the linear algebra libraries use one thread: the cores are taken by the processes."""
+    """Return a block in which the linear algebra libraries use one thread: the cores are taken by the processes."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     with threadpool_limits(1):
@@ -204,6 +290,9 @@ class OnDask:
     """A Dask cluster: the address of its scheduler (``tcp://host:8786``), or ``local`` to start one here.
 
     Dask runs the items of a worker that dies again elsewhere, up to its own limit of failures.
+
+    >>> OnDask("tcp://host:8786").parallel is None, OnDask("local", 2).parallel
+    (True, 2)
     """
 
     address: str = "local"
@@ -215,39 +304,19 @@ class OnDask:
         return (self.count or available()) if self.address == "local" else None
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """The results as they finish; no more items than twice the cluster's threads are handed out at a time."""
-        distributed = _distributed()
+        """Return the results as they finish."""
+        with self.opened() as session:
+            yield from session.map(function, items)
+
+    @contextmanager
+    def opened(self) -> Iterator[_DaskSession]:
+        """Keep the connection, and a local cluster, between calls of ``map``."""
         with self.client() as client:
-            waiting = deque(items)
-            handed: dict[str, T] = {}
-
-            def hand() -> Any:
-                item = waiting.popleft()
-                future = client.submit(function, item, pure=False)
-                handed[future.key] = item
-                return future
-
-            room = 2 * max(1, sum(client.nthreads().values()))
-            finished = distributed.as_completed([hand() for _ in range(min(room, len(waiting)))], loop=client.loop)
-            for future in finished:
-                item = handed.pop(future.key)
-                try:
-                    result = future.result()
-                except distributed.KilledWorker:
-                    raise DiscliqueError(
-                        f"{item}: the workers that worked on it died again and again; if they are short of memory, "
-                        "give them more or use fewer threads a worker"
-                    ) from None
-                except CancelledError:
-                    raise DiscliqueError(f"the Dask scheduler at {self.address} has gone") from None
-                future.release()
-                if waiting:
-                    finished.add(hand())
-                yield result
+            yield _DaskSession(client, self)
 
     @contextmanager
     def client(self) -> Iterator[Any]:
-        """A client of the cluster, and the cluster itself if it is a local one; both closed at the end."""
+        """Return a client of the cluster, and the cluster itself if it is a local one; both closed at the end."""
         distributed = _distributed()
         if self.address != "local":
             try:
@@ -266,9 +335,59 @@ class OnDask:
             yield client
 
 
+@dataclass(frozen=True, eq=False)
+class _DaskSession:
+    """A cluster that one is connected to."""
+
+    client: Any
+    cluster: OnDask
+
+    @property
+    def parallel(self) -> int | None:
+        """Number of workers of a local cluster."""
+        return self.cluster.parallel
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Return the results as they finish; at most twice the cluster's threads are handed out at a time."""
+        distributed, client = _distributed(), self.client
+        waiting = deque(items)
+        handed: dict[str, T] = {}
+
+        def hand() -> Any:
+            item = waiting.popleft()
+            future = client.submit(function, item, pure=False)
+            handed[future.key] = item
+            return future
+
+        room = 2 * max(1, sum(client.nthreads().values()))
+        finished = distributed.as_completed([hand() for _ in range(min(room, len(waiting)))], loop=client.loop)
+        for future in finished:
+            item = handed.pop(future.key)
+            try:
+                result = future.result()
+            except distributed.KilledWorker:
+                raise DiscliqueError(
+                    f"{item}: the workers that worked on it died again and again; if they are short of memory, "
+                    "give them more or use fewer threads a worker"
+                ) from None
+            except CancelledError:
+                raise DiscliqueError(f"the Dask scheduler at {self.cluster.address} has gone") from None
+            future.release()
+            if waiting:
+                finished.add(hand())
+            yield result
+
+
 def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
         raise MissingDependency('a Dask cluster needs the package distributed: pip install "disclique[dask]"') from None
     return distributed
+
+
+def choose_executor(processes: int | None = None, dask: str | None = None) -> Executor:
+    """Return where units run: on a Dask cluster, in this process if one is asked for, else in processes here."""
+    if dask is not None:
+        return OnDask(dask, processes)
+    return Serial() if processes == 1 else Processes(processes)

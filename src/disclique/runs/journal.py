@@ -1,8 +1,8 @@
-"""The journal of a study or an audit: every finished work unit in one line, on disk before the next one is asked for.
+"""The journal of a run: every finished unit in one line, on disk before the next one is asked for.
 
-A folder holds one of them. ``study.json`` (``audit.json``) says which; ``journal.jsonl`` has a line
-{"mask", "repetition", "records"} for every unit, appended and flushed to the disk one by one. A line that a crash tore
-is cut off when the work goes on, and its unit is run again. Nothing else is ever removed or written over.
+A folder holds one run. ``study.json`` (``audit.json``) says which; ``journal.jsonl`` has a line {"unit", "record"} for
+every unit, appended and flushed to the disk one by one. A line that a crash tore is cut off when the work goes on, and
+its unit is run again. Nothing else is ever removed or written over. Without a folder the journal is kept in memory.
 """
 
 from __future__ import annotations
@@ -13,19 +13,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Generic, Protocol, TypeVar
+
+import msgspec
 
 from disclique.data.provenance import versions
 from disclique.data.write import write_json
 from disclique.errors import InputError
 from disclique.model import Json
-from disclique.studies.grid import Study, Unit, study_from
+from disclique.runs.unit import Unit
 
 JOURNAL = "journal.jsonl"
+R = TypeVar("R")
 
 
-class Planned(Protocol):
-    """Work that can be journalled: a study, or anything else that consists of units."""
+class Definition(Protocol):
+    """Work that can be journalled: a study, an audit, or anything else that consists of units."""
 
     @property
     def kind(self) -> str:
@@ -36,78 +39,94 @@ class Planned(Protocol):
         """A hash that is equal for the same work only."""
 
     def to_dict(self) -> Json:
-        """The definition in plain types."""
+        """Return the definition in plain types."""
 
-    def units(self) -> Iterator[Unit]:
-        """Every unit that may stand in the journal."""
+    def holds(self, unit: Unit) -> bool:
+        """Say whether the unit is a part of it."""
+
+
+class _Line(msgspec.Struct, Generic[R]):
+    """One line of the journal."""
+
+    unit: Unit
+    record: R
 
 
 @dataclass(eq=False)
-class Journal:
-    """An open journal: what it held when it was opened, and a place to append."""
+class Journal(Generic[R]):
+    """An open journal: the records so far, and a place to append; in memory where there is no file."""
 
-    path: Path
-    file: IO[bytes]
-    done: dict[Unit, list[Json]]
+    done: dict[Unit, R] = field(default_factory=dict)
+    path: Path | None = None
+    file: IO[bytes] | None = None
     notes: tuple[str, ...] = ()
-    end: int = field(default=0)
+    end: int = 0
 
-    def append(self, unit: Unit, records: list[Json]) -> None:
-        """Nothing, once the unit is on the disk."""
-        line = _line(unit, records)
+    def append(self, unit: Unit, record: R) -> None:
+        """Keep the record of a unit; with a file it is on the disk when this returns."""
+        if self.file is not None:
+            self._write(msgspec.json.encode(_Line(unit, record)) + b"\n")
+        self.done[unit] = record
+
+    def _write(self, line: bytes) -> None:
+        assert self.file is not None
         try:
             written = 0
             while written < len(line):  # a disk that is nearly full takes a part
                 written += self.file.write(line[written:])
             os.fsync(self.file.fileno())
         except OSError as error:
-            self._cut_back()
+            with suppress(OSError):  # take off what was written of the line, if the disk still lets us
+                os.ftruncate(self.file.fileno(), self.end)
             raise InputError(
                 f"{self.path}: cannot be written ({error.strerror}); the {len(self.done)} units before are safe: make "
                 "room and start the same command again"
             ) from None
         self.end += len(line)
-        self.done[unit] = records
-
-    def _cut_back(self) -> None:
-        """Nothing; takes off what was written of a line that did not fit, if the disk still lets us."""
-        with suppress(OSError):
-            os.ftruncate(self.file.fileno(), self.end)
-
-
-def _line(unit: Unit, records: list[Json]) -> bytes:
-    content = {"mask": unit.mask, "repetition": unit.repetition, "records": records}
-    return (json.dumps(content, allow_nan=False) + "\n").encode()
 
 
 @contextmanager
-def journal(folder: Path, study: Planned) -> Iterator[Journal]:
-    """The journal of ``study`` in ``folder``, new or gone on with; no other run can open it meanwhile."""
-    notes = _claim(folder, study)
+def open_journal(folder: Path | None, work: Definition, record: type[R]) -> Iterator[Journal[R]]:
+    """Open the journal of ``work`` in ``folder``, new or gone on with; no other run can open it meanwhile."""
+    if folder is None:
+        yield Journal()
+        return
+    notes = _claim(folder, work)
     path = folder / JOURNAL
     try:
         file = path.open("ab+", buffering=0)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
     with file:
-        _lock(file, folder, study.kind)
+        _lock(file, folder, work.kind)
         _to_disk(folder)
-        done, end, torn = _read(path, study)
+        done, end, torn = _read(path, work, record)
         if torn:
             os.ftruncate(file.fileno(), end)
             os.fsync(file.fileno())
             notes += (f"{path}: the last line was incomplete and has been cut off; its unit is run again",)
-        yield Journal(path, file, done, notes, end)
+        yield Journal(done, path, file, notes, end)
 
 
-def _claim(folder: Path, study: Planned) -> tuple[str, ...]:
-    """Notes for the reader, after the folder has been made this study's own."""
-    kind = study.kind
+def read_journal(folder: Path, work: Definition, record: type[R]) -> dict[Unit, R]:
+    """Read the units finished so far; a torn last line is passed over."""
+    path = folder / JOURNAL
+    return _read(path, work, record)[0] if path.exists() else {}
+
+
+def has_journal(folder: Path | None) -> bool:
+    """Say whether a run was begun in a folder."""
+    return folder is not None and (folder / JOURNAL).exists()
+
+
+def _claim(folder: Path, work: Definition) -> tuple[str, ...]:
+    """Make the folder this work's own; return notes for the reader."""
+    kind = work.kind
     manifest = folder / f"{kind}.json"
     if manifest.exists():
-        found = _manifest(folder, kind)
-        if found.get("digest") != study.digest:
-            raise InputError(f"{folder}: holds another {kind} ({_difference(found, study)}); give a folder of its own")
+        found = read_definition(folder, kind)
+        if found.get("digest") != work.digest:
+            raise InputError(f"{folder}: holds another {kind} ({_difference(found, work)}); give a folder of its own")
         differ = {name: v for name, v in versions().items() if found.get("versions", {}).get(name) != v}
         return tuple(
             f"{folder}: was begun with {name} {found.get('versions', {}).get(name)} and goes on with {new}"
@@ -117,13 +136,13 @@ def _claim(folder: Path, study: Planned) -> tuple[str, ...]:
         raise InputError(f"{folder}: this is a file, not a folder")
     if (folder / JOURNAL).exists():
         raise InputError(f"{folder}: has a journal but no {kind}.json; give another folder")
-    write_json({kind: study.to_dict(), "digest": study.digest, "versions": versions()}, manifest)
+    write_json({kind: work.to_dict(), "digest": work.digest, "versions": versions()}, manifest)
     _to_disk(manifest)
     return ()
 
 
 def _to_disk(path: Path) -> None:
-    """Nothing, once a file or the names in a folder would survive a power cut, where the system can do that."""
+    """Let a file or the names in a folder survive a power cut, where the system can do that."""
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -132,7 +151,8 @@ def _to_disk(path: Path) -> None:
             os.close(handle)
 
 
-def _manifest(folder: Path, kind: str) -> Json:
+def read_definition(folder: Path, kind: str) -> Json:
+    """Read the file that says which work a folder holds."""
     path = folder / f"{kind}.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -145,10 +165,10 @@ def _manifest(folder: Path, kind: str) -> Json:
     return found
 
 
-def _difference(found: Json, study: Planned) -> str:
-    """The first option in which a folder's study differs from the one asked for."""
-    here = found[study.kind]
-    for name, value in study.to_dict().items():
+def _difference(found: Json, work: Definition) -> str:
+    """Name the first option in which the work in a folder differs from the one asked for."""
+    here = found[work.kind]
+    for name, value in work.to_dict().items():
         if here.get(name) != value:
             return f"{name} is {_short(here.get(name))} there and {_short(value)} here"
     return "made from other files or by another version"
@@ -172,41 +192,25 @@ def _lock(file: IO[bytes], folder: Path, kind: str) -> None:
         return  # some network file systems have no locks
 
 
-def _read(path: Path, study: Planned) -> tuple[dict[Unit, list[Json]], int, bool]:
-    """The finished units of a journal, where its last whole line ends, and whether a torn one follows."""
-    units = set(study.units())
-    done: dict[Unit, list[Json]] = {}
+def _read(path: Path, work: Definition, record: type[R]) -> tuple[dict[Unit, R], int, bool]:
+    """Return the finished units of a journal, where its last whole line ends, and whether a torn one follows."""
+    decoder = msgspec.json.Decoder(_Line[record])  # type: ignore[valid-type]
+    done: dict[Unit, R] = {}
     end = 0
     with path.open("rb") as file:
         lines = file.readlines()
     for number, line in enumerate(lines, start=1):
-        found = _parsed(line)
+        try:
+            found = decoder.decode(line) if line.endswith(b"\n") else None
+        except msgspec.MsgspecError:
+            found = None
         if found is None:
             if number < len(lines):
                 raise InputError(f"{path}: line {number} of {len(lines)} is damaged; nothing was changed")
             return done, end, True
-        unit, records = found
-        if unit not in units or unit in done:
-            why = "stands there twice" if unit in done else f"is no part of this {study.kind}"
-            raise InputError(f"{path}: line {number}: {unit} {why}; nothing was changed")
-        done[unit] = records
+        if not work.holds(found.unit) or found.unit in done:
+            why = "stands there twice" if found.unit in done else f"is no part of this {work.kind}"
+            raise InputError(f"{path}: line {number}: {found.unit} {why}; nothing was changed")
+        done[found.unit] = found.record
         end += len(line)
     return done, end, False
-
-
-def _parsed(line: bytes) -> tuple[Unit, list[Json]] | None:
-    """The unit and its records; None if the line is not whole."""
-    if not line.endswith(b"\n"):
-        return None
-    try:
-        content = json.loads(line)
-        return Unit(content["mask"], content["repetition"]), list(content["records"])
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
-def read_study(folder: Path) -> tuple[Study, dict[Unit, list[Json]]]:
-    """The study in a folder and the units finished so far; a torn last line is passed over."""
-    study = study_from(_manifest(folder, Study.kind)[Study.kind])
-    path = folder / JOURNAL
-    return study, _read(path, study)[0] if path.exists() else {}

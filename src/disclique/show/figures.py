@@ -14,15 +14,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from disclique.show.plots import COLOURS
+from disclique.audits.result import AuditResult
+from disclique.measures.utility import measures
+from disclique.show.plots import COLOURS, draw_matches, title_matches
+from disclique.studies import StudyResult, deviations, draw_people, reliability, typical_examples
 from disclique.studies.summary import RATES, dial_name, dials
 from disclique.synthetic.people import Population
 
 RELEASED, COMMON = "#888888", COLOURS[1]
 
 
-def rates_by_mask(table: pd.DataFrame, attack: str = "clique") -> Figure:
-    """Figure 5 of the paper: precision and recall against the mask's dial, a line with a 95 % band for each α."""
+def draw_rates_by_mask(table: pd.DataFrame, attack: str = "clique") -> Figure:
+    """Draw figure 5 of the paper: precision and recall against the mask's dial, a line with a 95 % band for each α."""
     chosen = table[table["attack"] == attack]
     masks = tuple(dict.fromkeys(chosen["mask"]))
     names = dials(masks)
@@ -30,8 +33,8 @@ def rates_by_mask(table: pd.DataFrame, attack: str = "clique") -> Figure:
     return _lines(chosen.assign(x=chosen["mask"].map(value)), "alpha", "α", _axis(masks), masks)
 
 
-def rates_by_alpha(table: pd.DataFrame, attack: str = "clique") -> Figure:
-    """Figure 6 of the paper: average precision and recall against α, a line for each mask with a 95 % band."""
+def draw_rates_by_alpha(table: pd.DataFrame, attack: str = "clique") -> Figure:
+    """Draw figure 6 of the paper: average precision and recall against α, a line for each mask with a 95 % band."""
     chosen = table[table["attack"] == attack]
     masks = tuple(dict.fromkeys(chosen["mask"]))
     names = dials(masks) or {mask: mask for mask in masks}
@@ -39,7 +42,7 @@ def rates_by_alpha(table: pd.DataFrame, attack: str = "clique") -> Figure:
 
 
 def _axis(masks: tuple[str, ...]) -> str:
-    """How the axis of the masks is called: the dial as the paper writes it, with its unit."""
+    """Return how the axis of the masks is called: the dial as the paper writes it, with its unit."""
     dial, _, unit = dial_name(masks).partition("_")
     return {"sigma": "σ"}.get(dial, dial) + (f" ({unit})" if unit else "")
 
@@ -68,7 +71,7 @@ def _lines(points: pd.DataFrame, line: str, title: str, axis: str, masks: tuple[
     return figure
 
 
-def rates_by_attack(table: pd.DataFrame, alpha: float = 0.5) -> Figure:
+def draw_rates_by_attack(table: pd.DataFrame, alpha: float = 0.5) -> Figure:
     """Precision and recall against the mask's dial, a line with a 95 % band for each attack; the ceiling is dashed.
 
     Attacks that depend on a detection probability are shown at ``alpha``.
@@ -79,8 +82,8 @@ def rates_by_attack(table: pd.DataFrame, alpha: float = 0.5) -> Figure:
     return _lines(chosen.assign(x=chosen["mask"].map(value)), "attack", "attack", _axis(masks), masks)
 
 
-def reliability_plot(tables: dict[str, pd.DataFrame]) -> Figure:
-    """The share of true pairs against the probability that each attack gave them; on the diagonal it is right."""
+def draw_reliability(tables: dict[str, pd.DataFrame]) -> Figure:
+    """Draw the share of true pairs against the probability that each attack gave them; on the diagonal it is right."""
     figure = Figure(figsize=(5.5, 5), layout="constrained")
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], "--", color=RELEASED, linewidth=1)
@@ -94,8 +97,10 @@ def reliability_plot(tables: dict[str, pd.DataFrame]) -> Figure:
     return figure
 
 
-def risk_utility(table: pd.DataFrame, deviation: pd.DataFrame, alpha: float = 0.5, attack: str = "clique") -> Figure:
-    """Figure 8 of the paper: average precision at ``alpha`` against 1/variance of d - d', a point for each mask.
+def draw_risk_utility(
+    table: pd.DataFrame, deviation: pd.DataFrame, alpha: float = 0.5, attack: str = "clique"
+) -> Figure:
+    """Draw figure 8 of the paper: average precision at ``alpha`` against 1/variance of d - d', a point for each mask.
 
     ``deviation`` has the masks in the order of the study, as ``deviations`` gives it.
     """
@@ -117,8 +122,8 @@ def risk_utility(table: pd.DataFrame, deviation: pd.DataFrame, alpha: float = 0.
     return figure
 
 
-def files_map(people: Population) -> Figure:
-    """Figure 4 of the paper: the target and the known file on the map, people in both in another colour."""
+def draw_files(people: Population) -> Figure:
+    """Draw figure 4 of the paper: the target and the known file on the map, people in both in another colour."""
     figure = Figure(figsize=(9, 6), layout="constrained")
     common = set(people.common_ids)
     for axes, frame, name in zip(
@@ -140,3 +145,46 @@ def _quiet(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#E5E5E5", linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def draw_study(result: StudyResult) -> dict[str, Figure]:
+    """Draw all pictures of a study, by the names of their files."""
+    study, table = result.study, result.summary
+    pictures = {"files.png": draw_files(draw_people(study))}
+    middle = min(study.grid.alphas, key=lambda alpha: abs(alpha - 0.5))
+    if len(study.grid.attacks) > 1:
+        pictures |= {"rates_by_attack.png": draw_rates_by_attack(table, middle)}
+    weighed = {attack: reliability(result.records, attack) for attack in study.grid.attacks}
+    weighed = {attack: found for attack, found in weighed.items() if len(found)}
+    if weighed:
+        pictures |= {"reliability.png": draw_reliability(weighed)}
+    if table["alpha"].notna().any():
+        first = table.loc[table["alpha"].notna(), "attack"].iloc[0]
+        pictures |= {"rates_by_mask.png": draw_rates_by_mask(table, first)}
+        pictures |= {"rates_by_alpha.png": draw_rates_by_alpha(table, first)}
+        pictures |= {"risk_utility.png": draw_risk_utility(table, deviations(study), middle, first)}
+        for place, example in enumerate(typical_examples(study), start=1):
+            title = f"{example.unit.mask}, α = {example.alpha:g}: {title_matches(example.matches)}"
+            pictures |= {f"typical_{place}.png": draw_matches(example.target, example.known, example.matches, title)}
+    return pictures
+
+
+def draw_risk_utility_map(result: AuditResult) -> Figure:
+    """Draw risk against usefulness of every setting of an audit, with the limit; open marks are lower bounds."""
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    axes = figure.add_subplot()
+    there = [(s, s.usefulness) for s in result.settings if s.usefulness is not None]
+    for place, mask in enumerate(dict.fromkeys(s.mask for s, _ in there)):
+        for number, (s, use) in enumerate(pair for pair in there if pair[0].mask == mask):
+            colour, (low, high) = COLOURS[place % len(COLOURS)], s.risk.interval
+            axes.plot([use, use], [low, high], color=colour, linewidth=1.2)
+            face = "white" if s.risk.lower_bound else colour
+            label = mask if number == 0 else None
+            axes.plot(use, s.risk.value, "o", color=colour, markerfacecolor=face, label=label)
+    if result.plan.max_risk is not None:
+        axes.axhline(result.plan.max_risk, color="#E69F00", linestyle="--", linewidth=1.2)
+    axes.set(xlabel=measures()[result.plan.utility].title, ylabel="risk (worst attack)", ylim=(-0.02, 1.02))
+    if there:
+        axes.legend(frameon=False)
+    _quiet(axes)
+    return figure

@@ -32,7 +32,7 @@ VERTICES_WITH_TEXT = 60  # up to which labels and edges are drawn
 VERTICES_WITH_WEIGHTS = 6  # up to which the edges' weights are written
 
 
-def save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure as PNG, SVG or PDF by the ending of its name."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: unknown kind of picture {path.suffix!r}; use {', '.join(FORMATS)}")
@@ -55,7 +55,7 @@ def layout(data: Microdata) -> FloatArray:
     return top if top.shape[1] == 2 else np.column_stack([top, np.zeros(len(top))])
 
 
-def graph_model(data: Microdata, title: str = "") -> Figure:
+def draw_graph_model(data: Microdata, title: str = "") -> Figure:
     """Figure 1 of the paper: records as vertices placed by their distances, coloured and written by their labels."""
     figure = Figure(figsize=(7, 6), layout="constrained")
     axes = figure.add_subplot()
@@ -117,15 +117,15 @@ def _legend(axes: Axes, colours: dict[str, str], title: str) -> None:
 
 
 def _plain(axes: Axes, places: FloatArray, title: str) -> None:
-    """An empty frame around the places, with room for the text at its border."""
+    """Draw an empty frame around the places, with room for the text at its border."""
     low, high = places.min(axis=0), places.max(axis=0)
     room = 0.15 * (float((high - low).max()) or 1.0)
     axes.set(xlim=(low[0] - room, high[0] + room), ylim=(low[1] - room, high[1] + room), title=title)
     axes.set_axis_off()
 
 
-def product_picture(graph: ProductGraph, members: Sequence[int] = (), title: str = "Product graph") -> Figure:
-    """The product graph on a circle, vertices shown from 1 as in the paper, ``members`` (from 0) drawn heavily."""
+def draw_product_graph(graph: ProductGraph, members: Sequence[int] = (), title: str = "Product graph") -> Figure:
+    """Draw the product graph on a circle, vertices shown from 1 as in the paper, ``members`` (from 0) drawn heavily."""
     if graph.order == 0:
         raise InputError("the product graph has no vertices: there is nothing to draw")
     if graph.order > 400:
@@ -151,13 +151,13 @@ def product_picture(graph: ProductGraph, members: Sequence[int] = (), title: str
 
 
 def edges(graph: ProductGraph) -> list[tuple[int, int]]:
-    """The edges of a small product graph as pairs of vertices from 0."""
+    """Return the edges of a small product graph as pairs of vertices from 0."""
     offsets, neighbours = graph.graph.offsets, graph.graph.neighbours
     return [(v, int(w)) for v in range(graph.order) for w in neighbours[offsets[v] : offsets[v + 1]] if w > v]
 
 
-def match_picture(target: Microdata, known: Microdata, matches: pd.DataFrame, title: str = "") -> Figure:
-    """Figure 7 of the paper: both files side by side, a line a match; green solid is true, red dashed is false."""
+def draw_matches(target: Microdata, known: Microdata, matches: pd.DataFrame, title: str = "") -> Figure:
+    """Draw figure 7 of the paper: both files side by side, a line per match; green is true, red dashed is false."""
     figure = Figure(figsize=(10, 6), layout="constrained")
     panels = figure.subplots(1, 2)
     pairs = matches[["target_row", "known_row"]].to_numpy(dtype=int) - 1
@@ -178,7 +178,7 @@ def match_picture(target: Microdata, known: Microdata, matches: pd.DataFrame, ti
         figure.add_artist(ConnectionPatch(*ends, "data", "data", axesA=panels[0], axesB=panels[1], **line))
         for axes, place in zip(panels, ends, strict=True):
             axes.plot(*place, "o", color=colour, markersize=4)
-    figure.suptitle(title or match_title(matches))
+    figure.suptitle(title or title_matches(matches))
     return figure
 
 
@@ -207,8 +207,8 @@ def _turned(places: FloatArray, like: FloatArray, pairs: NDArray[Any]) -> FloatA
     return np.asarray((places - mine.mean(axis=0)) @ rotation * (scale / size) + theirs.mean(axis=0))
 
 
-def match_title(matches: pd.DataFrame) -> str:
-    """How many matches there are, and how many of them are true and false where that is known."""
+def title_matches(matches: pd.DataFrame) -> str:
+    """Return how many matches there are, and how many of them are true and false where that is known."""
     if "true" not in matches.columns:
         return f"{len(matches)} matches"
     right = int(matches["true"].sum())

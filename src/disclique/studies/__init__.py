@@ -1,31 +1,33 @@
-"""Studies: a grid of masks × agreements × repetitions, each cell one attack measured; resumable and distributable."""
+"""Studies: a grid of masks × α × repetitions on synthetic people, each cell one attack measured.
 
-from disclique.studies.cells import run_unit, typical
-from disclique.studies.draw import calibration_of, draw, people_of
-from disclique.studies.grid import PRESETS, Grid, People, Study, Unit, read_options, study_from
-from disclique.studies.methods import METHODS, Method
-from disclique.studies.run import Outcome, load_study, run_study
-from disclique.studies.summary import deviations, grid_table, summary
+What is asked, drawn and measured for a study lives here; how its units run, resume and spread over machines is in
+``runs``, and the attacks are those of ``attacks``.
+"""
+
+from disclique.studies.definition import PRESETS, Grid, People, Study, define_study
+from disclique.studies.draws import Draw, calibrate_mask, draw, draw_people
+from disclique.studies.run import StudyResult, load_study, study
+from disclique.studies.summary import deviations, grid_table, reliability, summarise
+from disclique.studies.unit import Cell, run_unit, typical_examples
 
 __all__ = [
-    "METHODS",
     "PRESETS",
+    "Cell",
+    "Draw",
     "Grid",
-    "Method",
-    "Outcome",
     "People",
     "Study",
-    "Unit",
-    "calibration_of",
+    "StudyResult",
+    "calibrate_mask",
+    "define_study",
     "deviations",
     "draw",
+    "draw_people",
     "grid_table",
     "load_study",
-    "people_of",
-    "read_options",
-    "run_study",
+    "reliability",
     "run_unit",
-    "study_from",
-    "summary",
-    "typical",
+    "study",
+    "summarise",
+    "typical_examples",
 ]

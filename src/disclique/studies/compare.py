@@ -11,8 +11,8 @@ import pandas as pd
 
 from disclique.errors import InputError
 from disclique.masks import parse_mask
-from disclique.studies.run import Outcome
-from disclique.studies.summary import BAND, RATES, deviations, dials, summary
+from disclique.studies.run import StudyResult
+from disclique.studies.summary import BAND, RATES, deviations, dials, summarise
 
 REPETITIONS = 100  # of the paper, on one data set
 _SPLIT = 0.3  # below this α the paper's cliques are so small that chance and ties decide
@@ -34,7 +34,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """What the comparison comes to, in sentences."""
+        """Return what the comparison comes to, in sentences."""
         said = []
         for rate in RATES:
             cells = self.cells[self.cells["rate"] == rate]
@@ -66,13 +66,13 @@ class Comparison:
 
 
 def printed(name: str) -> pd.DataFrame:
-    """One of the paper's tables: ``deviations`` (table 3), ``precision`` (4) or ``recall`` (5)."""
+    """Return one of the paper's tables: ``deviations`` (table 3), ``precision`` (4) or ``recall`` (5)."""
     with (files("disclique.synthetic") / "tables" / f"kroll2014_{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, index_col=0)
 
 
 def _values(name: str) -> dict[tuple[float, Any], float]:
-    """The entries of one of the paper's tables by row and column."""
+    """Return the entries of one of the paper's tables by row and column."""
     table = printed(name)
     columns: list[Any] = list(table.columns) if name == "deviations" else [float(c) for c in table.columns]
     return {
@@ -82,15 +82,15 @@ def _values(name: str) -> dict[tuple[float, Any], float]:
     }
 
 
-def compare(outcome: Outcome, *, spread: Outcome | None = None, attack: str = "clique") -> Comparison:
-    """The cells that a study has in common with the paper, beside the printed values.
+def compare(outcome: StudyResult, *, spread: StudyResult | None = None, attack: str = "clique") -> Comparison:
+    """Return the cells that a study has in common with the paper, beside the printed values.
 
     ``spread`` is a study of the same grid on several data sets; it tells how much the data set itself moves a cell.
     The paper's figures come from one data set that is not public, so that part of every difference cannot go away.
     """
     sigmas = _sigmas(outcome)
     between = _between(outcome if outcome.study.people.datasets > 1 else spread, attack)
-    table = summary(outcome.records[outcome.records["attack"] == attack])
+    table = summarise(outcome.records[outcome.records["attack"] == attack])
     rows = []
     for rate in RATES:
         paper = _values(rate)
@@ -107,14 +107,14 @@ def compare(outcome: Outcome, *, spread: Outcome | None = None, attack: str = "c
     return Comparison(pd.DataFrame(rows), _deviations(outcome, sigmas), (*_notes(outcome, table), *outcome.notes))
 
 
-def _sigmas(outcome: Outcome) -> dict[str, float]:
+def _sigmas(outcome: StudyResult) -> dict[str, float]:
     """σ in degrees of the masks that are the paper's."""
     masks = [mask for mask in outcome.study.grid.masks if parse_mask(mask).name == "gaussian" and mask.endswith("deg")]
     return {mask: round(value, 9) for mask, value in (dials(tuple(masks)) or {}).items()} if masks else {}
 
 
 def _judged(ours: float, paper: float, error: float, between: float | None) -> dict[str, object]:
-    """The printed value, the difference, its standard error and the verdict."""
+    """Return the printed value, the difference, its standard error and the verdict."""
     size = abs(ours - paper)
     explained = "yes" if size <= BAND * error else "no"
     if np.isnan(error):
@@ -124,7 +124,7 @@ def _judged(ours: float, paper: float, error: float, between: float | None) -> d
     return {"paper": paper, "difference": ours - paper, "se": error, "dataset_sd": between, "explained": explained}
 
 
-def _between(spread: Outcome | None, attack: str) -> dict[tuple[str, str, float], float]:
+def _between(spread: StudyResult | None, attack: str) -> dict[tuple[str, str, float], float]:
     """Standard deviation that a cell's difference has because the two studies have other data sets."""
     if spread is None:
         return {}
@@ -146,7 +146,7 @@ def _between(spread: Outcome | None, attack: str) -> dict[tuple[str, str, float]
     return found
 
 
-def _deviations(outcome: Outcome, sigmas: dict[str, float]) -> pd.DataFrame:
+def _deviations(outcome: StudyResult, sigmas: dict[str, float]) -> pd.DataFrame:
     """Table 3, ours beside the printed one."""
     paper = _values("deviations")
     ours = deviations(outcome.study).to_dict("records")
@@ -161,7 +161,7 @@ def _deviations(outcome: Outcome, sigmas: dict[str, float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["sigma", "column", "ours", "paper", "relative"])
 
 
-def _notes(outcome: Outcome, table: pd.DataFrame) -> tuple[str, ...]:
+def _notes(outcome: StudyResult, table: pd.DataFrame) -> tuple[str, ...]:
     said = ["the paper's data set is one draw that is not public; the noise draws do not show what that one draw adds"]
     vertices = sorted(set(outcome.records["vertices"]) - {0})
     shown = f"{vertices[0]:,}" if len(vertices) == 1 else f"{vertices[0]:,} to {vertices[-1]:,}"
@@ -174,7 +174,7 @@ def _notes(outcome: Outcome, table: pd.DataFrame) -> tuple[str, ...]:
 
 
 def markdown(comparison: Comparison) -> str:
-    """The comparison as a page."""
+    """Return the comparison as a page."""
     parts = ["# The study beside the paper\n", *(f"- {line}" for line in comparison.lines()), ""]
     legend = "ours / the paper's, difference; \\* = more than the noise draws explain"
     if comparison.cells["dataset_sd"].notna().any():
@@ -205,7 +205,7 @@ def _cell(row: dict[Any, Any]) -> str:
 
 
 def _pipes(corner: str, wide: pd.DataFrame, index: str, columns: str) -> str:
-    """A table in Markdown; row and column names are written in the given formats."""
+    """Return a table in Markdown; row and column names are written in the given formats."""
     head = [corner, *(format(name, columns) for name in wide.columns)]
     rows = [[format(name, index), *map(str, row)] for name, row in zip(wide.index, wide.to_numpy(), strict=True)]
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---:"] * len(head), *rows]) + "\n"

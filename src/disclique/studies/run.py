@@ -2,60 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from disclique.model import Json
-from disclique.runs.execute import Executor, Serial
-from disclique.runs.journal import journal, read_study
-from disclique.studies.cells import run_unit
-from disclique.studies.grid import Study, Unit
-from disclique.studies.methods import check
-from disclique.studies.summary import records_table
+from disclique.runs import Executor, Progress, open_journal, run_units
+from disclique.runs.journal import read_definition, read_journal
+from disclique.studies.definition import Study, define_study
+from disclique.studies.summary import RATES, grid_table, records_table, summarise
+from disclique.studies.unit import Cell, run_unit
+from disclique.studies.write import write_tables
 
-Progress = Callable[[int, int, list[Json]], None]  # units done, all units, the records that have just come in
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """A study with its records, one row a cell, and what the reader should know about the run."""
+class StudyResult:
+    """A study with its records, a row for each cell, and what the reader should know about the run.
+
+    >>> import disclique as dq
+    >>> result = dq.study(sigma=0.01, alpha=0.5, repetitions=2, n=60, common=10, attack="labels")
+    >>> result.summary[["attack", "repetitions"]].values.tolist()
+    [['labels', 2]]
+    """
 
     study: Study
     records: pd.DataFrame
     notes: tuple[str, ...] = ()
 
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Averages over the repetitions of each mask, α and attack, with their uncertainty."""
+        return summarise(self.records)
 
-def run_study(
-    study: Study, folder: Path, *, executor: Executor | None = None, progress: Progress | None = None
-) -> Outcome:
-    """Every cell of ``study``, after running those that ``folder`` does not hold yet.
+    def averages(self) -> pd.DataFrame:
+        """Return average precision and recall of every attack, a row for each α and a column for each mask."""
+        parts = [
+            grid_table(self.study, self.summary, rate, attack).assign(attack=attack, average=rate)
+            for attack in self.study.grid.attacks
+            for rate in RATES
+        ]
+        shown = pd.concat(parts)
+        first = ["attack", "average"]
+        return shown[[*first, *(name for name in shown.columns if name not in first)]].reset_index(drop=True)
 
-    Killed at any moment and called again it goes on where it stopped. The records are the same for every executor and
-    every order in which units finish.
+    def lines(self) -> list[str]:
+        """Say what the averages leave out, and which of them are lower bounds."""
+        said = list(self.notes)
+        empty = int(self.summary["empty"].sum())
+        if empty:
+            said.append(f"{empty} runs claimed nothing: they have no precision and are left out of its average")
+        for name, cut in self.summary.groupby("attack", sort=False)["unproven"].sum().items():
+            if cut:
+                said.append(
+                    f"{name}: {cut} runs have no proof that their claim is the largest: a lower bound on the risk"
+                )
+        return said
+
+    def save(self, folder: Path | str) -> list[Path]:
+        """Write results.parquet and the paper's tables to a folder; return the files."""
+        return write_tables(self.study, self.records, self.summary, Path(folder))
+
+    def plot(self) -> Figure:
+        """Draw precision and recall of every attack against the mask's dial."""
+        import disclique
+
+        middle = min(self.study.grid.alphas, key=lambda alpha: abs(alpha - 0.5))
+        return disclique.plots.draw_rates_by_attack(self.summary, middle)
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Study of {len(self.records)} cells", self.averages().round(4).to_string(), *self.lines()])
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines())
+        return (
+            f"<div><b>Study of {len(self.records)} cells</b>{self.averages().round(4).to_html()}<ul>{lines}</ul></div>"
+        )
+
+
+def study(
+    definition: Study | None = None,
+    *,
+    folder: Path | str | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> StudyResult:
+    """Attack a grid of masks × α × repetitions on synthetic people, and measure every cell.
+
+    Parameters
+    ----------
+    definition : Study
+        What to carry out; or say it by ``options``.
+    folder : path
+        Where the work is journalled: killed at any moment and called again it goes on there. In memory without one.
+    executor : Executor
+        Where units run: ``Serial()``, ``Processes(4)`` or ``OnDask("tcp://…")``; the numbers are the same.
+    progress : function of units done, units wanted, and the unit that has just come in
+    options
+        As on the command line: ``mask``, ``sigma``, ``alpha``, ``repetitions``, ``attack``, ``n``, ``common``,
+        ``datasets``, ``seed``, …; what is not said is the paper's.
+
+    Examples
+    --------
+    >>> import disclique as dq
+    >>> result = dq.study(sigma=0.01, alpha=0.5, repetitions=1, n=60, common=10, attack="labels")
+    >>> result.records[["attack", "repetition"]].to_dict("records")
+    [{'attack': 'labels', 'repetition': 0}]
     """
-    tell = progress or (lambda done, total, records: None)
-    check(study)
-    units = list(study.units())
-    with journal(folder, study) as book:
-        tell(len(book.done), len(units), [record for records in book.done.values() for record in records])
-        missing = [unit for unit in units if unit not in book.done]
-        for unit, records in (executor or Serial()).map(partial(_finished, study), missing):
-            book.append(unit, records)
-            tell(len(book.done), len(units), records)
-        return Outcome(study, records_table(study, book.done), book.notes)
+    work = definition or define_study(options)
+    place = None if folder is None else Path(folder)
+    with open_journal(place, work, list[Cell]) as journal:
+        run_units(partial(run_unit, work), work.units(), journal, executor=executor, progress=progress)
+        return StudyResult(work, records_table(work, journal.done), journal.notes)
 
 
-def _finished(study: Study, unit: Unit) -> tuple[Unit, list[Json]]:
-    return unit, run_unit(study, unit)
+def load_study(folder: Path | str) -> StudyResult:
+    """Read the study in a folder, with the cells that are finished.
 
-
-def load_study(folder: Path) -> Outcome:
-    """The study in a folder, with the cells that are finished."""
-    study, done = read_study(folder)
-    total = study.grid.repetitions * len(study.grid.masks)
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = study(sigma=0.01, repetitions=1, n=60, common=10, attack="labels", folder=folder)
+    ...     load_study(folder).study == made.study
+    True
+    """
+    place = Path(folder)
+    found = define_study(read_definition(place, Study.kind)[Study.kind])
+    done = read_journal(place, found, list[Cell])
+    total = found.grid.repetitions * len(found.grid.masks)
     notes = () if len(done) == total else (f"{folder}: {len(done)} of {total} units are finished",)
-    return Outcome(study, records_table(study, done), notes)
+    return StudyResult(found, records_table(found, done), notes)

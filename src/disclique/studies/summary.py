@@ -9,19 +9,21 @@ import pandas as pd
 from scipy.stats import norm
 
 from disclique.masks import parse_mask
-from disclique.model import Json
 from disclique.quantities import Quantity
-from disclique.studies.draw import calibration_of
-from disclique.studies.grid import Study, Unit
+from disclique.runs import Unit
+from disclique.studies.definition import Study
+from disclique.studies.draws import calibrate_mask
+from disclique.studies.unit import Cell
 
 KEYS = ["mask", "alpha", "repetition", "attack"]
 RATES = ("precision", "recall")
 BAND = float(norm.ppf(0.975))
 
 
-def records_table(study: Study, done: Mapping[Unit, list[Json]]) -> pd.DataFrame:
-    """One row a cell, in the order of the axes whatever the order of the work."""
-    frame = pd.DataFrame([record for unit in study.units() for record in done.get(unit, [])], columns=list(COLUMNS))
+def records_table(study: Study, done: Mapping[Unit, list[Cell]]) -> pd.DataFrame:
+    """Return a row for each cell, in the order of the axes whatever the order of the work."""
+    rows = [vars(cell) for unit in study.units() for cell in done.get(unit, [])]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
     frame = frame.astype(COLUMNS)
     order = {mask: place for place, mask in enumerate(study.grid.masks)}
     attacks = {attack: place for place, attack in enumerate(study.grid.attacks)}
@@ -59,8 +61,8 @@ COLUMNS = {
 }
 
 
-def summary(records: pd.DataFrame) -> pd.DataFrame:
-    """Averages over the repetitions of each mask, α and attack.
+def summarise(records: pd.DataFrame) -> pd.DataFrame:
+    """Average over the repetitions of each mask, α and attack.
 
     A run that claims nothing has no precision: it is left out of the average and counted in ``empty``. ``_se`` is the
     standard error of the average over the repetitions, which share the data set; ``_ties`` is the average that results
@@ -105,7 +107,7 @@ def reliability(records: pd.DataFrame, attack: str) -> pd.DataFrame:
 
 
 def dials(masks: tuple[str, ...]) -> dict[str, float] | None:
-    """The value of each mask's dial, if they differ in nothing else; None if they cannot be put on one axis."""
+    """Return the value of each mask's dial, if they differ in nothing else; None if they cannot be put on one axis."""
     parsed = [parse_mask(mask) for mask in masks]
     if any(mask.dial is None for mask in parsed):
         return None
@@ -122,7 +124,7 @@ def _unit(mask: object) -> str:
 
 
 def dial_name(masks: tuple[str, ...]) -> str:
-    """How the axis of the masks is called: the dial with its unit, or ``mask``."""
+    """Return how the axis of the masks is called: the dial with its unit, or ``mask``."""
     if dials(masks) is None:
         return "mask"
     first = parse_mask(masks[0])
@@ -145,7 +147,7 @@ def deviations(study: Study) -> pd.DataFrame:
     names: Mapping[str, float | str] = dials(study.grid.masks) or {mask: mask for mask in study.grid.masks}
     rows = []
     for mask in study.grid.masks:
-        row = calibration_of(study, mask).row()
+        row = calibrate_mask(study, mask).row()
         rows.append({dial_name(study.grid.masks): names[mask], **{k: v for k, v in row.items() if k != "mask"}})
     table = pd.DataFrame(rows)
     return table[[*(c for c in table.columns if c != "pairs"), "pairs"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 
-from disclique.data.read import read
+from disclique.data.reading import read
 from disclique.model import Microdata
 
 POETS_FILES = ("poets_target.csv", "poets_target_distances.csv", "poets_known.csv", "poets_known_distances.csv")
@@ -18,7 +18,12 @@ def shipped(name: str) -> Traversable:
 
 
 def poets() -> tuple[Microdata, Microdata]:
-    """Return target and known file of the paper's example 8; the column ``name`` is the truth."""
+    """Return target and known file of the paper's example 8; the column ``name`` is the truth.
+
+    >>> target, known = poets()
+    >>> len(target), len(known)
+    (10, 10)
+    """
     return _poets("target"), _poets("known")
 
 
@@ -28,6 +33,10 @@ def _poets(side: str) -> Microdata:
 
 
 def cities() -> Microdata:
-    """Return four people and their birth places, the paper's example 2."""
+    """Return four people and their birth places, the paper's example 2.
+
+    >>> cities().table["name"].tolist()
+    ['Alice', 'Bob', 'Eve', 'Walter']
+    """
     with as_file(shipped("cities.csv")) as table:
         return read(table, labels=["sex", "yob"], coordinates="lon,lat")

@@ -21,8 +21,8 @@ from disclique.synthetic.settlements import area_points, home_points, read_table
 
 __all__ = ["Population", "area_points", "germany", "home_points", "population"]
 
-Draw = Callable[[int, np.random.Generator], FloatArray]
-PointsSource = str | PathLike[str] | pd.DataFrame | NDArray[np.float64] | Draw
+DrawPlaces = Callable[[int, np.random.Generator], FloatArray]
+PointsSource = str | PathLike[str] | pd.DataFrame | NDArray[np.float64] | DrawPlaces
 Shares = str | PathLike[str] | pd.DataFrame
 
 

@@ -15,7 +15,11 @@ SEED, PEOPLE = 500, 500
 
 
 def survey() -> pd.DataFrame:
-    """Draw the survey anew: id, sex, age class, an answer, longitude and latitude; nobody in it is real."""
+    """Draw the survey anew: id, sex, age class, an answer, longitude and latitude; nobody in it is real.
+
+    >>> survey().columns.tolist()
+    ['id', 'sex', 'age_class', 'asthma', 'lon', 'lat']
+    """
     rng = np.random.default_rng(SEED)
     people = germany(n_target=PEOPLE, n_known=1, common=0, rng=rng).target
     answers = rng.choice(["none", "mild", "severe"], size=PEOPLE, p=[0.7, 0.2, 0.1])

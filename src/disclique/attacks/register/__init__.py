@@ -17,7 +17,7 @@ import numpy as np
 
 from disclique.attacks.claims import make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register.align import Listener
+from disclique.attacks.register.align import StepListener
 from disclique.attacks.register.incomplete import MapNotFound
 from disclique.attacks.register.likelihood import find_pairs
 from disclique.attacks.register.maps import TargetMap, refuse_directed
@@ -48,7 +48,7 @@ def register(
     candidates: Candidates,
     knowledge: Knowledge,
     start: tuple[IntArray, IntArray] | None = None,
-    progress: Listener | None = None,
+    progress: StepListener | None = None,
 ) -> Claims:
     """Claim pairs that lie together once the target's map is rebuilt from its distances and laid on the known file.
 
@@ -71,7 +71,7 @@ def isomap(
     *,
     candidates: Candidates,
     knowledge: Knowledge,
-    progress: Listener | None = None,
+    progress: StepListener | None = None,
 ) -> Claims:
     """Claim pairs that lie together once a map is made from the small distances of the target alone.
 

@@ -30,7 +30,7 @@ LOCAL_BUDGET, GLOBAL_BUDGET = 150_000_000, 600_000_000  # distances compared; a 
 SEED = 0  # of the order in which pairs of records are tried; not of anything that is published
 
 StartPairs = tuple[IntArray, IntArray]
-Listener = Callable[[str], None]
+StepListener = Callable[[str], None]
 
 
 @dataclass
@@ -99,7 +99,7 @@ def build_prior(model: LikelihoodModel, target_map: TargetMap) -> tuple[MotionPr
 
 
 def find_alignments(
-    aligner: Aligner, motions: list[Motion], *, share: float | None, start: StartPairs | None, tell: Listener
+    aligner: Aligner, motions: list[Motion], *, share: float | None, start: StartPairs | None, tell: StepListener
 ) -> Alignments:
     """Return all alignments worth considering: from ``start`` if given, from ``motions``, from pairs of rare records.
 

@@ -25,7 +25,7 @@ TEMPER = 0.5  # the density is itself an estimate, so its likelihood is believed
 
 
 @dataclass(frozen=True, eq=False)
-class Projection:
+class MapProjection:
     """An azimuthal projection: a flat map around a centre that keeps distance and direction from it."""
 
     centre: FloatArray
@@ -50,13 +50,13 @@ class Projection:
         return np.asarray(np.cos(angle) * self.centre + self.radius * np.sin(angle) * offset / away)
 
 
-def centre_projection(known_map: KnownMap, positions: FloatArray) -> Projection:
+def centre_projection(known_map: KnownMap, positions: FloatArray) -> MapProjection:
     """Return the projection around the middle of positions."""
     centre, radius = positions.mean(axis=0), known_map.radius
     norm = float(np.linalg.norm(centre))
     if not known_map.flat:
         centre = centre * (radius / norm) if norm > 1e-9 * radius else np.array([radius, 0.0, 0.0])
-    return Projection(centre, find_east_north(known_map, centre), radius)
+    return MapProjection(centre, find_east_north(known_map, centre), radius)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class SettlementDensity:
     """The density of the known records on a flat map: log of the smoothed counts in square cells."""
 
     known_map: KnownMap
-    projection: Projection
+    projection: MapProjection
     low: FloatArray  # projected corner of the first cell
     cell: float
     span: int  # cells across
@@ -156,7 +156,7 @@ def _count_cells(points: FloatArray, size: int) -> NDArray[np.int64]:
     return np.bincount(at[:, 0] * size + at[:, 1], minlength=size * size).reshape(size, size)
 
 
-def _place_in_cell(density: SettlementDensity, own: Projection, best: int, turn: FloatArray) -> Motion:
+def _place_in_cell(density: SettlementDensity, own: MapProjection, best: int, turn: FloatArray) -> Motion:
     """Return the motion of space that puts the map's middle into a cell of the grid, turned by ``turn``."""
     size = len(density.log_density)
     shift = np.array(np.unravel_index(best, (size, size)), float)

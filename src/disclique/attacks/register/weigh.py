@@ -13,8 +13,8 @@ from disclique.attacks.claims import Weighed, make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register.align import (
     Alignments,
-    Listener,
     StartPairs,
+    StepListener,
     assume_overlap,
     build_prior,
     find_alignments,
@@ -51,7 +51,7 @@ class AttackInputs:
     candidates: Candidates
     knowledge: Knowledge
     start: StartPairs | None = None
-    progress: Listener | None = None
+    progress: StepListener | None = None
 
     def tell(self, step: str) -> None:
         """Tell whoever listens which step begins."""

@@ -72,7 +72,7 @@ def reach(values: NDArray[np.float64], at: int, end: int, bound: float, closed: 
 
 @kernel
 def weights(target: TargetEdges, known: Edges, relation: Relation) -> NDArray[np.float64]:
-    """Pairs of target and known edges per target block: what a fair share of the work is measured by."""
+    """Return pairs of target and known edges per target block: what a fair share of the work is measured by."""
     groups = len(relation.start) - 1
     out = np.zeros(len(target.start) - 1)
     for k in range(len(out)):
@@ -97,7 +97,7 @@ def room(size: int) -> Windows:
 
 @kernel
 def enlarged(old: Windows, used: int, more: int) -> Windows:
-    """The same windows with room for at least ``more`` beyond those ``used``."""
+    """Return the same windows with room for at least ``more`` beyond those ``used``."""
     if used + more <= len(old.left):
         return old
     new = room(max(2 * len(old.left), used + more))

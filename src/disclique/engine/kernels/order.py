@@ -10,7 +10,7 @@ from disclique.engine.kernels.compiled import kernel
 
 @kernel
 def degeneracy(offsets: NDArray[np.int64], neighbours: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The vertices in degeneracy order, by a bucket queue in time linear in the edges (Matula and Beck)."""
+    """Return the vertices in degeneracy order, by a bucket queue in time linear in the edges (Matula and Beck)."""
     n = len(offsets) - 1
     degree = np.empty(n, np.int32)
     widest = 0

@@ -82,7 +82,7 @@ def cored(local: Local, k: int, need: float) -> int:
 
 @kernel
 def thinned(local: Local, k: int, left: int, gamma: float) -> int:
-    """How many are left when those of least inner degree are dropped one by one until all have γ of the others.
+    """Return how many are left when those of least inner degree are dropped one by one until all have γ of the others.
 
     The first vertex stays; of equal ones the first goes. O(k²).
     """

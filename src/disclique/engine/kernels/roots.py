@@ -181,7 +181,7 @@ def thin(later: Later, count: int, least: int, space: Workspace) -> int:
 
 @kernel
 def matrix(later: Later, count: int, space: Workspace) -> NDArray[np.int64]:
-    """The candidates' adjacency as rows of bits."""
+    """Return the candidates' adjacency as rows of bits."""
     mark, slot, candidate = space.mark, space.slot, space.candidate
     rows = np.zeros((count, (count + 63) // 64), np.int64)
     space.work[0] += count * count

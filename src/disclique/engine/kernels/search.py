@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 
 def new_stack(vertices: int, depth: int) -> Stack:
-    """A stack before the first step, all ``vertices`` candidates, for cliques of at most ``depth`` members."""
+    """Return a stack before the first step, all ``vertices`` candidates, for cliques of at most ``depth`` members."""
     words = (vertices + 63) // 64
     levels = min(vertices, depth) + 2
     candidates = np.zeros((levels, words), np.int64)

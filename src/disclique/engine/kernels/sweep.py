@@ -126,7 +126,7 @@ def hopeless(later: Later, count: int, least: int, space: Workspace) -> bool:
 
 @kernel
 def beyond(count: int, many: int, vertices: int, space: Workspace) -> int:
-    """A vertex from which on no candidate has ``many`` candidates behind it, found by rough counting."""
+    """Return a vertex from which on no candidate has ``many`` candidates behind it, found by rough counting."""
     shift = 0
     while vertices >> shift > 128:
         shift += 1

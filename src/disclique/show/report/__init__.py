@@ -1,5 +1,5 @@
-"""The report of an audit: one self-contained page, rendered from ``result.json`` alone."""
+"""The report of an audit: one self-contained page, rendered from its result alone."""
 
-from disclique.show.report.render import read_result, report, write_report
+from disclique.show.report.render import report
 
-__all__ = ["read_result", "report", "write_report"]
+__all__ = ["report"]

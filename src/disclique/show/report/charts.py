@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from disclique.attacks import attack_names
+from disclique.audits.rates import AttackRisk
+from disclique.audits.result import AuditResult, Person, Setting
 from disclique.measures.utility import measures
+from disclique.model import Json
 
-Json = dict[str, Any]
-ATTACKS = ("labels", "clique", "extend", "register", "isomap")
 COLOURS = ("#7F7F7F", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#A6761D")
 SHAPES = ("cross", "circle", "square", "diamond", "triangle-up", "triangle-down", "triangle-right", "triangle-left")
 PERCENT = ".1%"
 _ROW = 15  # pixels for one attack on one setting
 
 
-def charts(result: Mapping[str, Any]) -> dict[str, Json]:
-    """Every chart that the result has the data for, by the name of its place in the report."""
+def charts(result: AuditResult) -> dict[str, Json]:
+    """Return every chart that the result has the data for, by the name of its place in the report."""
     found = {
         "risk": _risk(result),
         "front": _front(result),
@@ -37,7 +39,7 @@ def _alt() -> Any:
 
 
 def _plain(chart: Any) -> Json:
-    """The specification with its data inside and without the library's own colours, which the page sets."""
+    """Return the specification with its data inside and without the library's own colours, which the page sets."""
     found: Json = chart.properties(width="container").to_dict()
     found.pop("config", None)
     return found
@@ -50,7 +52,8 @@ def _data(rows: Sequence[Mapping[str, Any]]) -> Any:
 def _looks(domain: Sequence[str], field: str, title: str) -> Json:
     """Colour and shape by one field, the same in every chart."""
     alt = _alt()
-    places = [ATTACKS.index(name) if name in ATTACKS else (k + 1) % len(COLOURS) for k, name in enumerate(domain)]
+    known = attack_names(every=True)
+    places = [(known.index(name) if name in known else k + 1) % len(COLOURS) for k, name in enumerate(domain)]
     legend = alt.Legend(title=title, orient="bottom", columns=3, symbolSize=90, symbolOpacity=1)
     return {
         "color": alt.Color(
@@ -72,33 +75,33 @@ def _share(name: str, title: str, *, top: float = 1.0) -> Any:
     return alt.X(f"{name}:Q", title=title, scale=domain, axis=alt.Axis(format="%", tickCount=5))
 
 
-def _risk(result: Mapping[str, Any]) -> Json | None:
+def _risk(result: AuditResult) -> Json | None:
     """Share of people re-identified by attack and setting, with intervals, the guess and the limit."""
     alt = _alt()
     rows = [
         {
-            "mask": s["spec"],
-            "attack": a["attack"],
-            "recall": a["recall"],
-            "low": a["recall_interval"][0],
-            "high": a["recall_interval"][1],
-            "precision": a["precision"],
-            "claims": a["claims"],
-            "control": a["control"],
-            "guess": s["guess_share"],
-            "insider": s["insider"],
-            "repetitions": s["repetitions"],
-            "bound": "lower bound: search cut short" if a["lower_bound"] else "no search cut short",
-            "mark": "≥" if a["lower_bound"] else "",
+            "mask": s.spec,
+            "attack": a.attack,
+            "recall": a.recall.value,
+            "low": a.recall.low,
+            "high": a.recall.high,
+            "precision": a.precision.value,
+            "claims": a.claims,
+            "control": a.control,
+            "guess": s.guess_share,
+            "insider": s.insider,
+            "repetitions": s.repetitions,
+            "bound": _cut_words(s, a),
+            "mark": "≥" if a.cut and s.risk.lower_bound else "",
         }
-        for s in result["settings"]
-        for a in s["attacks"]
-        if a["applies"] and a["recall"] is not None
+        for s in result.settings
+        for a in s.attacks
+        if a.applies and a.recall.value is not None
     ]
     if not rows:
         return None
-    order = [s["spec"] for s in result["settings"]]
-    attacks = [name for name in ATTACKS if any(row["attack"] == name for row in rows)]
+    order = [s.spec for s in result.settings]
+    attacks = list(dict.fromkeys(str(row["attack"]) for row in rows))
     y = alt.Y("mask:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
     offset = alt.YOffset("attack:N", sort=attacks)
     tooltip = [
@@ -124,47 +127,54 @@ def _risk(result: Mapping[str, Any]) -> Json | None:
         base.mark_text(dx=5, align="left", fontSize=14).encode(x=_share("high", title), text="mark:N"),
         base.mark_tick(thickness=2, opacity=0.7, color="#999999").encode(x=_share("guess", title)),
     ]
-    limit = result["plan"].get("max_risk")
+    limit = result.plan.max_risk
     if limit is not None:
         layers.append(_limit(limit, "x"))
     return _plain(alt.layer(*layers).properties(height=len(order) * (len(attacks) * _ROW + 8)))
 
 
+def _cut_words(setting: Setting, attack: AttackRisk) -> str:
+    """Say whether work was cut short, and whether that matters."""
+    if not attack.cut:
+        return "nothing cut short"
+    return "lower bound: work cut short" if setting.risk.lower_bound else "work cut short, which cannot matter"
+
+
 def _limit(limit: float, axis: str) -> Any:
-    """The line that the risk must not cross."""
+    """Return the line that the risk must not cross."""
     alt = _alt()
     encoding = {"x": alt.X("limit:Q")} if axis == "x" else {"y": alt.Y("limit:Q")}
     line = alt.Chart(_data([{"limit": limit}])).mark_rule(strokeDash=[6, 4], strokeWidth=1.5, color="#E69F00")
     return line.encode(tooltip=[alt.Tooltip("limit:Q", title="limit", format=PERCENT)], **encoding)
 
 
-def _front(result: Mapping[str, Any]) -> Json | None:
+def _front(result: AuditResult) -> Json | None:
     """Risk against usefulness of every setting, and the line of those that no other one beats."""
     alt = _alt()
     rows = [
         {
-            "mask": s["mask"],
-            "setting": s["spec"],
-            "risk": s["risk"]["value"],
-            "low": s["risk"]["interval"][0],
-            "high": s["risk"]["interval"][1],
-            "attack": s["risk"]["attack"] or "none",
-            "use": s["usefulness"],
-            "front": "on the front" if s["pareto"] else "another one is better in both",
-            "bound": "lower bound" if s["risk"]["lower_bound"] else "no search cut short",
+            "mask": s.mask,
+            "setting": s.spec,
+            "risk": s.risk.value,
+            "low": s.risk.interval[0],
+            "high": s.risk.interval[1],
+            "attack": s.risk.attack or "none",
+            "use": s.usefulness,
+            "front": "on the front" if s.pareto else "another one is better in both",
+            "bound": "lower bound: work cut short" if s.risk.lower_bound else "nothing cut short that matters",
         }
-        for s in result["settings"]
-        if s["usefulness"] is not None
+        for s in result.settings
+        if s.usefulness is not None
     ]
     if not rows:
         return None
-    looks = _looks(list(dict.fromkeys(row["mask"] for row in rows)), "mask", "mask")
-    measure = measures()[result["plan"]["utility"]]
+    looks = _looks(list(dict.fromkeys(str(row["mask"]) for row in rows)), "mask", "mask")
+    ranking = measures()[result.plan.utility]
     x = alt.X(
         "use:Q",
-        title=f"usefulness: {measure.title}",
+        title=f"usefulness: {ranking.title}",
         scale=alt.Scale(zero=False, padding=14),
-        axis=alt.Axis(format=measure.format, tickCount=5),
+        axis=alt.Axis(format=ranking.format, tickCount=5),
     )
     room = alt.Scale(domain=[-0.03, 1.03], nice=False)  # symbols at 0 and 1 are seen whole
     y = alt.Y("risk:Q", title="risk (worst attack)", scale=room, axis=alt.Axis(format="%", tickCount=5))
@@ -186,42 +196,42 @@ def _front(result: Mapping[str, Any]) -> Json | None:
         base.mark_rule(opacity=0.55).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=looks["color"]),
         base.mark_point(size=110, filled=True, opacity=1).encode(x=x, y=y, tooltip=tooltip, **looks).add_params(zoom),
     ]
-    limit = result["plan"].get("max_risk")
+    limit = result.plan.max_risk
     if limit is not None:
         layers.append(_limit(limit, "y"))
     return _plain(alt.layer(*layers).properties(height=360))
 
 
-def _dials(result: Mapping[str, Any]) -> dict[str, Json]:
+def _dials(result: AuditResult) -> dict[str, Json]:
     """Risk along the dial of every mask that has more than one setting."""
     families: dict[str, list[Any]] = {}
-    for s in result["settings"]:
-        if s["dial"] is not None:
-            families.setdefault(s["family"] if s["family"] != s["spec"] else s["mask"], []).append(s)
+    for s in result.settings:
+        if s.dial is not None:
+            families.setdefault(s.family if s.family != s.spec else s.mask, []).append(s)
     panels: dict[str, Json] = {}
     for settings in families.values():
         if len(settings) < 2:
             continue
         rows = [
             {
-                "setting": s["spec"],
-                "dial": s["dial_value"],
-                "risk": s["risk"]["value"],
-                "low": s["risk"]["interval"][0],
-                "high": s["risk"]["interval"][1],
-                "attack": s["risk"]["attack"] or "none",
-                "repetitions": s["repetitions"],
+                "setting": s.spec,
+                "dial": s.dial_value,
+                "risk": s.risk.value,
+                "low": s.risk.interval[0],
+                "high": s.risk.interval[1],
+                "attack": s.risk.attack or "none",
+                "repetitions": s.repetitions,
             }
-            for s in sorted(settings, key=lambda s: s["dial_value"])
+            for s in sorted(settings, key=lambda s: s.dial_value)
         ]
-        title = f"{settings[0]['mask']}: {settings[0]['dial']}" + _unit(settings[0])
-        panels[f"dial-{len(panels) + 1}"] = _dial_panel(title, rows, result["plan"].get("max_risk"))
+        title = f"{settings[0].mask}: {settings[0].dial}" + _unit(settings[0])
+        panels[f"dial-{len(panels) + 1}"] = _dial_panel(title, rows, result.plan.max_risk)
     return panels
 
 
-def _unit(setting: Mapping[str, Any]) -> str:
-    """The unit in which the dial of a setting is written, such as `` (m)``."""
-    value = setting["spec"].partition(f"{setting['dial'].replace('_', '-')}=")[2].partition(",")[0]
+def _unit(setting: Setting) -> str:
+    """Return the unit in which the dial of a setting is written, such as `` (m)``."""
+    value = setting.spec.partition(f"{str(setting.dial).replace('_', '-')}=")[2].partition(",")[0]
     unit = value.lstrip("0123456789.e+-")
     return f" ({unit})" if unit else ""
 
@@ -249,17 +259,17 @@ def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | No
     return _plain(alt.layer(*layers).properties(height=200))
 
 
-def _groups(result: Mapping[str, Any]) -> Json | None:
+def _groups(result: AuditResult) -> Json | None:
     """Risk of single records by how many others share their label; the setting is chosen from a list."""
     alt = _alt()
-    rows = result["groups"]
+    rows = [vars(group) for group in result.groups]
     if not rows:
         return None
     specs = list(dict.fromkeys(row["spec"] for row in rows))
-    sizes = [group["size"] for group in result["file"]["label_groups"]]
+    sizes = [group.size for group in result.file.label_groups]
     choice = alt.param(
         name="setting",
-        value=result["verdict"]["setting"],
+        value=result.verdict.setting,
         bind=alt.binding_select(options=specs, name="setting: "),
     )
     base = alt.Chart(_data(rows)).transform_filter("datum.spec == setting")
@@ -280,13 +290,13 @@ def _groups(result: Mapping[str, Any]) -> Json | None:
     return _plain(alt.layer(*layers).add_params(choice).properties(height=240))
 
 
-def _people(result: Mapping[str, Any]) -> Json | None:
-    """The map of records by risk with the matches of one repetition; only where the result holds places."""
+def _people(result: AuditResult) -> Json | None:
+    """Return the map of records by risk with the matches of one repetition; only where the result holds places."""
     alt = _alt()
-    records = result.get("records")
-    if not records or not records["people"] or "x" not in records["people"][0]:
+    records = result.records
+    if records is None or not records.people or records.people[0].x is None:
         return None
-    plane = result["file"].get("distances") == "coordinates" and _plane(records["people"])
+    plane = result.file.distances == "coordinates" and _plane(records.people)
     shades = alt.Color(
         "risk:Q",
         scale=alt.Scale(domain=[0, 0.5, 1], range=["#8C96A3", "#E69F00", "#D55E00"]),
@@ -294,11 +304,11 @@ def _people(result: Mapping[str, Any]) -> Json | None:
     )
     tooltip = [alt.Tooltip(f"{name}:N") for name in ("row", "id", "label_k", "by")]
     tooltip.append(alt.Tooltip("risk:Q", format=PERCENT))
-    dots = alt.Chart(_data(records["people"])).mark_circle(opacity=0.9)
+    dots = alt.Chart(_data([vars(person) for person in records.people])).mark_circle(opacity=0.9)
     size = alt.Size("risk:Q", scale=alt.Scale(domain=[0, 1], range=[12, 90]), legend=None)
-    lines = alt.Chart(_data([line for line in records["lines"] if not line["true"]]))
+    lines = alt.Chart(_data([vars(line) for line in records.lines if not line.true]))
     dashed = lines.mark_rule(color="#D62728", strokeDash=[4, 3], strokeWidth=1.2)
-    right = alt.Chart(_data([line for line in records["lines"] if line["true"]]))
+    right = alt.Chart(_data([vars(line) for line in records.lines if line.true]))
     rings = right.mark_point(color="#009E73", size=130, strokeWidth=1.6, opacity=1)
     if plane:
         x, y = (alt.X("x:Q", axis=None, scale=alt.Scale(zero=False)), alt.Y("y:Q", axis=None))
@@ -316,6 +326,6 @@ def _people(result: Mapping[str, Any]) -> Json | None:
     return _plain(shown.properties(height=520))
 
 
-def _plane(people: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether places are coordinates of a plane instead of degrees."""
-    return any(abs(person["x"]) > 360 or abs(person["y"]) > 90 for person in people)
+def _plane(people: Sequence[Person]) -> bool:
+    """Return whether places are coordinates of a plane instead of degrees."""
+    return any(abs(person.x or 0.0) > 360 or abs(person.y or 0.0) > 90 for person in people)

@@ -3,59 +3,48 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
-from disclique.data.write import whole_file
-from disclique.errors import InputError, MissingDependency
+from disclique.attacks import attacks
+from disclique.audits.rates import Rate
+from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, AuditResult, TypicalMatches
+from disclique.errors import MissingDependency
+from disclique.measures.utility import measures
 from disclique.show.report.charts import charts
 
-VERSIONS = (1,)  # of result.json that can be rendered
-TEMPLATES = ("report.html.jinja", "report.css", "report.js")
+STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
+    MEETS: "✔ A release that keeps the limit was found",
+    UNPROVEN: "▲ No release is shown to keep the limit",
+    FAILS: "✖ No release tried keeps the limit",
+    MEASURED: "◆ Risk measured, no limit set",
+}
 
 
-def read_result(path: Path) -> dict[str, Any]:
-    """The result of an audit from its file, if it is one that this version can show."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not a JSON file ({error})") from None
-    if not isinstance(found, dict) or found.get("kind") != "disclique audit":
-        raise InputError(f"{path}: this is not the result of an audit")
-    if found.get("version") not in VERSIONS:
-        raise InputError(f"{path}: version {found.get('version')!r} of the result is not one that can be shown here")
-    return found
+def report(result: AuditResult) -> str:
+    """Render the report of an audit as one HTML page.
 
-
-def write_report(result: Mapping[str, Any], path: Path) -> None:
-    """Nothing; writes the report of a result."""
-    text = report(result)
-    with whole_file(path) as draft:
-        draft.write_text(text, encoding="utf-8")
-
-
-def report(result: Mapping[str, Any]) -> str:
-    """The report as one HTML page."""
-    try:
-        drawn = charts(result)
-        return str(
-            _template().render(
-                result=result,
-                charts=drawn,
-                specs=_script_json(drawn),
-                css=_file("report.css"),
-                js=_file("report.js"),
-                bundle=_bundle(),
-                schematic=_schematic(result.get("matches")),
-            )
+    >>> import disclique as dq
+    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> dq.report(dq.audit(people, "affine", attacks="labels", repetitions=1))[:15]
+    '<!doctype html>'
+    """
+    drawn = charts(result)
+    return str(
+        _template().render(
+            result=result,
+            status=STATUS[result.verdict.status],
+            attacks={spec: attacks().get(spec.partition(":")[0]) for spec in result.plan.attacks},
+            measures=list(measures().values()),
+            charts=drawn,
+            specs=_script_json(drawn),
+            css=_file("report.css"),
+            js=_file("report.js"),
+            bundle=_bundle(),
+            schematic=_schematic(result.matches),
         )
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise InputError(f"the result is not complete: {type(error).__name__} {error}") from None
+    )
 
 
 def _script_json(content: Any) -> str:
@@ -66,7 +55,7 @@ def _script_json(content: Any) -> str:
 
 @cache
 def _bundle() -> str:
-    """The chart library as script text."""
+    """Return the chart library as script text."""
     try:
         import vl_convert
     except ImportError:
@@ -94,28 +83,29 @@ def _template() -> Any:
 
 
 def percent(share: float | None) -> str:
-    """A share in per cent, or a dash where it is not defined."""
+    """Write a share in per cent, or a dash where it is not defined."""
     return "–" if share is None else f"{100 * share:.1f} %"
 
 
-def interval(ends: list[float | None]) -> str:
-    """An interval of shares."""
-    return "–" if ends[0] is None or ends[1] is None else f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f} %"
+def interval(of: Rate | tuple[float, float]) -> str:
+    """Write an interval of shares."""
+    low, high = (of.low, of.high) if isinstance(of, Rate) else of
+    return "–" if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f} %"
 
 
 def figure(value: float | None) -> str:
-    """A number with three digits that matter."""
+    """Write a number with three digits that matter."""
     return "–" if value is None else f"{value:.3g}"
 
 
-def _schematic(matches: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Lines of the picture of typical matches: from a released record to the person it was taken for.
+def _schematic(matches: TypicalMatches | None) -> list[dict[str, Any]]:
+    """Return the lines of the picture of typical matches: from a released record to the person it was taken for.
 
     The order is random and says nothing about persons; a wrong match goes to the place of another one.
     """
-    if not matches:
+    if matches is None:
         return []
-    shown = matches["shown"]
+    shown = matches.shown
     wrong = [k for k, outcome in enumerate(shown) if outcome == "wrong"]
     turned = dict(zip(wrong, [*wrong[1:], *wrong[:1]], strict=True))
     rows = []

@@ -28,6 +28,11 @@ class Release:
 
     ``table`` and ``distances`` are in the same random order and are published. ``mask`` and ``seed`` repeat the
     release, ``key`` is the row of each released record in the file and ``ids`` its name there: keep these.
+
+    >>> import disclique as dq
+    >>> made = dq.release(dq.cities(), "gaussian:sigma=5km", seed=1)
+    >>> list(made.table.columns), made.distances.shape, made.seed
+    (['sex', 'yob'], (4, 4), 1)
     """
 
     table: pd.DataFrame
@@ -72,14 +77,14 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
     return Release(table, values, rule.spec, drawn, order, tuple(data.ids[row] for row in order))
 
 
-def mask_microdata(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdata:
+def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdata:
     """Return the same records, in the same order, with the masked distances that a snooper sees of them.
 
     With the same seed they are the distances of ``release``.
 
     >>> from disclique.data import microdata
     >>> file = microdata(pd.DataFrame({"sex": ["f", "m"]}), ["sex"], distances=[[0, 7.2], [7.2, 0]])
-    >>> mask_microdata(file, "round:to=5").distances.values
+    >>> mask(file, "round:to=5").distances.values
     array([[0., 5.],
            [5., 0.]])
     """

@@ -1,23 +1,26 @@
-"""The data of an audit: the holder's file, and the files from which the snooper's is made."""
+"""An audit before it is run: the plan, the holder's file, and the files from which the snooper's is made."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from disclique.audits.plan import GERMANY, Plan
-from disclique.data.distances import Points
+from disclique.data.distances import Points, full_matrix
+from disclique.data.labels import label_tuples
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian, parse_mask
-from disclique.model import Microdata
+from disclique.model import Json, Microdata
 from disclique.quantities import KM_IN
+from disclique.runs import Chance, Unit
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """A plan with its data; ``known`` is the snooper's file where it is given, ``others`` people outside the release.
+class Audit:
+    """A plan with its data: ``known`` is the snooper's file where it is given, ``others`` people outside the release.
 
     Ids tell who is who: the same id in two files is the same person.
     """
@@ -33,8 +36,38 @@ class Case:
         self._check_known()
         self._check_drawn()
         self._check_errors()
-        for spec in {family.settings[-1] for family in self.plan.families}:
-            parse_mask(spec).apply(self.target.distances, self.plan.rng("trial"))  # a misfit is said before the run
+
+    def check_masks(self) -> None:
+        """Apply every mask once, so that one that does not fit the file is said before the run."""
+        for mask in self.plan.ranges:
+            parse_mask(mask.settings[-1]).apply(self.target.distances, self.chance.rng("trial"))
+
+    @property
+    def kind(self) -> str:
+        """What the folder of its journal holds."""
+        return self.plan.kind
+
+    @property
+    def digest(self) -> str:
+        """A hash that only the same plan on the same files has; without files, on the same records."""
+        digest = hashlib.sha256(self.plan.digest.encode())
+        if not self.plan.inputs:
+            for data in (self.target, self.known, self.others):
+                digest.update(b"" if data is None else _content(data))
+        return digest.hexdigest()
+
+    def to_dict(self) -> Json:
+        """Return the plan in plain types."""
+        return self.plan.to_dict()
+
+    def holds(self, unit: Unit) -> bool:
+        """Say whether a unit may be a part of this audit."""
+        return self.plan.holds(unit)
+
+    @property
+    def chance(self) -> Chance:
+        """All chance of the audit."""
+        return self.plan.chance
 
     def _check_known(self) -> None:
         if (self.known is not None) != self.plan.snooper.given:
@@ -72,7 +105,7 @@ class Case:
         known = self.known or self.target
         if not isinstance(known.distances, Points):
             raise InputError("a coordinate error of the snooper needs a known file with coordinates")
-        Gaussian(error).apply(known.distances, self.plan.rng("trial"))
+        Gaussian(error).apply(known.distances, self.chance.rng("trial"))
 
     @property
     def points(self) -> Points | None:
@@ -86,13 +119,18 @@ class Case:
         error = self.plan.snooper.coordinate_error
         return 0.0 if error is None else error.km if error.unit in KM_IN else error.value
 
+    def lean(self) -> Audit:
+        """Return the same audit without the columns it does not need, as it is sent to other processes."""
+        target, known, others = (_bare(data) for data in (self.target, self.known, self.others))
+        assert target is not None
+        return Audit(self.plan, target, known, others)
 
-def bare(data: Microdata) -> Microdata:
-    """The same records without the columns that an audit does not need."""
-    return replace(data, table=pd.DataFrame(index=range(len(data))))
+
+def _content(data: Microdata) -> bytes:
+    source = data.distances
+    places = source.coordinates.tolist() if isinstance(source, Points) else full_matrix(source).tobytes()
+    return repr((data.ids, label_tuples(data.labels), places)).encode()
 
 
-def lean(case: Case) -> Case:
-    """The same case as it is sent to other processes."""
-    known, others = (None if data is None else bare(data) for data in (case.known, case.others))
-    return Case(case.plan, bare(case.target), known, others)
+def _bare(data: Microdata | None) -> Microdata | None:
+    return None if data is None else replace(data, table=pd.DataFrame(index=range(len(data))))

@@ -16,21 +16,24 @@ _DIGITS = 3  # settings between the ends are rounded, so that people can read an
 
 
 @dataclass(frozen=True)
-class Family:
-    """A mask and its settings, from the weakest protection to the strongest; ``range`` says it was asked for as one."""
+class MaskRange:
+    """A mask and its settings, from the weakest protection to the strongest.
+
+    ``turns`` says that several were asked for, as a range of the dial such as ``sigma=100m..5km``.
+    """
 
     spec: str
     settings: tuple[str, ...]
-    range: bool = False
+    turns: bool = False
 
 
-def parse_family(spec: str, settings: int = SEARCHED) -> Family:
-    """The settings that a spec names: itself, or ``settings`` geometric steps of the one range ``a..b`` in it."""
+def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
+    """Read the settings that a spec names: itself, or ``settings`` geometric steps of the one range ``a..b`` in it."""
     name, _, rest = str(spec).partition(":")
     parts = [part.partition("=") for part in rest.split(",")] if rest else []
     ranges = [key.strip() for key, _, value in parts if ".." in value]
     if not ranges:
-        return Family(parse_mask(spec).spec, (parse_mask(spec).spec,))
+        return MaskRange(parse_mask(spec).spec, (parse_mask(spec).spec,))
     if len(ranges) > 1:
         raise InputError(f"mask {spec!r}: a range can stand for one parameter only, not for {' and '.join(ranges)}")
     ends = []
@@ -46,11 +49,11 @@ def parse_family(spec: str, settings: int = SEARCHED) -> Family:
     turned = [first.with_dial(value).spec for value in _steps(first, last, settings)]
     ordered = list(dict.fromkeys(turned))
     rising = _value(last, first) >= first.dial_value
-    return Family(str(spec).strip(), tuple(ordered if rising == first.dial_rises else ordered[::-1]), range=True)
+    return MaskRange(str(spec).strip(), tuple(ordered if rising == first.dial_rises else ordered[::-1]), turns=True)
 
 
 def _steps(first: Mask, last: Mask, settings: int) -> list[float]:
-    """Values of the dial in the unit of ``first``, geometric from one end to the other."""
+    """Return values of the dial in the unit of ``first``, geometric from one end to the other."""
     low, high = first.dial_value, _value(last, first)
     whole = isinstance(getattr(first, str(first.dial)), int)
     inner = np.geomspace(low, high, settings)[1:-1]
@@ -59,7 +62,7 @@ def _steps(first: Mask, last: Mask, settings: int) -> list[float]:
 
 
 def _value(mask: Mask, like: Mask) -> float:
-    """The dial of ``mask`` in the unit of ``like``."""
+    """Return the dial of ``mask`` in the unit of ``like``."""
     value, unit = getattr(mask, str(mask.dial)), getattr(like, str(like.dial))
     if not isinstance(value, Quantity) or value.unit == unit.unit:
         return float(value)

@@ -1,4 +1,4 @@
-"""What a study is: its axes, its people, its seed; and how a work unit and its chance follow from them."""
+"""What a study is: its axes, its people, its seed; and the units that follow from them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
-from disclique.attacks import Search
+from disclique.attacks import Search, parse_attacks
+from disclique.engine.solvers import find_solver
 from disclique.errors import InputError
 from disclique.masks import parse_mask
 from disclique.model import Budget, Json
+from disclique.runs import Chance, Unit
 
-FORMAT = 1  # raised when the same definition no longer gives the same records
+FORMAT = 2  # raised when the same definition no longer gives the same records
 TIES = 100  # maximum cliques listed in each cell
 
 
@@ -74,17 +74,6 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Unit:
-    """One piece of work: a noise draw, attacked in every way and with every α of the study."""
-
-    mask: str
-    repetition: int
-
-    def __str__(self) -> str:
-        return f"{self.mask}, repetition {self.repetition + 1}"
-
-
-@dataclass(frozen=True)
 class Study:
     """A grid of masks × agreements × repetitions, each cell one attack measured.
 
@@ -101,24 +90,27 @@ class Study:
     pairs: int = 1000
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise InputError(f"seed = {self.seed}: a seed is a whole number from 0 up")
+        Chance(self.seed)
+        parse_attacks(self.grid.attacks)
+        find_solver(self.search.solver)
         if self.pairs < 2:
             raise InputError(f"pairs = {self.pairs}: a calibration needs at least 2 pairs")
 
     def units(self) -> Iterator[Unit]:
-        """All work units, repetition by repetition, so that early results cover the whole grid."""
+        """Return all units, repetition by repetition, so that early results cover the whole grid."""
         return (Unit(mask, r) for r in range(self.grid.repetitions) for mask in self.grid.masks)
 
-    def chance(self, *what: str | int) -> int:
-        """A seed for one thing that is drawn, such as ("noise", mask, repetition)."""
-        digest = hashlib.sha256(json.dumps(what).encode()).digest()
-        key = tuple(int.from_bytes(digest[at : at + 4], "big") for at in range(0, 16, 4))
-        state = np.random.SeedSequence(self.seed, spawn_key=key).generate_state(1, np.uint64)
-        return int(state[0] >> np.uint64(1))  # fits the signed integers of tables
+    def holds(self, unit: Unit) -> bool:
+        """Say whether a unit is a part of this study."""
+        return unit.mask in self.grid.masks and 0 <= unit.repetition < self.grid.repetitions and unit.effort == 0
+
+    @property
+    def chance(self) -> Chance:
+        """All chance of the study."""
+        return Chance(self.seed)
 
     def to_dict(self) -> Json:
-        """The definition in plain types, under the names of the options; ``study_from`` reads it back."""
+        """Return the definition in plain types, under the names of the options; ``define_study`` reads it back."""
         people, grid, search = self.people, self.grid, self.search
         return {
             "mask": list(grid.masks),
@@ -187,8 +179,8 @@ OPTIONS = (
 )
 
 
-def study_from(options: Mapping[str, Any]) -> Study:
-    """The study that options name, as on the command line or in a TOML file.
+def define_study(options: Mapping[str, Any]) -> Study:
+    """Define the study that options name, as on the command line or in a TOML file.
 
     ``preset`` is filled in first, then the other options; ``sigma`` gives the values of the mask's dial.
     """
@@ -245,19 +237,6 @@ def _many(value: Any) -> Sequence[Any]:
 
 
 def _turned(mask: str, value: Any) -> str:
-    """The mask with its dial at a value; a number without a unit is in the mask's own."""
+    """Return the mask with its dial at a value; a number without a unit is in the mask's own."""
     plain = isinstance(value, (int, float)) or str(value).strip().replace(".", "", 1).isdigit()
     return parse_mask(mask).with_dial(float(value) if plain else value).spec
-
-
-def read_options(path: Path) -> dict[str, Any]:
-    """The options of a study from a TOML file."""
-    import tomllib
-
-    try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a TOML file ({error})") from None

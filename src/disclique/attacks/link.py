@@ -1,0 +1,196 @@
+"""Two files in, matches out: the labels' candidates, an attack, its claims, and what they are worth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.attacks.claims import no_claims
+from disclique.attacks.knowledge import Knowledge, Search
+from disclique.attacks.registry import Attack, parse_attack
+from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
+from disclique.data.labels import Comparator, candidates, canonical
+from disclique.errors import DiscliqueError, InputError
+from disclique.measures.risk import Truth, judge
+from disclique.model import Agreement, Candidates, Claims, Microdata
+from disclique.progress import Listener, listening, tell
+
+
+@dataclass(frozen=True)
+class LabelRule:
+    """When labels coincide: how missing values match (``never`` or ``any``), and comparators that forgive errors.
+
+    >>> import disclique as dq
+    >>> target, known = dq.poets()
+    >>> LabelRule(missing="any").candidates(target, known).relation.shape
+    (4, 2)
+    """
+
+    missing: str = "never"
+    comparators: Mapping[str, Comparator] = field(default_factory=dict)
+
+    def candidates(self, target: Microdata, known: Microdata) -> Candidates:
+        """Find the pairs of records that may match."""
+        return candidates(target.labels, known.labels, missing=self.missing, comparators=self.comparators)
+
+
+def attack(  # noqa: PLR0913 - the public door
+    target: Microdata,
+    known: Microdata,
+    *,
+    agreement: Agreement | None = None,
+    by: str | Attack = "clique",
+    knowledge: Knowledge | None = None,
+    truth: str | None = None,
+    labels: LabelRule | None = None,
+    search: Search | None = None,
+    progress: Listener | None = None,
+) -> AttackResult:
+    """Link ``target`` to ``known``: by the paper's maximum clique, or by another attack.
+
+    Parameters
+    ----------
+    target, known : Microdata
+        The released file and the snooper's identification file.
+    agreement : Agreement
+        Which known distances agree with a target distance, such as ``Within(5)``; for ``clique``, ``extend`` and
+        ``quasi``.
+    by : str or Attack
+        The name of an attack (see ``attacks()``), a spec such as ``quasi:gamma=0.7``, or an attack of one's own.
+    knowledge : Knowledge
+        What the snooper knows of the mask and the files; for ``register``, ``isomap`` and ``extend``.
+    truth : column name
+        A column of both tables that tells which records belong to one person; only the data holder has it.
+    labels : LabelRule
+        How missing label values match, and comparators for labels with errors.
+    search : Search
+        Solver, budget, threads, and how many maximum cliques to list.
+    progress : function of the step's name and the share of it that is done
+
+    Examples
+    --------
+    >>> import disclique as dq
+    >>> target, known = dq.poets()
+    >>> result = dq.attack(target, known, agreement=dq.Within(5), truth="name")
+    >>> result.clique.members, result.clique.proven, result.risk.precision
+    ((0, 1, 2, 4), True, 1.0)
+    """
+    if isinstance(by, str):
+        told = knowledge or Knowledge()
+        told = told if agreement is None else replace(told, agreement=agreement)
+        by = parse_attack(by).build(told, search or Search())
+    elif agreement is not None or knowledge is not None or search is not None:
+        raise InputError(f"the attack {by.name} is built already: agreement, knowledge and search have no effect on it")
+    with listening(progress):
+        tell("labels")
+        begun = time.perf_counter()
+        found = (labels or LabelRule()).candidates(target, known)
+        claims = by.run(target, known, found)
+        tell("matches")
+        return _judge_claims(claims, (target, known), found, truth, time.perf_counter() - begun)
+
+
+def attack_by_all(
+    target: Microdata,
+    known: Microdata,
+    attacks: Mapping[str, Attack],
+    *,
+    truth: str | None = None,
+    labels: LabelRule | None = None,
+    progress: Listener | None = None,
+) -> tuple[list[AttackResult], dict[str, str]]:
+    """Carry out several attacks, given by their specs; return the results, and why the others do not apply."""
+    with listening(progress):
+        found = (labels or LabelRule()).candidates(target, known)
+        tried = run_attacks(attacks, target, known, lambda attack: found)
+        results = [
+            _judge_claims(one.claims, (target, known), found, truth, one.seconds)
+            for one in tried
+            if one.claims is not None
+        ]
+        return results, {one.spec: one.why for one in tried if one.claims is None}
+
+
+def _judge_claims(
+    claims: Claims, files: tuple[Microdata, Microdata], found: Candidates, truth: str | None, seconds: float
+) -> AttackResult:
+    """Return the claims as matches, with what they are worth where a truth is given."""
+    target, known = files
+    rows, others, probability = claims.claimed()
+    more: dict[str, NDArray[Any]] = {"probability" if claims.weighed else "support": probability}
+    risk = None
+    if truth is not None:
+        who = truth_of(target, known, truth)
+        risk = judge(claims, who).risk
+        more["true"] = who.holds(rows, others)
+    return AttackResult(
+        claims=claims,
+        matches=match_table(rows, others, (target.ids, known.ids), **more),
+        baseline=measure_baseline(found),
+        twins=find_twins(target),
+        risk=risk,
+        notes=note_labels(target, known, found),
+        seconds=seconds,
+        files=files,
+    )
+
+
+def truth_of(target: Microdata, known: Microdata, column: str) -> Truth:
+    """Read from a column of both tables which records belong to one person."""
+    people = []
+    for data in (target, known):
+        if column not in data.table.columns:
+            columns = ", ".join(map(repr, map(str, data.table.columns)))
+            raise InputError(f"{data.name}: no truth column {column!r}; it has {columns}")
+        people.append([canonical(value) for value in data.table[column]])
+    return Truth.of_people(*people)
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """An attack that was tried: its claims, or the sentence that says why it cannot be carried out here."""
+
+    spec: str
+    claims: Claims | None
+    why: str
+    seconds: float
+
+
+def run_attacks(
+    attacks: Mapping[str, Attack], target: Microdata, known: Microdata, candidates: Callable[[Attack], Candidates]
+) -> list[Tried]:
+    """Carry out several attacks, by their specs, on the same files; the start that some share is searched once.
+
+    ``candidates`` chooses the pairs that an attack may link. An attack that does not apply to these files says why, and
+    the others go on. One that would apply but could not be carried out claims nothing and was cut short: that is no
+    sign of safety.
+    """
+    done: dict[Attack, Claims] = {}
+
+    def run(attack: Attack) -> Claims:
+        if attack in done:
+            return done[attack]
+        if attack.start is None:
+            claims = attack.run(target, known, candidates(attack))
+        else:
+            claims = attack.run_from(run(attack.start), target, known, candidates(attack))
+        return done.setdefault(attack, claims)
+
+    tried = []
+    for spec, attack in attacks.items():
+        begun = time.perf_counter()
+        tell(spec)
+        claims, why = None, ""
+        try:
+            claims = run(attack)
+        except InputError as error:
+            why = str(error)
+        except (DiscliqueError, ImportError, np.linalg.LinAlgError) as error:  # too large, not installed, no solution
+            claims = no_claims(str(error), attack=attack.name, cut=f"it was not carried out: {error}")
+        tried.append(Tried(spec, claims, why, round(time.perf_counter() - begun, 6)))
+    return tried

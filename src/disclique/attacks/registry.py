@@ -1,0 +1,177 @@
+"""Which attacks exist, what each needs, and how it is built from what the snooper knows.
+
+An attack is a frozen dataclass with ``run(target, known, candidates) -> Claims``. To add one, write its class in a file
+of this room and name it in the list of ``attacks/__init__.py``; one of one's own is made known by ``@register_attack``.
+The command line, studies, audits and the report take everything they say about it from here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Self, TypeVar
+
+from disclique.attacks.knowledge import Knowledge, Search
+from disclique.errors import InputError
+from disclique.measures.risk import Truth
+from disclique.model import Candidates, Claims, Microdata
+
+ALL = "all"  # stands for every attack that a snooper would carry out
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A way to attack a release.
+
+    ``needs`` says to which releases it applies and ``summary`` what it does, each in words for people. With
+    ``by_agreement`` it rests on ≈ and so on the detection probability α. With ``by_evidence`` it weighs labels that
+    differ; to the others a wrong label excludes a pair. What is not ``in_all`` is run only when asked for by name: an
+    attack that others outdo, or a yardstick. With ``sees_points`` it is given the masked points themselves.
+    Fields with a default and ``metadata={"spec": True}`` can be set in a spec, such as ``quasi:gamma=0.7``.
+
+    >>> from disclique.attacks import LabelAttack
+    >>> LabelAttack.name, LabelAttack.needs, LabelAttack.by_agreement
+    ('labels', 'labels', False)
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[str]
+    summary: ClassVar[str]
+    by_agreement: ClassVar[bool] = False
+    by_evidence: ClassVar[bool] = False
+    in_all: ClassVar[bool] = True
+    sees_points: ClassVar[bool] = False
+
+    @classmethod
+    def build(cls, knowledge: Knowledge, search: Search) -> Self:
+        """Build the attack from what the snooper knows and how much work they spend."""
+        raise NotImplementedError
+
+    @property
+    def start(self) -> Attack | None:
+        """The attack whose claims this one rests on, if any."""
+        return None
+
+    def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Link ``target`` to ``known`` among the candidate pairs."""
+        raise NotImplementedError
+
+    def run_from(self, start: Claims, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Do the same, given the claims of the attack that this one rests on."""
+        raise NotImplementedError
+
+    def find_most(self, oracle: Oracle) -> int | None:
+        """Return how many people the attack could find at the most, had its search come to the best end.
+
+        None where that is not known. An audit asks it of work that was cut short, and takes it for a proof: an attack
+        that only expects not to find more must not answer.
+        """
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Oracle:
+    """What only the data holder has: an attack's files and candidates, and who is who."""
+
+    target: Microdata
+    known: Microdata
+    candidates: Candidates
+    truth: Truth
+
+
+A = TypeVar("A", bound=type[Attack])
+_ATTACKS: dict[str, type[Attack]] = {}
+
+
+def register_attack(cls: A) -> A:
+    """Make an attack of one's own known by its name (a class decorator).
+
+    >>> @register_attack
+    ... class Nobody(Attack):
+    ...     name, needs, summary = "nobody", "nothing", "Claims nobody."
+    >>> _ = _ATTACKS.pop("nobody")
+    """
+    name = getattr(cls, "name", "")
+    if not str(name).replace("-", "").isalnum() or name == ALL:
+        raise InputError(f"{cls.__name__}: an attack needs a name of letters, digits and hyphens other than {ALL}")
+    if name in _ATTACKS and _ATTACKS[name].__qualname__ != cls.__qualname__:
+        raise InputError(f"attack {name}: the name is already taken by {_ATTACKS[name].__qualname__}")
+    _ATTACKS[name] = cls
+    return cls
+
+
+def attacks() -> dict[str, type[Attack]]:
+    """Return all attacks and yardsticks by name, in the order in which they were registered.
+
+    >>> attacks()["clique"].needs
+    'any distances'
+    """
+    return dict(_ATTACKS)
+
+
+def attack_names(*, every: bool = False) -> tuple[str, ...]:
+    """Return the names of the attacks that ``all`` stands for, or of every one.
+
+    >>> "register" in attack_names(), "guess" in attack_names(), "guess" in attack_names(every=True)
+    (True, False, True)
+    """
+    return tuple(name for name, cls in _ATTACKS.items() if every or cls.in_all)
+
+
+@dataclass(frozen=True)
+class AttackSpec:
+    """An attack as it is asked for: its name and the parameters that a spec such as ``quasi:gamma=0.7`` sets."""
+
+    spec: str
+    kind: type[Attack]
+    parameters: tuple[tuple[str, float], ...] = ()
+
+    def build(self, knowledge: Knowledge, search: Search) -> Attack:
+        """Build the attack from what the snooper knows."""
+        return dataclasses.replace(self.kind.build(knowledge, search), **dict(self.parameters))
+
+
+def parse_attack(spec: str) -> AttackSpec:
+    """Read a spec such as ``clique`` or ``quasi:gamma=0.7``.
+
+    >>> parse_attack("quasi:gamma=0.7").parameters
+    (('gamma', 0.7),)
+    """
+    name, _, rest = str(spec).strip().partition(":")
+    cls = _ATTACKS.get(name)
+    if cls is None:
+        raise InputError(f"attack {spec!r}: there is no attack {name!r}; there are {', '.join(_ATTACKS)}")
+    settable = {field.name: field for field in dataclasses.fields(cls) if field.metadata.get("spec")}
+    given: dict[str, float] = {}
+    for part in filter(None, rest.split(",")):
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        if key not in settable:
+            raise InputError(f"attack {spec!r}: {name} has no parameter {key!r}")
+        given[key] = _share(spec, key, value)
+    return AttackSpec(str(spec).strip(), cls, tuple(given.items()))
+
+
+def _share(spec: str, key: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"attack {spec!r}: {text!r} is not a number") from None
+    if not 0 < value <= 1:
+        raise InputError(f"attack {spec!r}: {key} must be more than 0 and at most 1")
+    return value
+
+
+def parse_attacks(specs: str | Iterable[str]) -> tuple[AttackSpec, ...]:
+    """Read several specs; ``all`` stands for every attack that is ``in_all``."""
+    wanted = [specs] if isinstance(specs, str) else list(specs)
+    named = [name for spec in wanted for name in (attack_names() if spec == ALL else (spec,))]
+    if not named:
+        raise InputError(f"no attack: choose from {', '.join(attack_names())} or {ALL}")
+    return tuple(parse_attack(spec) for spec in dict.fromkeys(named))
+
+
+def list_attacks() -> str:
+    """Return the names for a help text: those that ``all`` stands for, and those that are run only by name."""
+    rest = [name for name in attack_names(every=True) if name not in attack_names()]
+    return f"{', '.join(attack_names())} or {ALL} of these; by name also {', '.join(rest)}"

@@ -1,0 +1,137 @@
+"""Options of a command, declared once: on the command line, in a TOML file, and with their defaults.
+
+A command declares its options as a dataclass whose fields are made by ``option``; ``with_options`` turns them into
+options of the command line. What is not said there comes from the TOML file of ``--config``, else it is the default.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeVar, get_type_hints
+
+import typer
+
+from disclique.errors import InputError
+
+O = TypeVar("O", bound="Options")  # noqa: E741
+INPUT = "The file"
+
+
+def option(help: str, *, panel: str | None = None, default: Any = None, metavar: str = "") -> Any:
+    """Declare an option."""
+    about = {"help": help, "panel": panel, "default": default, "metavar": metavar or None}
+    return field(default=None, metadata=about)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options as they were given: None is not said."""
+
+    def filled(self, config: Path | None = None) -> Self:
+        """Return the options with what was not said from a TOML file, else by default."""
+        known = {name.name.replace("_", "-"): name for name in fields(self)}
+        written = {} if config is None else {key.replace("_", "-"): v for key, v in read_toml(config).items()}
+        strange = sorted(set(written) - set(known))
+        if strange:
+            raise InputError(f"{config}: unknown option {strange[0]!r}; there are {', '.join(known)}")
+        found = {}
+        for key, about in known.items():
+            said = getattr(self, about.name)
+            default = about.metadata["default"]
+            found[about.name] = said if said is not None and said != [] else written.get(key, default)
+        return replace(self, **found)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read the options in a TOML file."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a TOML file ({error})") from None
+
+
+def with_options(kind: type[O]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command, whose parameter ``options`` is of this kind, an option of the command line for every field."""
+    types = get_type_hints(kind)
+    made = []
+    for about in fields(kind):
+        default = about.metadata["default"]
+        shown = ", ".join(map(str, default if isinstance(default, list) else [default])) if default else False
+        info = typer.Option(
+            help=about.metadata["help"],
+            rich_help_panel=about.metadata["panel"],
+            metavar=about.metadata["metavar"],
+            show_default=shown,
+        )
+        hint = Annotated.__class_getitem__((types[about.name], info))  # type: ignore[attr-defined]
+        made.append(inspect.Parameter(about.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint))
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            said = {about.name: given.pop(about.name) for about in fields(kind)}
+            function(**given, options=kind(**said))
+
+        own = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.name != "options"]
+        own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+        first = [p for p in own if p.default is inspect.Parameter.empty]
+        last = [p for p in own if p.default is not inspect.Parameter.empty]
+        every = [*first, *made, *last]
+        command.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in every}
+        command.__doc__, command.__name__, command.__module__ = function.__doc__, function.__name__, function.__module__
+        return command
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class ReadOptions(Options):
+    """How files are read: the same in every command."""
+
+    id: str | None = option("Column that names the persons.", panel=INPUT)
+    label: list[str] | None = option("A quasi-identifier column; repeatable.", panel=INPUT, default=[])
+    coordinates: str | None = option("Coordinate columns.", panel=INPUT, metavar="LON,LAT")
+    metric: str | None = option("sphere (km, R = 6371), wgs84 (km) or euclidean.", panel=INPUT, default="sphere")
+    crs: str | None = option("Reference system of the coordinates (EPSG:25832).", panel=INPUT)
+    unit: str | None = option("Unit of distance files, km or m.", panel=INPUT)
+    generalise: list[str] | None = option(
+        "Make a coarser column first: cob=century:yob, age=classes:age:18,65, width, decade, prefix.",
+        panel=INPUT,
+        default=[],
+        metavar="NEW=RULE:COL",
+    )
+    directed: bool | None = option("Distances have a direction (travel times).", panel=INPUT, default=False)
+    unpublished: bool | None = option("Empty cells of a matrix are unpublished.", panel=INPUT, default=False)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The fields of ``Layout``: which columns mean what."""
+        same = ("id", "coordinates", "metric", "crs", "unit", "directed", "unpublished")
+        lists = {"labels": list_of(self.label), "generalise": list_of(self.generalise)}
+        return {name: getattr(self, name) for name in same} | lists
+
+
+@dataclass(frozen=True)
+class FileOptions(ReadOptions):
+    """How the one file of a command is read."""
+
+    distances: Path | None = option("Matrix or list i,j,distance instead of coordinates.", panel=INPUT)
+
+
+def list_of(value: Any) -> list[str]:
+    """Return a value, or a list of them, as texts."""
+    return [str(item) for item in value] if isinstance(value, (list, tuple)) else [] if value is None else [str(value)]
+
+
+def numbers_in(text: Any) -> list[Any] | None:
+    """Return the parts of ``X,X,...``, or of a list in a TOML file."""
+    if text is None or isinstance(text, (list, tuple)):
+        return None if text is None else list(text)
+    return [part.strip() for part in str(text).split(",") if part.strip()]

@@ -1,0 +1,65 @@
+"""Approximate common subgraphs: definition 5 of the paper, and theorem 7, by which cliques stand for them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.errors import InputError
+from disclique.model import (
+    Agreement,
+    Candidates,
+    Clique,
+    CommonSubgraph,
+    FloatArray,
+    IntArray,
+    Microdata,
+    ProductGraph,
+)
+
+
+def member_pairs(graph: ProductGraph, members: tuple[int, ...]) -> IntArray:
+    """Return the rows (target, known) of vertices of the product graph, shape (n, 2)."""
+    chosen = np.array(members, dtype=np.int64)
+    return np.column_stack([graph.target[chosen], graph.known[chosen]]).astype(np.int32)
+
+
+def common_subgraph(clique: Clique, graph: ProductGraph) -> CommonSubgraph:
+    """Return the approximate common subgraph (S, T, φ) that a clique of the product graph stands for (theorem 7)."""
+    pairs = member_pairs(graph, clique.members)
+    return CommonSubgraph(tuple(pairs[:, 0].tolist()), tuple(pairs[:, 1].tolist()))
+
+
+def clique_of(subgraph: CommonSubgraph, graph: ProductGraph) -> tuple[int, ...]:
+    """Return the members of the clique that an approximate common subgraph stands for (theorem 7)."""
+    number = {pair: v for v, pair in enumerate(zip(graph.target.tolist(), graph.known.tolist(), strict=True))}
+    try:
+        return tuple(sorted(number[pair] for pair in subgraph.pairs))
+    except KeyError as error:
+        raise InputError(f"pair {error.args[0]}: these records do not share a label") from None
+
+
+def violation(
+    subgraph: CommonSubgraph, target: Microdata, known: Microdata, *, agreement: Agreement, candidates: Candidates
+) -> str:
+    """Say why definition 5 does not hold; empty if (S, T, φ) is an approximate common subgraph."""
+    s, t = np.array(subgraph.target, dtype=np.int32), np.array(subgraph.known, dtype=np.int32)
+    if len(set(subgraph.target)) != len(s) or len(set(subgraph.known)) != len(t):
+        return "φ is not a bijection"
+    related = {(int(a), int(b)) for a, b in candidates.relation}
+    for v, w in subgraph.pairs:
+        if (int(candidates.target_class[v]), int(candidates.known_class[w])) not in related:
+            return f"target record {v + 1} and known record {w + 1} do not share a label"
+    if len(s) == 0:
+        return ""
+    wrong = ~_consistent(target.distances.block(s, s), known.distances.block(t, t), agreement)
+    np.fill_diagonal(wrong, False)
+    for i, j in np.argwhere(wrong):
+        return f"the distances of target records {s[i] + 1}, {s[j] + 1} and known records {t[i] + 1}, {t[j] + 1} differ"
+    return ""
+
+
+def _consistent(d_target: FloatArray, d_known: FloatArray, agreement: Agreement) -> NDArray[np.bool_]:
+    lo, hi = agreement.interval(d_target)
+    agree = (lo < d_known) & (d_known < hi)
+    return np.asarray(agree | (np.isnan(d_target) & np.isnan(d_known)))

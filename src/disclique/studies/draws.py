@@ -1,0 +1,94 @@
+"""One noise draw of a study: the people, the masked target, what the snooper knows, and the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from disclique.attacks import Knowledge, learn
+from disclique.attacks.calibration import Calibration, calibrate
+from disclique.data.distances import Points, as_matrix
+from disclique.data.labels import candidates
+from disclique.data.tables import microdata
+from disclique.masks import parse_mask
+from disclique.measures.risk import Truth
+from disclique.model import Candidates, Distances, Microdata
+from disclique.runs import Unit
+from disclique.studies.definition import Study
+from disclique.synthetic.people import Population, germany, population
+from disclique.synthetic.settlements import read_table
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """What all attacks on one noise draw share.
+
+    ``target`` has the published distances alone and ``known`` the snooper's points; ``masked`` is what the mask made of
+    the target, for yardsticks and pictures.
+    """
+
+    target: Microdata
+    known: Microdata
+    candidates: Candidates
+    calibration: Calibration
+    knowledge: Knowledge
+    truth: Truth
+    masked: Distances
+
+    @property
+    def masked_target(self) -> Microdata:
+        """The target with its masked points, which only the data holder has."""
+        return replace(self.target, distances=self.masked)
+
+
+def draw_people(study: Study, dataset: int = 0) -> Population:
+    """Draw the people of one data set of a study."""
+    people, rng = study.people, study.chance.rng("people", dataset)
+    sizes = {"n_target": people.n_target, "n_known": people.n_known, "common": people.common}
+    if people.points is None:
+        return germany(**sizes, rng=rng)
+    return population(people.points, people.shares or read_table("germany_census2011"), **sizes, rng=rng)
+
+
+def calibrate_mask(study: Study, mask: str) -> Calibration:
+    """Carry out the snooper's simulation for one mask of a study, shared by all repetitions."""
+    places = None
+    if study.people.points is not None:
+        places = draw_people(study).people[["lon", "lat"]].to_numpy(dtype=float)
+    return calibrate(parse_mask(mask), points=places, pairs=study.pairs, rng=study.chance.rng("calibration", mask))
+
+
+_calibration = lru_cache(maxsize=64)(calibrate_mask)
+
+
+@lru_cache(maxsize=8)
+def _files(study: Study, dataset: int) -> tuple[Microdata, Microdata, Candidates, Truth]:
+    """Return the target before masking, the known file, the candidates and the truth of one data set."""
+    people = draw_people(study, dataset)
+    target, known = (
+        microdata(frame, people.label_names, coordinates=["lon", "lat"], ids="id", name=name)
+        for frame, name in ((people.target, "target"), (people.known, "known"))
+    )
+    return target, known, candidates(target.labels, known.labels), Truth(people.truth.astype(np.int64))
+
+
+@lru_cache(maxsize=64)
+def _knowledge(study: Study, mask: str, dataset: int) -> Knowledge:
+    """Return what the snooper knows of a mask; where that is simulated, at the places of the known file."""
+    known = _files(study, dataset)[1].distances
+    assert isinstance(known, Points)
+    common = study.people.common / study.people.n_target
+    rng = study.chance.rng("knowledge", mask, dataset)
+    return learn(parse_mask(mask), _calibration(study, mask), known, common=common, rng=rng)
+
+
+def draw(study: Study, unit: Unit) -> Draw:
+    """Make the noise draw of a unit; the same wherever and whenever it is made."""
+    dataset = unit.repetition % study.people.datasets
+    target, known, found, truth = _files(study, dataset)
+    masked = parse_mask(unit.mask).apply(target.distances, study.chance.rng("noise", unit.mask, unit.repetition))
+    released = replace(target, distances=as_matrix(masked))
+    knowledge = _knowledge(study, unit.mask, dataset)
+    return Draw(released, known, found, _calibration(study, unit.mask), knowledge, truth, masked)
