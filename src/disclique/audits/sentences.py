@@ -10,6 +10,7 @@ from disclique.audits.rates import AttackRisk, SettingRisk
 from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, Setting, SnooperFacts, Verdict
 from disclique.audits.unit import SAMPLED
 from disclique.measures.utility import describe
+from disclique.quantities import percent
 
 INSIDER = (
     "A snooper who knows the places of a few released records beforehand, and with them how the released map lies, "
@@ -20,15 +21,6 @@ NAMED = (
     "probable record for everybody, many of them wrongly, would on average be right for up to"
 )
 NOTED = 0.02  # a difference in risk that is worth a sentence
-
-
-def percent(share: float | None) -> str:
-    """Write a share as people read it; never 0 % for something that is not 0."""
-    if share is None:
-        return "an unknown share"
-    if 0 < share < 0.001:
-        return "under 0.1 %"
-    return f"{100 * share:.1f} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def name_setting(spec: str) -> str:

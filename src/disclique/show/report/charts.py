@@ -148,17 +148,32 @@ def _limit(limit: float, axis: str) -> Any:
     return line.encode(tooltip=[alt.Tooltip("limit:Q", title="limit", format=PERCENT)], **encoding)
 
 
+def _risk_row(setting: Setting) -> Json:
+    """Return the risk of a setting as a row of a chart's data."""
+    low, high = setting.risk.interval
+    worst = setting.risk.attack or "none"
+    return {"setting": setting.spec, "risk": setting.risk.value, "low": low, "high": high, "attack": worst}
+
+
+def _risk_tooltip() -> list[Any]:
+    """Return what is shown when one points at the risk of a setting."""
+    alt = _alt()
+    return [
+        alt.Tooltip("setting:N"),
+        alt.Tooltip("risk:Q", format=PERCENT),
+        alt.Tooltip("low:Q", title="interval from", format=PERCENT),
+        alt.Tooltip("high:Q", title="to", format=PERCENT),
+        alt.Tooltip("attack:N", title="worst attack"),
+    ]
+
+
 def _front(result: AuditResult) -> Json | None:
     """Risk against usefulness of every setting, and the line of those that no other one beats."""
     alt = _alt()
     rows = [
         {
+            **_risk_row(s),
             "mask": s.mask,
-            "setting": s.spec,
-            "risk": s.risk.value,
-            "low": s.risk.interval[0],
-            "high": s.risk.interval[1],
-            "attack": s.risk.attack or "none",
             "use": s.usefulness,
             "front": "on the front" if s.pareto else "another one is better in both",
             "bound": "lower bound: work cut short" if s.risk.lower_bound else "nothing cut short that matters",
@@ -179,11 +194,7 @@ def _front(result: AuditResult) -> Json | None:
     room = alt.Scale(domain=[-0.03, 1.03], nice=False)  # symbols at 0 and 1 are seen whole
     y = alt.Y("risk:Q", title="risk (worst attack)", scale=room, axis=alt.Axis(format="%", tickCount=5))
     tooltip = [
-        alt.Tooltip("setting:N"),
-        alt.Tooltip("risk:Q", format=PERCENT),
-        alt.Tooltip("low:Q", title="interval from", format=PERCENT),
-        alt.Tooltip("high:Q", title="to", format=PERCENT),
-        alt.Tooltip("attack:N", title="worst attack"),
+        *_risk_tooltip(),
         alt.Tooltip("use:Q", title="usefulness", format=".3f"),
         alt.Tooltip("front:N", title="front"),
         alt.Tooltip("bound:N", title="search"),
@@ -213,15 +224,8 @@ def _dials(result: AuditResult) -> dict[str, Json]:
         if len(settings) < 2:
             continue
         rows = [
-            {
-                "setting": s.spec,
-                "dial": s.dial_value,
-                "risk": s.risk.value,
-                "low": s.risk.interval[0],
-                "high": s.risk.interval[1],
-                "attack": s.risk.attack or "none",
-                "repetitions": s.repetitions,
-            }
+            _risk_row(s) | {"dial": s.dial_value, "repetitions": s.repetitions}
+            for s in sorted(settings, key=lambda s: s.dial_value)
             for s in sorted(settings, key=lambda s: s.dial_value)
         ]
         title = f"{settings[0].mask}: {settings[0].dial}" + _unit(settings[0])
@@ -239,11 +243,7 @@ def _unit(setting: Setting) -> str:
 def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | None) -> Json:
     alt = _alt()
     tooltip = [
-        alt.Tooltip("setting:N"),
-        alt.Tooltip("risk:Q", format=PERCENT),
-        alt.Tooltip("low:Q", title="interval from", format=PERCENT),
-        alt.Tooltip("high:Q", title="to", format=PERCENT),
-        alt.Tooltip("attack:N", title="worst attack"),
+        *_risk_tooltip(),
         alt.Tooltip("repetitions:Q"),
     ]
     x = alt.X("dial:Q", scale=alt.Scale(type="log", nice=False, padding=10), title=title)
