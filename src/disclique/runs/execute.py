@@ -145,6 +145,9 @@ class _Pool:
         waiting: deque[tuple[int, T]] = deque(enumerate(items))
         attempts: Counter[int] = Counter()
         workers = self.workers
+        workers[:] = [
+            worker if worker.item is None else worker.replaced() for worker in workers
+        ]  # an earlier map ended
         workers += [_Worker() for _ in range(min(self.parallel, len(waiting)) - len(workers))]
         while waiting or any(worker.item is not None for worker in workers):
             workers[:] = [worker.replaced() if worker.dead else worker for worker in workers]
