@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -31,34 +32,15 @@ def records_table(study: Study, done: Mapping[Unit, list[Cell]]) -> pd.DataFrame
     return frame.loc[place.sort_values(KEYS, kind="stable").index].reset_index(drop=True)
 
 
-COLUMNS = {
-    "mask": "str",
-    "alpha": "float64",
-    "repetition": "int64",
-    "attack": "str",
-    "dataset": "int64",
-    "seed": "int64",
-    "vertices": "int64",
-    "edges": "int64",
-    "size": "int64",
-    "bound": "Int64",
-    "proven": "bool",
-    "tp": "int64",
-    "fp": "int64",
-    "fn": "int64",
-    "precision": "float64",
-    "recall": "float64",
-    "ties": "int64",
-    "ties_complete": "bool",
-    "tp_mean": "float64",
-    "tp_min": "float64",
-    "tp_max": "float64",
-    "expected": "float64",
-    "weighed": "object",
-    "weight": "object",
-    "right": "object",
-    "seconds": "float64",
+_KINDS = {
+    "str": "str",
+    "bool": "bool",
+    "int": "int64",
+    "int | None": "Int64",
+    "float": "float64",
+    "float | None": "float64",
 }
+COLUMNS = {about.name: _KINDS.get(str(about.type), "object") for about in fields(Cell)}
 
 
 def summarise(records: pd.DataFrame) -> pd.DataFrame:
