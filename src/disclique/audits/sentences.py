@@ -85,7 +85,7 @@ def _advice(cut: Sequence[str]) -> str:
     return "give the searches more work (--budget), or " if any(kind.by_agreement for kind in kinds) else ""
 
 
-def _meets(best: Setting, settings: Sequence[Setting], plan: Plan) -> tuple[str, str]:
+def _meets(best: Setting, settings: Sequence[Setting], plan: Plan) -> tuple[str, ...]:
     risk, limit = best.risk, percent(plan.max_risk)
     first = (
         f"Released with {name_setting(best.spec)}, the worst attack tried re-identifies {percent(risk.value)} "
@@ -99,9 +99,15 @@ def _meets(best: Setting, settings: Sequence[Setting], plan: Plan) -> tuple[str,
     rest = "; one other setting tried does not keep the limit" if failing == 1 else rest
     if any(s.open for s in settings):
         rest = f"; {failing} other settings do not keep the limit or are not shown to"
-    if best.usefulness is None:
-        return first, f"How useful the released distances still are could not be measured{rest}."
-    return first, f"{describe(plan.utility, best.usefulness)}{rest}."
+    use = f"{describe(plan.utility, best.usefulness)}{rest}."
+    if best.ceiling is None or best.ceiling <= (plan.max_risk or 0.0):
+        return first, use
+    return (
+        first,
+        use,
+        "This counts claims that a snooper can hold to be more probable than not. Naming the most probable record for "
+        f"everybody, many of them wrongly, could be right for up to {percent(best.ceiling)}.",
+    )
 
 
 def explain_settled(risk: SettingRisk, attacks: Sequence[AttackRisk]) -> str:
