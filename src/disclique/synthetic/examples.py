@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 
@@ -29,7 +30,7 @@ def poets() -> tuple[Microdata, Microdata]:
 
 def _poets(side: str) -> Microdata:
     with as_file(shipped(f"poets_{side}.csv")) as table, as_file(shipped(f"poets_{side}_distances.csv")) as distances:
-        return read(table, distances=distances, labels=["language", "cob"])
+        return replace(read(table, distances=distances, labels=["language", "cob"]), name=f"poets ({side})")
 
 
 def cities() -> Microdata:
@@ -39,4 +40,4 @@ def cities() -> Microdata:
     ['Alice', 'Bob', 'Eve', 'Walter']
     """
     with as_file(shipped("cities.csv")) as table:
-        return read(table, labels=["sex", "yob"], coordinates="lon,lat")
+        return replace(read(table, labels=["sex", "yob"], coordinates="lon,lat"), name="cities")
