@@ -245,14 +245,14 @@ def test_an_unknown_option_is_named() -> None:
 
 @pytest.mark.slow
 def test_on_the_papers_data_the_setting_found_is_confirmed_by_a_full_grid() -> None:
-    """500 people of Germany, 50 known: the noise found for a limit of 20 % is the smallest of those around it."""
+    """500 people of Germany, 50 known: the noise found for a limit of 50 % is the smallest of those around it."""
     made = dq.germany(rng=np.random.default_rng(0))
     file = microdata(made.target, made.label_names, coordinates=["lon", "lat"], ids="id", name="paper")
     known = microdata(made.known, made.label_names, coordinates=["lon", "lat"], ids="id", name="known")
     # Of a complete matrix isomap finds what register finds, at twice the cost. Cliques of strong noise are cut short,
-    # and what they could find among 50 people is not shown to be under 20 %: with them nothing is decided.
+    # and what they could find among 50 people is not bounded well: with them nothing is decided.
     attacks = ("labels", "register")
-    chosen = Plan(("gaussian:sigma=0.02deg..0.5deg",), Snooper(given=True), 10, max_risk=0.2, attacks=attacks)
+    chosen = Plan(("gaussian:sigma=0.02deg..0.2deg",), Snooper(given=True), 6, max_risk=0.5, attacks=attacks)
     found = run_audit(Audit(chosen, file, known), executor=Processes())
     setting = found.decisions[0].setting
     assert setting is not None

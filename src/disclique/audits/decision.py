@@ -79,18 +79,21 @@ def search_range(mask: MaskRange, repetitions: int, look: Callable[[str], Look |
     yield [Wish(settings[i], few) for i in sorted({*range(0, last, COARSE), last})]
     while True:
         looked = {i: found for i, spec in enumerate(settings) if (found := look(spec)) is not None}
-        failing = max((i for i, found in looked.items() if not found.keeps), default=-1)
-        if failing >= 0 and (more := _raise(settings[failing], looked[failing])):
+        top = max((i for i, found in looked.items() if not found.keeps), default=-1)
+        if top >= 0 and (more := _raise(settings[top], looked[top])):
             yield more
             continue
-        if failing == last:
+        # a setting that stays open is skipped: a weaker one may be decided
+        failing = max((i for i, found in looked.items() if not found.keeps and not found.is_open), default=-1)
+        kept = [i for i, found in looked.items() if found.keeps and i > failing]
+        if not kept:
             if looked[last].tried:
                 return _none(mask, looked)
             yield [Wish(settings[last], repetitions, looked[last].effort)]
             continue
-        enough = min(i for i in looked if i > failing)
-        if enough - failing > 1:
-            inner = {failing + (enough - failing) * part // 4 for part in (1, 2, 3)} - {failing}
+        enough = min(kept)
+        inner = {failing + (enough - failing) * part // 4 for part in (1, 2, 3)} - looked.keys() - {failing}
+        if inner:
             yield [Wish(settings[i], few) for i in sorted(inner)]
             continue
         ends = [i for i in (failing, enough) if i >= 0 and not looked[i].tried]
