@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from disclique.data.distances import check_matrix
 from disclique.data.labels import canonical
@@ -50,7 +51,7 @@ def read_distances(
     _exists(path)
     name, suffix = str(path), path.suffix.lower()
     if suffix in (".npy", ".npz"):
-        values = _read_numpy(path)
+        values = np.asarray(load_numpy(path), dtype=float)
     elif suffix == ".parquet":
         frame = _read_parquet(path)
         if _is_list(frame, len(ids), [str(c) for c in frame.columns]):
@@ -88,19 +89,25 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise InputError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
 
 
-def _read_numpy(path: Path) -> FloatArray:
+def load_numpy(path: Path) -> NDArray[Any]:
+    """Return the one array of numbers in an NPY or NPZ file."""
+    _exists(path)
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
-            return np.asarray(loaded, dtype=float)
+            return _of_numbers(loaded)
         with loaded:
             if len(loaded.files) != 1:
-                raise InputError(f"{path}: holds {len(loaded.files)} arrays; save the distance matrix alone")
-            return np.asarray(loaded[loaded.files[0]], dtype=float)
+                raise InputError(f"{path}: holds {len(loaded.files)} arrays; save the one that is meant alone")
+            return _of_numbers(loaded[loaded.files[0]])
     except (OSError, ValueError, TypeError, EOFError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: not a NumPy array of numbers ({str(error).splitlines()[0]})") from None
+
+
+def _of_numbers(array: NDArray[Any]) -> NDArray[Any]:
+    return array if array.dtype.kind in "buif" else np.asarray(array, dtype=float)
 
 
 def _read_text(path: Path) -> pd.DataFrame:
