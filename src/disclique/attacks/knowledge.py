@@ -106,7 +106,7 @@ def learn(
     """Derive what the snooper knows from the mask: the deviation of distances and the displacement of points.
 
     Where the mask's law is not written down, its displacement is simulated at ``points``, places like the target's; a
-    mask that displaces no points is known by the noise that it puts on distances.
+    mask that displaces no points is known by the noise that it puts on distances, as far as it has a law.
 
     >>> from disclique.attacks.calibration import calibrate
     >>> from disclique.masks import parse_mask
@@ -116,8 +116,9 @@ def learn(
     """
     deviation = float(np.sqrt(calibration.variance))
     told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation)
-    if mask.on == "distances":
-        exact = Spread(0.0, 0.0, "km" if points is None or points.metric in GEOGRAPHIC else "plane")
+    if mask.on != "coordinates":
+        on_earth = mask.on == "distances" and (points is None or points.metric in GEOGRAPHIC)
+        exact = Spread(0.0, 0.0, "km" if on_earth else "plane")
         return replace(told, noise=exact, matrix_noise=mask.matrix_sd)
     spread = mask.displacement_spread()
     return replace(told, noise=spread if spread is not None else simulate_spread(mask, points, rng))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from disclique.data.files import load_numpy, read_table
-from disclique.data.labels import canonical
 from disclique.errors import InputError
 from disclique.model import FloatArray, IntArray
 
@@ -202,46 +199,6 @@ def _packed(text: str, form: str) -> NDArray[np.uint8]:
     except binascii.Error as error:
         raise InputError(f"{_short(text)}: not {form} ({error})") from None
     return np.frombuffer(raw, dtype=np.uint8)
-
-
-def read_encodings(path: Path, ids: Sequence[Hashable], *, id: str | None = None, metric: str = "dice") -> Encodings:
-    """Return the encodings of a file in the order of ``ids``.
-
-    A table has them in its only column beside ``id``, or in the one called ``encoding`` or ``clk``; a column ``id``
-    decides the order. A NumPy array holds 0 and 1, one column a bit, or packed bytes.
-    """
-    if path.suffix.lower() in (".npy", ".npz"):
-        found = encodings_of_array(load_numpy(path), metric, name=str(path))
-    else:
-        table = read_table(path)
-        column = _column_in(table, id, str(path))
-        found = parse_encodings(list(table[column]), metric, name=str(path), column=column)
-        if id is not None and id in table.columns:
-            return found.select(_rows_of([canonical(value) for value in table[id]], ids, str(path), id))
-    if found.size != len(ids):
-        raise InputError(f"{path}: {found.size} encodings, but the table has {len(ids)} records")
-    return found
-
-
-def _column_in(table: pd.DataFrame, id: str | None, name: str) -> str:
-    others = [str(column) for column in table.columns if column != id]
-    if len(others) == 1:
-        return others[0]
-    named = [column for column in others if column.lower() in (COLUMN, "clk")]
-    if len(named) == 1:
-        return named[0]
-    raise InputError(f"{name}: which column holds the encodings? call one {COLUMN!r}; it has {', '.join(others)}")
-
-
-def _rows_of(found: Sequence[Hashable | None], ids: Sequence[Hashable], name: str, column: str) -> NDArray[np.int64]:
-    where = {value: row for row, value in enumerate(found)}
-    if len(where) != len(found):
-        twice = next(row for row, value in enumerate(found) if where[value] != row)
-        raise InputError(f"{name}: row {twice + 1}, column {column!r} = {found[twice]!r}: the id stands there twice")
-    for record in ids:
-        if record not in where:
-            raise InputError(f"{name}: column {column!r}: the record {record!r} of the table has no encoding")
-    return np.array([where[record] for record in ids], dtype=np.int64)
 
 
 def encodings_of_array(array: NDArray[Any], metric: str = "dice", *, name: str = "encodings") -> Encodings:

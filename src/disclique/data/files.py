@@ -1,4 +1,4 @@
-"""Tables, distance matrices and lists from text, Parquet and NumPy files, as the cells stand in them."""
+"""Tables, distance matrices, lists and encodings from text, Parquet and NumPy files, as the cells stand in them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.data.distances import check_matrix
+from disclique.data.encodings import COLUMN, Encodings, encodings_of_array, parse_encodings
 from disclique.data.labels import canonical
 from disclique.data.tables import entry_of, from_list
 from disclique.errors import InputError
@@ -71,6 +72,46 @@ def read_distances(
         shape = " x ".join(map(str, values.shape))
         raise InputError(f"{path}: the distances are {shape}, but the table has {len(ids)} records")
     return check_matrix(values, directed=directed, unpublished=unpublished, where=entry_of(name)), unpublished
+
+
+def read_encodings(path: Path, ids: Sequence[Hashable], *, id: str | None = None, metric: str = "dice") -> Encodings:
+    """Return the encodings of a file in the order of ``ids``.
+
+    A table has them in its only column beside ``id``, or in the one called ``encoding`` or ``clk``; a column ``id``
+    decides the order. A NumPy array holds 0 and 1, one column a bit, or packed bytes.
+    """
+    if path.suffix.lower() in (".npy", ".npz"):
+        found = encodings_of_array(load_numpy(path), metric, name=str(path))
+    else:
+        table = read_table(path)
+        column = _column_in(table, id, str(path))
+        found = parse_encodings(list(table[column]), metric, name=str(path), column=column)
+        if id is not None and id in table.columns:
+            return found.select(_rows_of([canonical(value) for value in table[id]], ids, str(path), id))
+    if found.size != len(ids):
+        raise InputError(f"{path}: {found.size} encodings, but the table has {len(ids)} records")
+    return found
+
+
+def _column_in(table: pd.DataFrame, id: str | None, name: str) -> str:
+    others = [str(column) for column in table.columns if column != id]
+    if len(others) == 1:
+        return others[0]
+    named = [column for column in others if column.lower() in (COLUMN, "clk")]
+    if len(named) == 1:
+        return named[0]
+    raise InputError(f"{name}: which column holds the encodings? call one {COLUMN!r}; it has {', '.join(others)}")
+
+
+def _rows_of(found: Sequence[Hashable | None], ids: Sequence[Hashable], name: str, column: str) -> NDArray[np.int64]:
+    where = {value: row for row, value in enumerate(found)}
+    if len(where) != len(found):
+        twice = next(row for row, value in enumerate(found) if where[value] != row)
+        raise InputError(f"{name}: row {twice + 1}, column {column!r} = {found[twice]!r}: the id stands there twice")
+    for record in ids:
+        if record not in where:
+            raise InputError(f"{name}: column {column!r}: the record {record!r} of the table has no encoding")
+    return np.array([where[record] for record in ids], dtype=np.int64)
 
 
 def _exists(path: Path) -> None:

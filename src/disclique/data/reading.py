@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from disclique.data.distances import Matrix, Metric
-from disclique.data.files import read_distances, read_table
+from disclique.data.encodings import Encodings, parse_encodings
+from disclique.data.files import read_distances, read_encodings, read_table
 from disclique.data.generalise import parse_generaliser
 from disclique.data.geography import LAT, LON, is_geographic, read_points, to_degrees
 from disclique.data.tables import microdata, record_ids
@@ -20,21 +21,29 @@ from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Microdata
 from disclique.quantities import KM_IN
 
+NO_UNIT = "none"
+UNITS = {**KM_IN, NO_UNIT: 1.0}  # units of a distance file
+
 
 @dataclass(frozen=True)
 class Layout:
     """How a file is to be read: which columns mean what, in which unit and reference system.
 
-    ``labels`` and ``id`` are column names, ``coordinates`` two of them, also as one text ``"lon,lat"``. ``metric`` is
-    that of coordinates and ``crs`` their reference system where they are not degrees of WGS 84; ``unit`` is that of a
-    distance file, km or m. ``generalise`` makes coarser columns (``cob=century:yob``). ``directed`` and ``unpublished``
+    ``labels`` and ``id`` are column names, ``coordinates`` two of them, also as one text ``"lon,lat"``, ``text`` one or
+    more with strings to compare, also as one text. ``encodings`` is a column of encodings, or a file of them.
+    ``metric`` is that of what is given: ``sphere``, ``wgs84`` or ``euclidean`` for coordinates, ``dice:q=2``, ``levenshtein``,
+    ``damerau`` or ``jaro-winkler`` for text, ``dice``, ``jaccard`` or ``hamming`` for encodings; the first by default.
+    ``crs`` is the reference system of coordinates that are not degrees of WGS 84; ``unit`` is that of a distance file,
+    km, m or none. ``generalise`` makes coarser columns (``cob=century:yob``). ``directed`` and ``unpublished``
     are as in ``microdata``. With ``id_optional`` a file without the id column is read too, its records named by row.
     """
 
     labels: Sequence[str] = ()
     id: str | None = None
     coordinates: Sequence[str] | None = None
-    metric: Metric = "sphere"
+    text: Sequence[str] = ()
+    encodings: str | None = None
+    metric: Metric | None = None
     crs: str | None = None
     unit: str | None = None
     generalise: Sequence[str] = ()
@@ -46,11 +55,28 @@ class Layout:
         for name in ("labels", "generalise"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(map(str, value)))
-        if self.coordinates is not None:
-            parts = self.coordinates.split(",") if isinstance(self.coordinates, str) else self.coordinates
-            object.__setattr__(self, "coordinates", tuple(str(part).strip() for part in parts))
-        if self.unit is not None and self.unit not in KM_IN:
-            raise InputError(f"--unit {self.unit}: choose one of {', '.join(KM_IN)}")
+        for name in ("coordinates", "text"):
+            value = getattr(self, name)
+            if value is not None:
+                parts = value.split(",") if isinstance(value, str) else value
+                object.__setattr__(self, name, tuple(str(part).strip() for part in parts))
+        if self.unit is not None and self.unit not in UNITS:
+            raise InputError(f"--unit {self.unit}: choose one of {', '.join(UNITS)}")
+        object.__setattr__(self, "text", self.text or ())
+
+    def check_source(self, path: Path, distances: object) -> None:
+        """Raise an error unless exactly one source of distances is given; the geometry of a file is one, too."""
+        sources = {
+            "a distance file": distances is not None,
+            "coordinate columns": self.coordinates is not None,
+            "columns of text": bool(self.text),
+            "encodings": self.encodings is not None,
+        }
+        given = [name for name, there in sources.items() if there]
+        if len(given) > 1:
+            raise InputError(f"{path}: {' and '.join(given)} are given; distances come from one of them")
+        if not given and not is_geographic(path):
+            raise InputError(f"{path}: nothing gives distances; name {', '.join(sources)}")
 
 
 def read(
@@ -63,8 +89,8 @@ def read(
     """Return the microdata of a file; every complaint names the file, row, column and value.
 
     ``columns`` are fields of ``Layout`` by name; given with a layout they overrule it. Distances come from coordinate
-    columns, from the file ``distances`` (a matrix or a list i, j, distance), or from the geometry of a GeoPackage,
-    GeoJSON, GeoParquet or shapefile.
+    columns, columns of text, encodings, the file ``distances`` (a matrix or a list i, j, distance), or from
+    the geometry of a GeoPackage, GeoJSON, GeoParquet or shapefile.
 
     >>> from disclique.synthetic.survey import survey_file
     >>> read(survey_file(), labels=["sex"], id="id", coordinates="lon,lat").distances
@@ -72,39 +98,52 @@ def read(
     """
     layout = replace(layout or Layout(), **columns)
     path = Path(path)
-    frame, places = _records(path, layout, None if distances is None else Path(distances))
+    layout.check_source(path, distances)
+    frame, places = _records(path, layout, by_columns=distances is not None)
     for spec in layout.generalise:
         frame = parse_generaliser(spec).apply(frame, str(path))
     if layout.id is not None and layout.id not in frame.columns and not layout.id_optional:
         there = ", ".join(map(repr, map(str, frame.columns)))  # row numbers instead would be a wrong truth
         raise InputError(f"{path}: no id column {layout.id!r}; it has {there}")
     id = layout.id if layout.id in frame.columns else None
+    about: dict[str, Any] = {"ids": id, "name": str(path)}
+    if layout.encodings is not None:
+        return microdata(frame, layout.labels, distances=_encodings(path, frame, id, layout), **about)
+    if layout.text:
+        return microdata(frame, layout.labels, text=layout.text, metric=layout.metric, **about)
     if distances is None:
-        return microdata(frame, layout.labels, coordinates=places, metric=layout.metric, ids=id, name=str(path))
+        return microdata(frame, layout.labels, coordinates=places, metric=layout.metric, **about)
     values, absent = read_distances(
         Path(distances),
         record_ids(frame, id, str(path)),
         directed=layout.directed,
         unpublished=layout.unpublished,
     )
-    scale = KM_IN[layout.unit] if layout.unit else 1.0
-    matrix = Matrix(values * scale, layout.directed, absent)
-    return microdata(frame, layout.labels, distances=matrix, ids=id, name=str(path))
+    matrix = Matrix(values * UNITS[layout.unit or NO_UNIT], layout.directed, absent)
+    return microdata(frame, layout.labels, distances=matrix, **about)
 
 
-def _records(path: Path, layout: Layout, distances: Path | None) -> tuple[pd.DataFrame, Sequence[str] | None]:
+def _encodings(path: Path, frame: pd.DataFrame, id: str | None, layout: Layout) -> Encodings:
+    """Return the encodings in a column of the table, else in a file of their own."""
+    source, metric = str(layout.encodings), str(layout.metric or "dice")
+    if source in frame.columns:
+        return parse_encodings(list(frame[source]), metric, name=str(path), column=source)
+    if not Path(source).exists():
+        there = ", ".join(map(repr, map(str, frame.columns)))
+        raise InputError(f"{path}: no column {source!r} of encodings, and no such file; it has {there}")
+    return read_encodings(Path(source), record_ids(frame, id, str(path)), id=id, metric=metric)
+
+
+def _records(path: Path, layout: Layout, *, by_columns: bool) -> tuple[pd.DataFrame, Sequence[str] | None]:
     """Return the table of a file and the columns of its coordinates, in degrees where the reference system is known."""
-    if distances is not None and layout.coordinates is not None:
-        raise InputError(f"{path}: give either a distance file or coordinate columns; both are given")
-    by_geometry = distances is None and layout.coordinates is None
-    if by_geometry and not is_geographic(path):
-        raise InputError(f"{path}: give either a distance file or coordinate columns; neither is given")
-    if by_geometry:
+    if by_columns or layout.text or layout.encodings is not None:
+        return read_table(path), None
+    if layout.coordinates is None:
         frame = read_points(path, layout.crs)
-    elif layout.coordinates is not None and layout.crs is not None:
+    elif layout.crs is not None:
         frame = to_degrees(read_table(path), layout.coordinates, layout.crs, str(path))
     else:
         return read_table(path), layout.coordinates
-    if layout.metric not in GEOGRAPHIC:
+    if (layout.metric or "sphere") not in GEOGRAPHIC:
         raise InputError(f"{path}: places of a known reference system are measured on the sphere or wgs84")
     return frame, (LON, LAT)

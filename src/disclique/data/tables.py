@@ -19,7 +19,9 @@ from disclique.data.distances import (
     same_distance,
     select_distances,
 )
+from disclique.data.encodings import Encodings
 from disclique.data.labels import canonical, canonical_labels
+from disclique.data.texts import DEFAULT, Texts, join_columns
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, FloatArray, Microdata
@@ -33,7 +35,8 @@ def microdata(
     *,
     distances: Any = None,
     coordinates: Coordinates | None = None,
-    metric: Metric = "sphere",
+    text: str | Sequence[str] | None = None,
+    metric: Metric | None = None,
     ids: str | None = None,
     name: str = "microdata",
     **options: bool,
@@ -53,11 +56,14 @@ def microdata(
     distances : array, DataFrame or Distances
         A square matrix in the order of the rows, symmetric but for rounding unless ``directed``; or a DataFrame with
         three columns i, j, distance (record ids, or row numbers counted from 1), where a pair that is not listed is a
-        distance that was not published.
+        distance that was not published. Or what ``Texts`` and ``Encodings`` of this many records are.
     coordinates : pair of column names, or array of shape (records, 2)
-        Longitude and latitude in degrees, or plane coordinates with ``metric="euclidean"``. Give this or
-        ``distances``, not both.
+        Longitude and latitude in degrees, or plane coordinates with ``metric="euclidean"``. Give this,
+        ``distances`` or ``text``.
+    text : column name, or list of them
+        Strings to compare, such as names; several columns are joined by one blank.
     metric : "sphere" (km, R = 6371), "wgs84" (km), "euclidean", or a function of two points
+        For text "dice:q=2" (the default there), "levenshtein", "damerau" or "jaro-winkler".
     ids : column name
         Names the records in results; row numbers counted from 1 by default.
     name : str
@@ -76,14 +82,19 @@ def microdata(
         raise InputError(f"{name}: the table has no records")
     if isinstance(labels, str):
         labels = [labels]
-    if (distances is None) == (coordinates is None):
-        raise InputError(f"{name}: give either distances or coordinates{'' if distances is None else ', not both'}")
+    given = [what for what in (distances, coordinates, text) if what is not None]
+    if len(given) != 1:
+        raise InputError(f"{name}: give one of distances, coordinates and text{', not several' if given else ''}")
     named = record_ids(table, ids, name)
     directed, unpublished = options.get("directed", False), options.get("unpublished", False)
     source: Distances
-    if coordinates is not None:
+    if text is not None:
+        columns = (text,) if isinstance(text, str) else tuple(text)
+        source = Texts(join_columns(table, columns, name=name), str(metric or DEFAULT), columns)
+    elif coordinates is not None:
+        metric = metric or "sphere"
         source = Points(points(table, coordinates, metric, name=name), metric, directed)
-    elif isinstance(distances, (Matrix, Points)):
+    elif isinstance(distances, (Matrix, Points, Texts, Encodings)):
         source = distances
     else:
         values, listed = matrix(distances, named, directed=directed, name=name)

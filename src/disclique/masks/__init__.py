@@ -1,9 +1,9 @@
-"""Ways to alter points or distances before release.
+"""Ways to alter points, distances or strings before release.
 
 A mask is a small frozen value with ``apply(distances, rng)``; ``parse_mask`` reads one from a spec, and a class with
 ``@register_mask`` adds another. Masks that move points at random are in ``displacement``, those that place them by a
-rule in ``placement``, those that alter each distance in ``noise``, and those that publish something else than the
-matrix in ``publishing``. Masks alter; they neither read files nor know attacks.
+rule in ``placement``, those that alter each distance in ``noise``, those that publish something else than the matrix in
+``publishing``, and those that encode strings in ``encoding``. Masks alter; they neither read files nor know attacks.
 """
 
 from disclique.masks.base import (
@@ -19,6 +19,7 @@ from disclique.masks.base import (
     whole,
 )
 from disclique.masks.displacement import Disc, Donut, Gaussian, Laplace
+from disclique.masks.encoding import Bloom, MinHash, TextMask, TwoStep
 from disclique.masks.noise import MatrixGaussian, MatrixLaplace, Multiplicative, Round, TopCode
 from disclique.masks.placement import Affine, Dhs, GridCells, Swap, Voronoi
 from disclique.masks.publishing import Lipschitz, Nearest, Projection
@@ -30,6 +31,7 @@ __all__ = [
     "PLACE",
     "RATE",
     "Affine",
+    "Bloom",
     "Dhs",
     "Disc",
     "Donut",
@@ -41,13 +43,16 @@ __all__ = [
     "Mask",
     "MatrixGaussian",
     "MatrixLaplace",
+    "MinHash",
     "Multiplicative",
     "Nearest",
     "PointMask",
     "Projection",
     "Round",
     "Swap",
+    "TextMask",
     "TopCode",
+    "TwoStep",
     "Voronoi",
     "between",
     "masks",
