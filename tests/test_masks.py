@@ -391,7 +391,7 @@ def test_turning_the_dial_up_moves_distances_more(name):
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("blur:sigma=1km", "there is no mask 'blur'; there are affine, dhs, disc"),
+        ("blur:sigma=1km", "there is no mask 'blur'; there are affine, bloom, dhs"),
         ("gaussian", "sigma is missing; write gaussian:sigma=…"),
         ("gaussian:s=1km", r"gaussian has no parameter 's' \(given '1km'\); there are sigma"),
         ("gaussian:sigma", "'sigma' is not of the form name=value"),

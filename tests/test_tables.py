@@ -26,7 +26,7 @@ SQUARE = [[0.0, 2.0], [2.0, 0.0]]
     ("options", "said"),
     [
         ({"distances": [[0, 1], [1, 0]], "coordinates": ["lon", "lat"]}, "not several"),
-        ({}, "either distances or coordinates"),
+        ({}, "one of distances, coordinates and text"),
         ({"distances": [[0, 1], [2, 0]]}, "not symmetric"),
         ({"distances": [[0, -1], [-1, 0]]}, "row 1, column 2 = -1.0: a distance cannot be negative"),
         ({"distances": [[0, np.inf], [np.inf, 0]]}, "infinite"),

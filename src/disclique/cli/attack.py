@@ -24,12 +24,18 @@ SEARCH, OUTPUT = "Attack and search", "Output"
 
 @dataclass(frozen=True)
 class AttackOptions(ReadOptions):
-    """What can be said of an attack on two files; ``coordinates`` are those of a file of which nothing else is said."""
+    """What can be said of an attack on two files.
+
+    ``coordinates``, ``text`` and ``encodings`` are those of a file of which nothing else is said; with both text and
+    encodings the target is encoded and the snooper knows the text.
+    """
 
     target_distances: Path | None = option("Matrix or list i,j,distance of the target.", panel=INPUT)
     target_coordinates: str | None = option("Coordinate columns of the target.", panel=INPUT, metavar="LON,LAT")
     known_distances: Path | None = option("Matrix or list i,j,distance of the known file.", panel=INPUT)
     known_coordinates: str | None = option("Coordinate columns of the known file.", panel=INPUT, metavar="LON,LAT")
+    target_encodings: str | None = option("Encodings of the target.", panel=INPUT, metavar="COL|FILE")
+    known_encodings: str | None = option("Encodings of the known file.", panel=INPUT, metavar="COL|FILE")
     attack: list[str] | None = option("{attacks}; repeatable.", panel=SEARCH, default=["clique"])
     within: str | None = option("Distances agree if |d - d'| < X (5, 500m, 5km).", panel=AGREE, metavar="X")
     relative: float | None = option("... if |d - d'| < X·d'.", panel=AGREE, metavar="X")
@@ -61,13 +67,38 @@ class AttackOptions(ReadOptions):
     @property
     def in_km(self) -> bool:
         """Whether the distances are kilometres, so that units can be converted."""
-        both = None not in (self.places("target"), self.places("known"))
-        return self.metric != "euclidean" and (self.unit is not None or both)
+        from disclique.quantities import KM_IN
 
-    def places(self, side: str) -> str | None:
-        """Return the coordinate columns of a file, unless its distances are in a file."""
-        own: str | None = getattr(self, f"{side}_coordinates")
-        return own if own or getattr(self, f"{side}_distances") is not None else self.coordinates
+        sides = [self.source(side) for side in ("target", "known")]
+        both = all(side["coordinates"] for side in sides)
+        bare = any(side["text"] or side["encodings"] for side in sides)
+        return self.metric != "euclidean" and not bare and (self.unit in KM_IN or both)
+
+    def source(self, side: str) -> dict[str, Any]:
+        """Return what gives the distances of a file: what was said of it, else what was said of both."""
+        own = {name: getattr(self, f"{side}_{name}") for name in ("distances", "coordinates", "encodings")}
+        if any(own.values()):
+            return {**own, "text": []}
+        text, encodings = self.texts, self.encodings
+        if text and encodings:
+            text, encodings = ([], encodings) if side == "target" else (text, None)
+        return {"distances": None, "coordinates": self.coordinates, "text": text, "encodings": encodings}
+
+    def metric_of(self, side: str) -> str | None:
+        """Return how a file is compared: as was said, unless only the other file can be compared so."""
+        if self.metric is None or self._compares(side, self.metric):
+            return self.metric
+        other = "known" if side == "target" else "target"
+        return None if self._compares(other, self.metric) else self.metric
+
+    def _compares(self, side: str, metric: str) -> bool:
+        from disclique.data.encodings import is_bit_metric
+        from disclique.data.texts import is_text_metric
+
+        source = self.source(side)
+        if source["text"]:
+            return is_text_metric(metric)
+        return is_bit_metric(metric) if source["encodings"] else not is_text_metric(metric)
 
     def length(self, text: str, name: str) -> float:
         """Read a length in the unit of the distances; it can be converted only where that unit is known."""
@@ -125,17 +156,17 @@ class AttackOptions(ReadOptions):
         import numpy as np
 
         from disclique.attacks import learn
-        from disclique.attacks.calibration import calibrate
+        from disclique.attacks.calibration import calibrate, calibrate_matrix
         from disclique.data.distances import Points
         from disclique.masks import parse_mask
 
         mask = parse_mask(self.mask or "")
         places: Points | None = next((side for side in (known, target) if isinstance(side, Points)), None)
-        if places is None and mask.law is None:
-            raise InputError(f"--mask {self.mask}: its effect is simulated at the points of a file; give coordinates")
         draws = np.random.default_rng(self.seed).spawn(2)
-        points, metric = (None, "sphere") if places is None else (places.coordinates, places.metric)
-        found = calibrate(mask, points=points, metric=metric, rng=draws[0])
+        if mask.on == "text" or places is None:  # what the mask takes, the known file has, or the mask says so
+            found = calibrate_matrix(mask, known, rng=draws[0])
+        else:
+            found = calibrate(mask, points=places.coordinates, metric=places.metric, rng=draws[0])
         told = learn(mask, found, places, common=self.common, coordinate_error=error, rng=draws[1])
         return told.at(float(self.alpha or 0.0), found)
 
@@ -184,13 +215,9 @@ def _read(target: Path, known: Path, options: AttackOptions) -> Files:
     import disclique
 
     columns = options.columns | {"id_optional": True}
-    sides = (
-        (target, options.target_distances, options.places("target")),
-        (known, options.known_distances, options.places("known")),
-    )
     files = tuple(
-        disclique.read(path, distances=distances, **(columns | {"coordinates": coordinates}))
-        for path, distances, coordinates in sides
+        disclique.read(path, **(columns | options.source(side) | {"metric": options.metric_of(side)}))
+        for side, path in (("target", target), ("known", known))
     )
     if options.id is not None and not any(options.id in data.table.columns for data in files):
         raise InputError(f"neither file has an id column {options.id!r}")
@@ -266,4 +293,6 @@ def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, 
     from disclique.data.write import plain
 
     paths = [target, options.target_distances, known, options.known_distances]
+    encodings = {options.encodings, options.target_encodings, options.known_encodings} - {None}
+    paths += [Path(source) for source in sorted(map(str, encodings)) if Path(source).is_file()]
     return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from disclique.cli.options import FileOptions, list_of, option, with_options
+from disclique.cli.options import NO_COLUMNS, FileOptions, list_of, option, with_options
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     target = disclique.read(file, distances=distances, **options.columns)
     theirs = None
     if known is not None:
-        columns = options.columns | ({} if known_distances is None else {"coordinates": None})
+        columns = options.columns | ({} if known_distances is None else NO_COLUMNS)
         theirs = disclique.read(known, distances=known_distances, **columns)
     more = None if others is None else disclique.read(others, **options.columns)
     return Audit(replace(plan, inputs=hashes([file, *paths, others])), target, theirs, more)

@@ -43,6 +43,15 @@ def parse_bit_metric(spec: object) -> str:
     return name
 
 
+def is_bit_metric(spec: object) -> bool:
+    """Say whether encodings can be compared in this way."""
+    try:
+        parse_bit_metric(spec)
+    except InputError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, eq=False)
 class Encodings:
     """Distances as bit strings of one length with a metric; the matrix is never formed as a whole.

@@ -31,11 +31,12 @@ class Layout:
 
     ``labels`` and ``id`` are column names, ``coordinates`` two of them, also as one text ``"lon,lat"``, ``text`` one or
     more with strings to compare, also as one text. ``encodings`` is a column of encodings, or a file of them.
-    ``metric`` is that of what is given: ``sphere``, ``wgs84`` or ``euclidean`` for coordinates, ``dice:q=2``, ``levenshtein``,
-    ``damerau`` or ``jaro-winkler`` for text, ``dice``, ``jaccard`` or ``hamming`` for encodings; the first by default.
-    ``crs`` is the reference system of coordinates that are not degrees of WGS 84; ``unit`` is that of a distance file,
-    km, m or none. ``generalise`` makes coarser columns (``cob=century:yob``). ``directed`` and ``unpublished``
-    are as in ``microdata``. With ``id_optional`` a file without the id column is read too, its records named by row.
+    ``metric`` is that of what is given: ``sphere``, ``wgs84`` or ``euclidean`` for coordinates, ``dice:q=2``,
+    ``levenshtein``, ``damerau`` or ``jaro-winkler`` for text, ``dice``, ``jaccard`` or ``hamming`` for encodings; the
+    first by default. ``crs`` is the reference system of coordinates that are not degrees of WGS 84; ``unit`` is that of
+    a distance file, km, m or none. ``generalise`` makes coarser columns (``cob=century:yob``). ``directed`` and
+    ``unpublished`` are as in ``microdata``. With ``id_optional`` a file without the id column is read too, its records
+    named by row.
     """
 
     labels: Sequence[str] = ()

@@ -208,9 +208,12 @@ class EntryMask(Mask):
 
 
 def unit_of(distances: Distances) -> str:
-    """Return in what unit the distances are: ``km`` on the Earth, ``unsaid`` for a matrix, else ``own``."""
+    """Return in what unit the distances are.
+
+    It is ``km`` on the Earth, ``own`` for other points, ``unsaid`` for a matrix, ``none`` for text and encodings.
+    """
     if isinstance(distances, (Texts, Encodings)):
-        return "own"
+        return "none"
     if not isinstance(distances, Points):
         return "unsaid"
     return "km" if distances.metric in GEOGRAPHIC else "own"
@@ -226,8 +229,8 @@ def length_in(unit: str, mask: Mask, parameter: str) -> float:
     where = f"mask {mask.name}, {spec_name(parameter)} = {quantity}"
     if unit == "km" and not quantity.unit:
         raise InputError(f"{where}: the unit is missing; write {quantity}km or {quantity}m")
-    if unit == "own" and quantity.unit:
-        raise InputError(f"{where}: {_NO_UNIT}")
+    if unit in _NO_UNIT and quantity.unit:
+        raise InputError(f"{where}: {_NO_UNIT[unit]}")
     return quantity.km if quantity.unit in KM_IN else quantity.value
 
 
@@ -244,7 +247,10 @@ def place_in(points: Points, mask: Mask, parameter: str) -> tuple[float, str]:
     return length_in(unit_of(points), mask, parameter), quantity.unit and "km"
 
 
-_NO_UNIT = "the coordinates do not say their unit, or are none; write a number without one"
+_NO_UNIT = {
+    "own": "the coordinates do not say their unit; write a number without one, in the unit of the coordinates",
+    "none": "these distances are plain numbers; write one without a unit",
+}
 
 
 def spec_name(parameter: str) -> str:
