@@ -152,7 +152,7 @@ def parse_encodings(values: Sequence[Any], metric: str = "dice", *, name: str, c
     >>> parse_encodings(["8f", "z!", "0a"], name="clk.csv")
     Traceback (most recent call last):
         ...
-    disclique.errors.InputError: clk.csv: row 2, column 'encoding' = 'z!': not hexadecimal as in the other rows
+    disclique.errors.InputError: clk.csv: row 2, column 'encoding' = 'z!': neither 0 and 1, hexadecimal, base64
     """
     cells = ["" if value is None or value is pd.NA else str(value).strip() for value in values]
     for row, (value, text) in enumerate(zip(values, cells, strict=True)):
@@ -177,10 +177,11 @@ def _form_of(cells: Sequence[str], name: str, column: str) -> str:
     for form, found in fits.items():
         if all(found):
             return form
-    usual = next((form for form, found in fits.items() if 2 * sum(found) > len(cells)), None)
-    row = 0 if usual is None else fits[usual].index(False)
-    why = f"neither {', '.join(_FORMS)}" if usual is None else f"not {usual} as in the other rows"
-    raise InputError(f"{name}: row {row + 1}, column {column!r} = {_short(cells[row])}: {why}")
+    odd = next((row for row in range(len(cells)) if not any(found[row] for found in fits.values())), None)
+    usual = max(fits, key=lambda form: sum(fits[form]))  # the first of those that fit the most rows
+    row = fits[usual].index(False) if odd is None else odd
+    like = f"not {usual} as in other rows" if odd is None else f"neither {', '.join(_FORMS)}"
+    raise InputError(f"{name}: row {row + 1}, column {column!r} = {_short(cells[row])}: {like}")
 
 
 def _short(text: str) -> str:
