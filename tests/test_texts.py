@@ -127,7 +127,7 @@ def test_blocks_selections_and_the_matrix_are_one(metric, words, more):
 
 
 def test_large_blocks_are_counted_in_parts(monkeypatch):
-    monkeypatch.setattr("disclique.data.texts._CELLS", 7)
+    monkeypatch.setattr("disclique.data.sets._CELLS", 7)
     words = [f"{a}{b}" for a in ("anna", "otto", "li") for b in range(5)]
     expected = [[twin(a, b, "dice:q=2") for b in words] for a in words]
     np.testing.assert_allclose(matrix(words, "dice:q=2"), expected)

@@ -6,7 +6,7 @@ others are in the unit of their source.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -185,6 +185,10 @@ class Points:
         """Return some of the points, in the order of ``rows``."""
         return replace(self, coordinates=self.coordinates[rows])
 
+    def identities(self) -> list[Hashable]:
+        """Return what makes two records the same: their places."""
+        return [tuple(np.atleast_1d(row).tolist()) for row in self.coordinates]
+
     def __repr__(self) -> str:
         return f"{self.size} points, {getattr(self.metric, '__name__', self.metric)}"
 
@@ -219,6 +223,9 @@ class Selectable(Distances, Protocol):
 
     def select(self, rows: NDArray[np.integer]) -> Distances:
         """Return the distances between some records, in the order of ``rows``."""
+
+    def identities(self) -> list[Hashable]:
+        """Return what makes two records the same: equal values have equal distances from everybody."""
 
 
 def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatArray:
