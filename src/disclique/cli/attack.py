@@ -293,6 +293,8 @@ def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, 
     from disclique.data.write import plain
 
     paths = [target, options.target_distances, known, options.known_distances]
-    encodings = {options.encodings, options.target_encodings, options.known_encodings} - {None}
-    paths += [Path(source) for source in sorted(map(str, encodings)) if Path(source).is_file()]
-    return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}
+    return {
+        "options": plain(asdict(options)),
+        "versions": versions(),
+        "inputs": dict(hashes([*paths, *options.encoding_files])),
+    }

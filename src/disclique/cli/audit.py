@@ -159,7 +159,7 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
         columns = options.columns | ({} if known_distances is None else NO_COLUMNS)
         theirs = disclique.read(known, distances=known_distances, **columns)
     more = None if others is None else disclique.read(others, **options.columns)
-    return Audit(replace(plan, inputs=hashes([file, *paths, others])), target, theirs, more)
+    return Audit(replace(plan, inputs=hashes([file, *paths, others, *options.encoding_files])), target, theirs, more)
 
 
 def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:

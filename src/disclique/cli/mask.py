@@ -56,7 +56,9 @@ def command(
         if name in (options.id, LON, LAT, *(layout.coordinates or ()), *layout.text):
             raise InputError(f"--label {name}: ids, coordinates and text are never released")
     made = release(read(file, layout, distances=options.distances), mask, seed)
-    written = write_release(made, out, inputs=hashes([file, options.distances]), kind=matrix, key=key)
+    written = write_release(
+        made, out, inputs=hashes([file, options.distances, *options.encoding_files]), kind=matrix, key=key
+    )
     screen, columns = (
         Screen(quiet),
         ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none",
