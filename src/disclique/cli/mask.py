@@ -53,8 +53,8 @@ def command(
     options = options.filled()
     layout = Layout(**options.columns)
     for name in layout.labels:
-        if name in (options.id, LON, LAT, *(layout.coordinates or ()), *layout.text):
-            raise InputError(f"--label {name}: ids, coordinates and text are never released")
+        if name in (options.id, LON, LAT, *(layout.coordinates or ()), *layout.text, layout.encodings):
+            raise InputError(f"--label {name}: ids, coordinates, text and encodings are never released as they are")
     made = release(read(file, layout, distances=options.distances), mask, seed)
     written = write_release(
         made, out, inputs=hashes([file, options.distances, *options.encoding_files]), kind=matrix, key=key
