@@ -127,16 +127,18 @@ def learn(
     """
     deviation = float(np.sqrt(calibration.variance))
     told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation)
-    if mask.on == "distances":
-        exact = Spread(0.0, 0.0, "km" if points is None or points.metric in GEOGRAPHIC else "plane")
+    exact = Spread(0.0, 0.0, "km" if points is None or points.metric in GEOGRAPHIC else "plane")
+    if mask.rigid:
+        return replace(told, noise=exact)  # an attack undoes the motion
+    if mask.on != "coordinates":
         return replace(told, noise=exact, matrix_noise=mask.matrix_sd)
     spread = mask.displacement_spread()
     return replace(told, noise=spread if spread is not None else simulate_spread(mask, points, rng))
 
 
 def simulate_spread(mask: Mask, points: Points | None, rng: np.random.Generator) -> Spread | None:
-    """Return the standard deviations of the displacement that ``mask`` causes at ``points``; None without points."""
-    if points is None:
+    """Return the standard deviations of the displacement that ``mask`` causes at ``points``; None without a map."""
+    if points is None or not points.is_map or points.coordinates.shape[1] != 2:
         return None
     moved = mask.apply(points, rng)
     assert isinstance(moved, Points)

@@ -114,6 +114,11 @@ class Audit:
         return found if isinstance(found, Points) and not callable(found.metric) else None
 
     @property
+    def has_map(self) -> bool:
+        """True if the holder's records are points of the Earth, of a plane or of a line."""
+        return self.points is not None and self.points.is_map
+
+    @property
     def coordinate_error(self) -> float:
         """The snooper's coordinate error in the unit of the distances."""
         error = self.plan.snooper.coordinate_error

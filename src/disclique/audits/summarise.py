@@ -243,7 +243,7 @@ def _people(audit: Audit, records: Records, spec: str) -> PeopleAtRisk:
     worst, by = _worst(by_attack)
     sizes = count_sharing(audit)
     places = audit.points.coordinates if audit.points is not None else None
-    flat = places is not None and places.shape[1] == 2
+    flat = audit.has_map and places is not None and places.shape[1] == 2
     people = []
     for row, person in enumerate(audit.target.ids):
         risk = None if np.isnan(worst[row]) else float(worst[row])

@@ -21,7 +21,7 @@ from disclique.data.distances import Points, as_matrix
 from disclique.data.labels import Exact
 from disclique.data.tables import select_records
 from disclique.errors import DiscliqueError
-from disclique.masks import Affine, Mask, parse_mask
+from disclique.masks import Mask, parse_mask
 from disclique.measures.risk import Truth, judge
 from disclique.measures.utility import utility
 from disclique.model import Budget, Candidates, Distances, Microdata
@@ -154,9 +154,9 @@ def _measure_ceiling(audit: Audit, spec: str, masked: Distances, known: KnownFil
     """
     knowledge, mask = _knowledge(audit, spec, _share(audit, known)), parse_mask(spec)
     theirs = known.data.distances
-    if not (isinstance(masked, Points) and isinstance(theirs, Points)) or callable(theirs.metric):
+    if not (isinstance(masked, Points) and isinstance(theirs, Points) and masked.is_map and theirs.is_map):
         return None, None
-    if knowledge.noise is None or isinstance(mask, Affine):  # a rigid motion hides nothing anyway
+    if knowledge.noise is None or mask.rigid:  # a rigid motion hides nothing anyway
         return None, None
     target = replace(audit.target, distances=masked)
     candidates = _candidates(audit, target, known.data)(Ceiling(knowledge))

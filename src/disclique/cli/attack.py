@@ -30,6 +30,8 @@ class AttackOptions(ReadOptions):
     target_coordinates: str | None = option("Coordinate columns of the target.", panel=INPUT, metavar="LON,LAT")
     known_distances: Path | None = option("Matrix or list i,j,distance of the known file.", panel=INPUT)
     known_coordinates: str | None = option("Coordinate columns of the known file.", panel=INPUT, metavar="LON,LAT")
+    target_vectors: Path | None = option("NumPy file of the target's vectors.", panel=INPUT, metavar="FILE.npy")
+    known_vectors: Path | None = option("NumPy file of the known vectors.", panel=INPUT, metavar="FILE.npy")
     attack: list[str] | None = option("{attacks}; repeatable.", panel=SEARCH, default=["clique"])
     within: str | None = option("Distances agree if |d - d'| < X (5, 500m, 5km).", panel=AGREE, metavar="X")
     relative: float | None = option("... if |d - d'| < X·d'.", panel=AGREE, metavar="X")
@@ -61,13 +63,19 @@ class AttackOptions(ReadOptions):
     @property
     def in_km(self) -> bool:
         """Whether the distances are kilometres, so that units can be converted."""
+        from disclique.geodesy import GEOGRAPHIC
+
         both = None not in (self.places("target"), self.places("known"))
-        return self.metric != "euclidean" and (self.unit is not None or both)
+        return self.metric in (None, *GEOGRAPHIC) and (self.unit is not None or both)
 
     def places(self, side: str) -> str | None:
-        """Return the coordinate columns of a file, unless its distances are in a file."""
+        """Return the coordinate columns of a file, unless its distances or vectors are in a file."""
         own: str | None = getattr(self, f"{side}_coordinates")
-        return own if own or getattr(self, f"{side}_distances") is not None else self.coordinates
+        return own if own or any(self.beside(side).values()) else self.coordinates
+
+    def beside(self, side: str) -> dict[str, Any]:
+        """Return the files of distances and vectors that go with a file."""
+        return {what: getattr(self, f"{side}_{what}") for what in ("distances", "vectors")}
 
     def length(self, text: str, name: str) -> float:
         """Read a length in the unit of the distances; it can be converted only where that unit is known."""
@@ -184,13 +192,9 @@ def _read(target: Path, known: Path, options: AttackOptions) -> Files:
     import disclique
 
     columns = options.columns | {"id_optional": True}
-    sides = (
-        (target, options.target_distances, options.places("target")),
-        (known, options.known_distances, options.places("known")),
-    )
     files = tuple(
-        disclique.read(path, distances=distances, **(columns | {"coordinates": coordinates}))
-        for path, distances, coordinates in sides
+        disclique.read(path, **options.beside(side), **(columns | {"coordinates": options.places(side)}))
+        for side, path in (("target", target), ("known", known))
     )
     if options.id is not None and not any(options.id in data.table.columns for data in files):
         raise InputError(f"neither file has an id column {options.id!r}")
@@ -265,5 +269,5 @@ def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, 
     from disclique.data.provenance import hashes, versions
     from disclique.data.write import plain
 
-    paths = [target, options.target_distances, known, options.known_distances]
+    paths = [target, *options.beside("target").values(), known, *options.beside("known").values()]
     return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}

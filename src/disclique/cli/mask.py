@@ -48,8 +48,10 @@ def command(
     for name in layout.labels:
         if name in (options.id, LON, LAT, *(layout.coordinates or ())):
             raise InputError(f"--label {name}: ids and coordinates are never released")
-    made = release(read(file, layout, distances=options.distances), mask, seed)
-    written = write_release(made, out, inputs=hashes([file, options.distances]), kind=matrix, key=key)
+    data = read(file, layout, distances=options.distances, vectors=options.vectors)
+    made = release(data, mask, seed)
+    inputs = hashes([file, options.distances, options.vectors])
+    written = write_release(made, out, inputs=inputs, kind=matrix, key=key)
     screen, columns = Screen(quiet), ", ".join(layout.labels) or "none"
     screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}"])
     screen.say([f"{what}: {path}" for what, path in written.items()])

@@ -97,8 +97,15 @@ class ReadOptions(Options):
 
     id: str | None = option("Column that names the persons.", panel=INPUT)
     label: list[str] | None = option("A quasi-identifier column; repeatable.", panel=INPUT, default=[])
-    coordinates: str | None = option("Coordinate columns.", panel=INPUT, metavar="LON,LAT")
-    metric: str | None = option("sphere (km, R = 6371), wgs84 (km) or euclidean.", panel=INPUT, default="sphere")
+    coordinates: str | None = option(
+        "Coordinate columns; with another metric any number of columns.", panel=INPUT, metavar="LON,LAT"
+    )
+    metric: str | None = option(
+        "Of coordinates: sphere (km, R = 6371), wgs84 (km), euclidean, cosine or, for numbers and categories "
+        "(religion:category), gower with the ranges of the file; of vectors: euclidean or cosine. Where nothing is "
+        "said: sphere, and euclidean for vectors.",
+        panel=INPUT,
+    )
     crs: str | None = option("Reference system of the coordinates (EPSG:25832).", panel=INPUT)
     unit: str | None = option("Unit of distance files, km or m.", panel=INPUT)
     generalise: list[str] | None = option(
@@ -123,6 +130,7 @@ class FileOptions(ReadOptions):
     """How the one file of a command is read."""
 
     distances: Path | None = option("Matrix or list i,j,distance instead of coordinates.", panel=INPUT)
+    vectors: Path | None = option("NumPy file of vectors, a row per record, instead.", panel=INPUT, metavar="FILE.npy")
 
 
 def list_of(value: Any) -> list[str]:

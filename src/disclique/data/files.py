@@ -72,6 +72,22 @@ def read_distances(
     return check_matrix(values, directed=directed, unpublished=unpublished, where=entry_of(name)), unpublished
 
 
+def read_vectors(path: Path, records: int) -> FloatArray:
+    """Return the vectors of a NumPy file, one row per record of the table."""
+    _exists(path)
+    if path.suffix.lower() not in (".npy", ".npz"):
+        raise InputError(f"{path}: unknown kind of vector file {path.suffix!r}; use .npy or .npz")
+    values = _read_numpy(path)
+    shape = " x ".join(map(str, values.shape))
+    if values.ndim != 2 or values.shape[1] < 1:
+        raise InputError(f"{path}: an array of shape {shape}: vectors are an array of records x columns")
+    if len(values) != records:
+        raise InputError(f"{path}: the vectors are {shape}, but the table has {records} records")
+    for row, column in np.argwhere(~np.isfinite(values)):
+        raise InputError(f"{path}: row {row + 1}, column {column + 1} = {values[row, column]}: not a finite number")
+    return values
+
+
 def _exists(path: Path) -> None:
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
@@ -95,7 +111,7 @@ def _read_numpy(path: Path) -> FloatArray:
             return np.asarray(loaded, dtype=float)
         with loaded:
             if len(loaded.files) != 1:
-                raise InputError(f"{path}: holds {len(loaded.files)} arrays; save the distance matrix alone")
+                raise InputError(f"{path}: holds {len(loaded.files)} arrays; save the one that is meant alone")
             return np.asarray(loaded[loaded.files[0]], dtype=float)
     except (OSError, ValueError, TypeError, EOFError) as error:
         if isinstance(error, InputError):

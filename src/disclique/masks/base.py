@@ -81,7 +81,8 @@ class Mask:
     ``simulated_files`` is how many files a calibration of scope ``file`` masks, more where a file shares one draw.
     ``dial`` is the one parameter that makes protection stronger when it rises (``dial_rises``) or falls. ``gaussian``
     says that every point moves by exactly Gaussian noise of ``displacement_spread()``: only there is the ceiling, what
-    the masked data themselves would give if truly aligned, an upper bound on what an attack of this kind finds.
+    the masked data themselves would give if truly aligned, an upper bound on what an attack of this kind finds. A
+    ``rigid`` mask leaves every distance as it is, and so protects nothing.
     """
 
     name: ClassVar[str]
@@ -93,6 +94,7 @@ class Mask:
     conditional: ClassVar[bool] = False
     simulated_files: ClassVar[int] = 20
     gaussian: ClassVar[bool] = False
+    rigid: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for parameter in dataclasses.fields(self):

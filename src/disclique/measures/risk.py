@@ -121,15 +121,15 @@ def judge(claims: Claims, truth: Truth, seeds: Sequence[tuple[int, int]] = ()) -
     Risk(tp=0, fp=1, fn=0)
     """
     told = [row for row, _ in seeds]
-    truth = truth.without(told)
+    others = truth.without(told)
     target, known, _ = claims.claimed()
     asked = ~np.isin(target, told)
     target, known = target[asked], known[asked]
-    true = truth.holds(target, known)
+    true = others.holds(target, known)
     pairs = np.column_stack([target, known]).astype(np.int32).reshape(-1, 2)
     correct = int(np.count_nonzero(true))
     return Judged(
-        risk=Risk(tp=correct, fp=len(true) - correct, fn=len(truth) - correct),
+        risk=Risk(tp=correct, fp=len(true) - correct, fn=len(others) - correct),
         correct=pairs[true],
         wrong=pairs[~true],
         weighed=truth.holds(claims.target, claims.known),

@@ -272,7 +272,7 @@ def _stress(found: BeforeAfter) -> float | None:
 
 def _centre_drift(found: BeforeAfter) -> float | None:
     """Return how far the mean point moved; on the Earth that of the points in space, brought back to the surface."""
-    if found.points is None or callable(found.points[0].metric):
+    if found.points is None or found.points[0].metric not in (*GEOGRAPHIC, "euclidean"):
         return None
     centres = []
     for points in found.points:
@@ -287,7 +287,7 @@ def _ripley_change(found: BeforeAfter) -> float | None:
     Both sides are taken with the area of the original's box and without edge correction. Written here on a k-d tree:
     pointpats, with which the tests compare it, would bring geopandas into the core for these ten lines.
     """
-    if found.points is None or callable(found.points[0].metric) or found.points[0].coordinates.shape[1] != 2:
+    if found.points is None or not found.points[0].is_map or found.points[0].coordinates.shape[1] != 2:
         return None
     from scipy.spatial import cKDTree
 
