@@ -175,8 +175,12 @@ def test_bad_distances_end_in_one_sentence(run: Run, content: str, said: tuple[s
 BAD_CALLS = [
     ("unknown label", ("--label", "zip", *BY_POINTS, "--within", "1"), ("t.csv", "'zip'", "'sex'")),
     ("unknown coordinate", (*LABELS, "--target-coordinates", "x,lat", *BY_POINTS[2:], "--within", "1"), ("'x'",)),
-    ("both sources", (*LABELS, *BY_POINTS, "--target-distances", "d.csv", "--within", "1"), ("both are given",)),
-    ("no source", (*LABELS, *BY_POINTS[:2], "--within", "1"), ("k.csv", "neither is given")),
+    (
+        "both sources",
+        (*LABELS, *BY_POINTS, "--target-distances", "d.csv", "--within", "1"),
+        ("are given; distances come from one of them",),
+    ),
+    ("no source", (*LABELS, *BY_POINTS[:2], "--within", "1"), ("k.csv", "nothing gives distances")),
     ("no agreement", (*LABELS, *BY_POINTS), ("--within", "--relative", "--between")),
     ("two agreements", (*LABELS, *BY_POINTS, "--within", "1", "--relative", "1"), ("only one",)),
     ("tolerance", (*LABELS, *BY_POINTS, "--within", "-1"), ("-1", "positive")),

@@ -25,8 +25,8 @@ SQUARE = [[0.0, 2.0], [2.0, 0.0]]
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"distances": [[0, 1], [1, 0]], "coordinates": ["lon", "lat"]}, "not both"),
-        ({}, "either distances or coordinates"),
+        ({"distances": [[0, 1], [1, 0]], "coordinates": ["lon", "lat"]}, "not several"),
+        ({}, "one of distances, coordinates and text"),
         ({"distances": [[0, 1], [2, 0]]}, "not symmetric"),
         ({"distances": [[0, -1], [-1, 0]]}, "row 1, column 2 = -1.0: a distance cannot be negative"),
         ({"distances": [[0, np.inf], [np.inf, 0]]}, "infinite"),
@@ -240,8 +240,8 @@ def test_a_file_is_read_as_its_layout_says(tmp_path: Path) -> None:
     assert read(path, layout, id="name", id_optional=True).ids == (1, 2)
     for wrong, said in (
         ({"id": "name"}, "no id column 'name'"),
-        ({"distances": matrix}, "both are given"),
-        ({"coordinates": None}, "neither is given"),
+        ({"distances": matrix}, "are given; distances come from one of them"),
+        ({"coordinates": None}, "nothing gives distances"),
         ({"unit": "miles"}, "choose one of m, km"),
     ):
         with pytest.raises(dq.InputError, match=said):

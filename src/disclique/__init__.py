@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from disclique.attacks.calibration import calibrate
     from disclique.audits import AuditResult, Plan, Snooper, audit, read_result
     from disclique.data.distances import Matrix, Points
+    from disclique.data.encodings import Encodings
     from disclique.data.labels import Exact
     from disclique.data.reading import read
     from disclique.data.tables import microdata
+    from disclique.data.texts import Texts
     from disclique.engine import maximum_clique, maximum_cliques
     from disclique.engine.agreement import Between, Relative, Within, quantiles
     from disclique.errors import DiscliqueError, InputError
@@ -63,9 +65,11 @@ _ROOMS = {
     "attacks.calibration": ("calibrate",),
     "audits": ("AuditResult", "Plan", "Snooper", "audit", "read_result"),
     "data.distances": ("Matrix", "Points"),
+    "data.encodings": ("Encodings",),
     "data.labels": ("Exact",),
     "data.reading": ("read",),
     "data.tables": ("microdata",),
+    "data.texts": ("Texts",),
     "engine": ("maximum_clique", "maximum_cliques"),
     "engine.agreement": ("Between", "Relative", "Within", "quantiles"),
     "errors": ("DiscliqueError", "InputError"),
@@ -90,6 +94,7 @@ __all__ = [
     "Budget",
     "Claims",
     "DiscliqueError",
+    "Encodings",
     "Exact",
     "InputError",
     "Knowledge",
@@ -107,6 +112,7 @@ __all__ = [
     "Snooper",
     "Spread",
     "StudyResult",
+    "Texts",
     "Within",
     "attack",
     "attack_names",

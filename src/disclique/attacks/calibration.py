@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.data.distances import Metric, Points, full_matrix, paired
+from disclique.data.distances import Metric, Points, full_matrix, paired, select_distances
 from disclique.engine.agreement import Between
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
@@ -22,6 +22,7 @@ from disclique.synthetic.settlements import area_points
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 _ATOM = 0.01  # a value that holds this share of a sample is an atom of its law
+_RECORDS = 1_000  # texts that are encoded for one part of a calibration
 _EXACT = 1e-9  # distances that differ by less than this share of the largest are the same but for rounding
 
 DrawPlaces = Callable[[int, np.random.Generator], FloatArray]
@@ -172,14 +173,37 @@ def calibrate(
 
 
 def calibrate_matrix(mask: Mask, distances: Distances, *, pairs: int = 20_000, rng: np.random.Generator) -> Calibration:
-    """Compare pairs of a file's own matrix before and after the mask."""
+    """Compare pairs of a file's own distances before and after the mask: a matrix, or texts under several keys.
+
+    >>> from disclique.data.texts import Texts
+    >>> from disclique.masks import parse_mask
+    >>> people = Texts(("anna meier", "hanna mayer", "otto weber", "ottilie weber"))
+    >>> found = calibrate_matrix(parse_mask("bloom"), people, rng=np.random.default_rng(0))
+    >>> len(found.original), bool(np.abs(found.deviation).max() < 0.3)
+    (24, True)
+    """
+    files = mask.simulated_files if mask.on == "text" else 1
+    parts = [_own_pairs(mask, _sampled(mask, distances, rng), max(2, pairs // files), rng) for _ in range(files)]
+    before, after = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
+    return Calibration(mask, before, after)
+
+
+def _sampled(mask: Mask, distances: Distances, rng: np.random.Generator) -> Distances:
+    """Return some records of a large file where the mask treats each by itself."""
+    if mask.on != "text" or distances.size <= _RECORDS:
+        return distances
+    return select_distances(distances, np.sort(rng.choice(distances.size, _RECORDS, replace=False)))
+
+
+def _own_pairs(mask: Mask, distances: Distances, pairs: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Return distances before and after one application of the mask."""
     before, after = full_matrix(distances), full_matrix(mask.apply(distances, rng))
     i, j = np.nonzero(np.triu(~np.isnan(before) & ~np.isnan(after), 1))
     if len(i) < 2:
         i, j = np.nonzero(~np.eye(len(before), dtype=bool))
-        return Calibration(mask, np.nan_to_num(before[i, j]), np.nan_to_num(before[i, j]))
+        return np.nan_to_num(before[i, j]), np.nan_to_num(before[i, j])
     taken = rng.choice(len(i), size=min(len(i), pairs), replace=False)
-    return Calibration(mask, before[i, j][taken], after[i, j][taken])
+    return before[i, j][taken], after[i, j][taken]
 
 
 def _from_files(

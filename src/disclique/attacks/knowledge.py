@@ -117,7 +117,7 @@ def learn(
     """Derive what the snooper knows from the mask: the deviation of distances and the displacement of points.
 
     Where the mask's law is not written down, its displacement is simulated at ``points``, places like the target's; a
-    mask that displaces no points is known by the noise that it puts on distances.
+    mask that displaces no points is known by the noise that it puts on distances, as far as it has a law.
 
     >>> from disclique.attacks.calibration import calibrate
     >>> from disclique.masks import parse_mask
@@ -127,7 +127,8 @@ def learn(
     """
     deviation = float(np.sqrt(calibration.variance))
     told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation)
-    exact = Spread(0.0, 0.0, "km" if points is None or points.metric in GEOGRAPHIC else "plane")
+    on_earth = mask.on != "text" and (points is None or points.metric in GEOGRAPHIC)
+    exact = Spread(0.0, 0.0, "km" if on_earth else "plane")
     if mask.rigid:
         return replace(told, noise=exact)  # an attack undoes the motion
     if mask.on != "coordinates":

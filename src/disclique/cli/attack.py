@@ -24,7 +24,11 @@ SEARCH, OUTPUT = "Attack and search", "Output"
 
 @dataclass(frozen=True)
 class AttackOptions(ReadOptions):
-    """What can be said of an attack on two files; ``coordinates`` are those of a file of which nothing else is said."""
+    """What can be said of an attack on two files.
+
+    ``coordinates``, ``text`` and ``encodings`` are those of a file of which nothing else is said; with both text and
+    encodings the target is encoded and the snooper knows the text.
+    """
 
     target_distances: Path | None = option("Matrix or list i,j,distance of the target.", panel=INPUT)
     target_coordinates: str | None = option("Coordinate columns of the target.", panel=INPUT, metavar="LON,LAT")
@@ -32,6 +36,8 @@ class AttackOptions(ReadOptions):
     known_coordinates: str | None = option("Coordinate columns of the known file.", panel=INPUT, metavar="LON,LAT")
     target_vectors: Path | None = option("NumPy file of the target's vectors.", panel=INPUT, metavar="FILE.npy")
     known_vectors: Path | None = option("NumPy file of the known vectors.", panel=INPUT, metavar="FILE.npy")
+    target_encodings: str | None = option("Encodings of the target.", panel=INPUT, metavar="COL|FILE")
+    known_encodings: str | None = option("Encodings of the known file.", panel=INPUT, metavar="COL|FILE")
     attack: list[str] | None = option("{attacks}; repeatable.", panel=SEARCH, default=["clique"])
     within: str | None = option("Distances agree if |d - d'| < X (5, 500m, 5km).", panel=AGREE, metavar="X")
     relative: float | None = option("... if |d - d'| < X·d'.", panel=AGREE, metavar="X")
@@ -64,18 +70,38 @@ class AttackOptions(ReadOptions):
     def in_km(self) -> bool:
         """Whether the distances are kilometres, so that units can be converted."""
         from disclique.geodesy import GEOGRAPHIC
+        from disclique.quantities import KM_IN
 
-        both = None not in (self.places("target"), self.places("known"))
-        return self.metric in (None, *GEOGRAPHIC) and (self.unit is not None or both)
+        sides = [self.source(side) for side in ("target", "known")]
+        both = all(side["coordinates"] for side in sides)
+        bare = any(side["text"] or side["encodings"] or side["vectors"] for side in sides)
+        return self.metric in (None, *GEOGRAPHIC) and not bare and (self.unit in KM_IN or both)
 
-    def places(self, side: str) -> str | None:
-        """Return the coordinate columns of a file, unless its distances or vectors are in a file."""
-        own: str | None = getattr(self, f"{side}_coordinates")
-        return own if own or any(self.beside(side).values()) else self.coordinates
+    def source(self, side: str) -> dict[str, Any]:
+        """Return what gives the distances of a file: what was said of it, else what was said of both."""
+        own = {name: getattr(self, f"{side}_{name}") for name in ("distances", "vectors", "coordinates", "encodings")}
+        if any(own.values()):
+            return {**own, "text": []}
+        text, encodings = self.texts, self.encodings
+        if text and encodings:
+            text, encodings = ([], encodings) if side == "target" else (text, None)
+        return {**own, "coordinates": self.coordinates, "text": text, "encodings": encodings}
 
-    def beside(self, side: str) -> dict[str, Any]:
-        """Return the files of distances and vectors that go with a file."""
-        return {what: getattr(self, f"{side}_{what}") for what in ("distances", "vectors")}
+    def metric_of(self, side: str) -> str | None:
+        """Return how a file is compared: as was said, unless only the other file can be compared so."""
+        if self.metric is None or self._compares(side, self.metric):
+            return self.metric
+        other = "known" if side == "target" else "target"
+        return None if self._compares(other, self.metric) else self.metric
+
+    def _compares(self, side: str, metric: str) -> bool:
+        from disclique.data.encodings import is_bit_metric
+        from disclique.data.texts import is_text_metric
+
+        source = self.source(side)
+        if source["text"]:
+            return is_text_metric(metric)
+        return is_bit_metric(metric) if source["encodings"] else not is_text_metric(metric)
 
     def length(self, text: str, name: str) -> float:
         """Read a length in the unit of the distances; it can be converted only where that unit is known."""
@@ -133,17 +159,17 @@ class AttackOptions(ReadOptions):
         import numpy as np
 
         from disclique.attacks import learn
-        from disclique.attacks.calibration import calibrate
+        from disclique.attacks.calibration import calibrate, calibrate_matrix
         from disclique.data.distances import Points
         from disclique.masks import parse_mask
 
         mask = parse_mask(self.mask or "")
         places: Points | None = next((side for side in (known, target) if isinstance(side, Points)), None)
-        if places is None and mask.law is None:
-            raise InputError(f"--mask {self.mask}: its effect is simulated at the points of a file; give coordinates")
         draws = np.random.default_rng(self.seed).spawn(2)
-        points, metric = (None, "sphere") if places is None else (places.coordinates, places.metric)
-        found = calibrate(mask, points=points, metric=metric, rng=draws[0])
+        if mask.on == "text" or places is None:  # what the mask takes, the known file has, or the mask says so
+            found = calibrate_matrix(mask, known, rng=draws[0])
+        else:
+            found = calibrate(mask, points=places.coordinates, metric=places.metric, rng=draws[0])
         told = learn(mask, found, places, common=self.common, coordinate_error=error, rng=draws[1])
         return told.at(float(self.alpha or 0.0), found)
 
@@ -193,7 +219,7 @@ def _read(target: Path, known: Path, options: AttackOptions) -> Files:
 
     columns = options.columns | {"id_optional": True}
     files = tuple(
-        disclique.read(path, **options.beside(side), **(columns | {"coordinates": options.places(side)}))
+        disclique.read(path, **(columns | options.source(side) | {"metric": options.metric_of(side)}))
         for side, path in (("target", target), ("known", known))
     )
     if options.id is not None and not any(options.id in data.table.columns for data in files):
@@ -269,5 +295,8 @@ def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, 
     from disclique.data.provenance import hashes, versions
     from disclique.data.write import plain
 
-    paths = [target, *options.beside("target").values(), known, *options.beside("known").values()]
+    sides = [options.source(side) for side in ("target", "known")]
+    paths = [target, known, *(side[what] for side in sides for what in ("distances", "vectors"))]
+    encodings = {options.encodings, options.target_encodings, options.known_encodings} - {None}
+    paths += [Path(source) for source in sorted(map(str, encodings)) if Path(source).is_file()]
     return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}

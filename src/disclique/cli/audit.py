@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import FileOptions, list_of, option, with_options
+from disclique.cli.options import NO_COLUMNS, FileOptions, list_of, option, with_options
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     theirs = None
     if known is not None:
         beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
-        columns = options.columns | ({"coordinates": None} if any(beside.values()) else {})
+        columns = options.columns | (NO_COLUMNS if any(beside.values()) else {})
         theirs = disclique.read(known, **beside, **columns)
     more = None if others is None else disclique.read(others, vectors=paths["others_vectors"], **options.columns)
     return Audit(replace(plan, inputs=hashes([file, *paths.values(), others])), target, theirs, more)

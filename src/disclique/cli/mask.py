@@ -23,14 +23,21 @@ def command(
         int | None, typer.Option(help="Repeats a release; by default drawn anew and kept in the recipe.")
     ] = None,
     matrix: Annotated[
-        str, typer.Option(metavar="csv|npy|parquet", help="Kind of the distance file.", rich_help_panel=OUTPUT)
-    ] = "csv",
+        str | None,
+        typer.Option(
+            metavar="csv|npy|parquet|none",
+            help="Kind of the distance file (csv; none beside encodings).",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     key: Annotated[
         Path | None, typer.Option(help="Also write who is who, for your own eyes only.", rich_help_panel=OUTPUT)
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.", rich_help_panel=OUTPUT)] = False,
 ) -> None:
     """Write the release: the label columns in random order, without ids and coordinates, and the masked distances.
+
+    A mask that encodes text puts a column of encodings into the table instead; the text itself is never released.
 
     Beside it goes a recipe with mask, seed, versions and hashes. With the recipe the noise can be taken off again: keep
     it, and do not publish it.
@@ -46,12 +53,15 @@ def command(
     options = options.filled()
     layout = Layout(**options.columns)
     for name in layout.labels:
-        if name in (options.id, LON, LAT, *(layout.coordinates or ())):
-            raise InputError(f"--label {name}: ids and coordinates are never released")
+        if name in (options.id, LON, LAT, *(layout.coordinates or ()), *layout.text):
+            raise InputError(f"--label {name}: ids, coordinates and text are never released")
     data = read(file, layout, distances=options.distances, vectors=options.vectors)
     made = release(data, mask, seed)
     inputs = hashes([file, options.distances, options.vectors])
     written = write_release(made, out, inputs=inputs, kind=matrix, key=key)
-    screen, columns = Screen(quiet), ", ".join(layout.labels) or "none"
+    screen, columns = (
+        Screen(quiet),
+        ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none",
+    )
     screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}"])
     screen.say([f"{what}: {path}" for what, path in written.items()])

@@ -19,6 +19,7 @@ from disclique.errors import InputError
 
 O = TypeVar("O", bound="Options")  # noqa: E741
 INPUT = "The file"
+NO_COLUMNS: dict[str, Any] = {"coordinates": None, "text": (), "encodings": None}  # distances come from a file
 
 
 def option(help: str, *, panel: str | None = None, default: Any = None, metavar: str = "") -> Any:
@@ -97,17 +98,17 @@ class ReadOptions(Options):
 
     id: str | None = option("Column that names the persons.", panel=INPUT)
     label: list[str] | None = option("A quasi-identifier column; repeatable.", panel=INPUT, default=[])
-    coordinates: str | None = option(
-        "Coordinate columns; with another metric any number of columns.", panel=INPUT, metavar="LON,LAT"
-    )
+    coordinates: str | None = option("Coordinate columns; two, or any number.", panel=INPUT, metavar="LON,LAT")
+    text: list[str] | None = option("Columns of text to compare (names).", panel=INPUT, default=[], metavar="COL,COL")
+    encodings: str | None = option("Column, or file, of encodings: 0/1, hex, base64.", panel=INPUT, metavar="COL|FILE")
     metric: str | None = option(
-        "Of coordinates: sphere (km, R = 6371), wgs84 (km), euclidean, cosine or, for numbers and categories "
-        "(religion:category), gower with the ranges of the file; of vectors: euclidean or cosine. Where nothing is "
-        "said: sphere, and euclidean for vectors.",
+        "Two coordinates: sphere (km, R = 6371), wgs84 (km). Any number of them: euclidean, cosine, gower (by the "
+        "file's ranges; religion:category). Vectors: euclidean, cosine. Text: dice:q=2, levenshtein, damerau, "
+        "jaro-winkler. Encodings: dice, jaccard, hamming. Each time the first by default, for coordinates sphere.",
         panel=INPUT,
     )
     crs: str | None = option("Reference system of the coordinates (EPSG:25832).", panel=INPUT)
-    unit: str | None = option("Unit of distance files, km or m.", panel=INPUT)
+    unit: str | None = option("Unit of distance files: km, m or none.", panel=INPUT)
     generalise: list[str] | None = option(
         "Make a coarser column first: cob=century:yob, age=classes:age:18,65, width, decade, prefix.",
         panel=INPUT,
@@ -118,10 +119,15 @@ class ReadOptions(Options):
     unpublished: bool | None = option("Empty cells of a matrix are unpublished.", panel=INPUT, default=False)
 
     @property
+    def texts(self) -> list[str]:
+        """The columns of text, also given as one text ``first,last``."""
+        return [part.strip() for given in list_of(self.text) for part in given.split(",")]
+
+    @property
     def columns(self) -> dict[str, Any]:
         """The fields of ``Layout``: which columns mean what."""
-        same = ("id", "coordinates", "metric", "crs", "unit", "directed", "unpublished")
-        lists = {"labels": list_of(self.label), "generalise": list_of(self.generalise)}
+        same = ("id", "coordinates", "encodings", "metric", "crs", "unit", "directed", "unpublished")
+        lists = {"labels": list_of(self.label), "generalise": list_of(self.generalise), "text": self.texts}
         return {name: getattr(self, name) for name in same} | lists
 
 

@@ -1,8 +1,8 @@
 """Data: tables, coordinates, distances and labels, read from files or given from Python, checked once and explained.
 
-What comes out is ``Microdata`` (``read``, ``microdata``) with its ``Matrix`` or ``Points``. Labels are made comparable
-(``labels``), coarser (``generalise``) or compared with errors (``comparators``) here, and results are written
-(``write``, ``provenance``). Nothing here alters a distance, attacks a file or draws at random.
+What comes out is ``Microdata`` (``read``, ``microdata``) with its ``Matrix``, ``Points``, ``Texts`` or ``Encodings``.
+Labels are made comparable (``labels``), coarser (``generalise``) or compared with errors (``comparators``) here, and
+results are written (``write``, ``provenance``). Nothing here alters a distance, attacks a file or draws at random.
 """
 
 from disclique.data.distances import (
@@ -15,17 +15,21 @@ from disclique.data.distances import (
     pairwise,
     select_distances,
 )
+from disclique.data.encodings import Encodings
 from disclique.data.labels import Comparator, Exact, candidates, canonical, label_tuples
 from disclique.data.reading import Layout, read
 from disclique.data.tables import microdata, select_records
+from disclique.data.texts import Texts
 
 __all__ = [
     "Comparator",
+    "Encodings",
     "Exact",
     "Layout",
     "Matrix",
     "Metric",
     "Points",
+    "Texts",
     "as_matrix",
     "candidates",
     "canonical",

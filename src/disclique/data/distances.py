@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,6 +232,10 @@ class Points:
             )
         return found
 
+    def select(self, rows: NDArray[np.integer]) -> Points:
+        """Return some of the points, in the order of ``rows``."""
+        return replace(self, coordinates=self.coordinates[rows])
+
     def __repr__(self) -> str:
         name = getattr(self.metric, "__name__", str(self.metric))
         if self.is_map or callable(self.metric):
@@ -267,6 +271,14 @@ def _check_points(points: FloatArray, metric: str) -> None:
         )
 
 
+@runtime_checkable
+class Selectable(Distances, Protocol):
+    """Distances that come from something kept for each record, so that some records need no matrix."""
+
+    def select(self, rows: NDArray[np.integer]) -> Distances:
+        """Return the distances between some records, in the order of ``rows``."""
+
+
 def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatArray:
     """Return the distances between ``rows`` (all records by default) as one square array."""
     index = np.arange(distances.size, dtype=np.int32) if rows is None else rows
@@ -289,7 +301,7 @@ def as_matrix(distances: Distances, *, most: int = 4000) -> Distances:
 
 def select_distances(distances: Distances, rows: NDArray[np.integer]) -> Distances:
     """Return the distances between some records, in the order of ``rows``."""
-    if isinstance(distances, Points):
-        return replace(distances, coordinates=distances.coordinates[rows])
+    if isinstance(distances, Selectable):
+        return distances.select(rows)
     block = full_matrix(distances, rows=np.asarray(rows, dtype=np.int32))
     return Matrix(block, distances.directed, bool(np.isnan(block).any()))

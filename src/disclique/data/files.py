@@ -1,4 +1,4 @@
-"""Tables, distance matrices and lists from text, Parquet and NumPy files, as the cells stand in them."""
+"""Tables, distance matrices, lists and encodings from text, Parquet and NumPy files, as the cells stand in them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from disclique.data.distances import check_matrix
+from disclique.data.encodings import COLUMN, Encodings, encodings_of_array, parse_encodings
 from disclique.data.labels import canonical
 from disclique.data.tables import entry_of, from_list
 from disclique.errors import InputError
@@ -50,7 +52,7 @@ def read_distances(
     _exists(path)
     name, suffix = str(path), path.suffix.lower()
     if suffix in (".npy", ".npz"):
-        values = _read_numpy(path)
+        values = np.asarray(load_numpy(path), dtype=float)
     elif suffix == ".parquet":
         frame = _read_parquet(path)
         if _is_list(frame, len(ids), [str(c) for c in frame.columns]):
@@ -77,7 +79,7 @@ def read_vectors(path: Path, records: int) -> FloatArray:
     _exists(path)
     if path.suffix.lower() not in (".npy", ".npz"):
         raise InputError(f"{path}: unknown kind of vector file {path.suffix!r}; use .npy or .npz")
-    values = _read_numpy(path)
+    values = np.asarray(load_numpy(path), dtype=float)
     shape = " x ".join(map(str, values.shape))
     if values.ndim != 2 or values.shape[1] < 1:
         raise InputError(f"{path}: an array of shape {shape}: vectors are an array of records x columns")
@@ -86,6 +88,46 @@ def read_vectors(path: Path, records: int) -> FloatArray:
     for row, column in np.argwhere(~np.isfinite(values)):
         raise InputError(f"{path}: row {row + 1}, column {column + 1} = {values[row, column]}: not a finite number")
     return values
+
+
+def read_encodings(path: Path, ids: Sequence[Hashable], *, id: str | None = None, metric: str = "dice") -> Encodings:
+    """Return the encodings of a file in the order of ``ids``.
+
+    A table has them in its only column beside ``id``, or in the one called ``encoding`` or ``clk``; a column ``id``
+    decides the order. A NumPy array holds 0 and 1, one column a bit, or packed bytes.
+    """
+    if path.suffix.lower() in (".npy", ".npz"):
+        found = encodings_of_array(load_numpy(path), metric, name=str(path))
+    else:
+        table = read_table(path)
+        column = _column_in(table, id, str(path))
+        found = parse_encodings(list(table[column]), metric, name=str(path), column=column)
+        if id is not None and id in table.columns:
+            return found.select(_rows_of([canonical(value) for value in table[id]], ids, str(path), id))
+    if found.size != len(ids):
+        raise InputError(f"{path}: {found.size} encodings, but the table has {len(ids)} records")
+    return found
+
+
+def _column_in(table: pd.DataFrame, id: str | None, name: str) -> str:
+    others = [str(column) for column in table.columns if column != id]
+    if len(others) == 1:
+        return others[0]
+    named = [column for column in others if column.lower() in (COLUMN, "clk")]
+    if len(named) == 1:
+        return named[0]
+    raise InputError(f"{name}: which column holds the encodings? call one {COLUMN!r}; it has {', '.join(others)}")
+
+
+def _rows_of(found: Sequence[Hashable | None], ids: Sequence[Hashable], name: str, column: str) -> NDArray[np.int64]:
+    where = {value: row for row, value in enumerate(found)}
+    if len(where) != len(found):
+        twice = next(row for row, value in enumerate(found) if where[value] != row)
+        raise InputError(f"{name}: row {twice + 1}, column {column!r} = {found[twice]!r}: the id stands there twice")
+    for record in ids:
+        if record not in where:
+            raise InputError(f"{name}: column {column!r}: the record {record!r} of the table has no encoding")
+    return np.array([where[record] for record in ids], dtype=np.int64)
 
 
 def _exists(path: Path) -> None:
@@ -104,19 +146,25 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise InputError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
 
 
-def _read_numpy(path: Path) -> FloatArray:
+def load_numpy(path: Path) -> NDArray[Any]:
+    """Return the one array of numbers in an NPY or NPZ file."""
+    _exists(path)
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
-            return np.asarray(loaded, dtype=float)
+            return _of_numbers(loaded)
         with loaded:
             if len(loaded.files) != 1:
                 raise InputError(f"{path}: holds {len(loaded.files)} arrays; save the one that is meant alone")
-            return np.asarray(loaded[loaded.files[0]], dtype=float)
+            return _of_numbers(loaded[loaded.files[0]])
     except (OSError, ValueError, TypeError, EOFError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: not a NumPy array of numbers ({str(error).splitlines()[0]})") from None
+
+
+def _of_numbers(array: NDArray[Any]) -> NDArray[Any]:
+    return array if array.dtype.kind in "buif" else np.asarray(array, dtype=float)
 
 
 def _read_text(path: Path) -> pd.DataFrame:

@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from disclique.data.distances import Matrix, Metric
-from disclique.data.files import read_distances, read_table, read_vectors
+from disclique.data.encodings import Encodings, parse_encodings
+from disclique.data.files import read_distances, read_encodings, read_table, read_vectors
 from disclique.data.generalise import parse_generaliser
 from disclique.data.geography import LAT, LON, is_geographic, read_points, to_degrees
 from disclique.data.tables import microdata, record_ids
@@ -20,21 +21,30 @@ from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Microdata
 from disclique.quantities import KM_IN
 
+NO_UNIT = "none"
+UNITS = {**KM_IN, NO_UNIT: 1.0}  # units of a distance file
+
 
 @dataclass(frozen=True)
 class Layout:
     """How a file is to be read: which columns mean what, in which unit and reference system.
 
-    ``labels``, ``id`` and ``coordinates`` are column names, the latter also as one text ``"lon,lat"``. ``metric`` is
-    that of coordinates (sphere by default) or vectors (euclidean by default), and ``crs`` the reference system of
-    coordinates where they are not degrees of WGS 84; ``unit`` is that of a
-    distance file, km or m. ``generalise`` makes coarser columns (``cob=century:yob``). ``directed`` and ``unpublished``
-    are as in ``microdata``. With ``id_optional`` a file without the id column is read too, its records named by row.
+    ``labels``, ``id`` and ``coordinates`` are column names, the last also as one text ``"lon,lat"``, ``text`` one or
+    more with strings to compare, also as one text. ``encodings`` is a column of encodings, or a file of them.
+    ``metric`` is that of what is given: ``sphere`` or ``wgs84`` for two coordinates, ``euclidean``, ``cosine`` or
+    ``gower`` for any number, ``euclidean`` or ``cosine`` for vectors, ``dice:q=2``, ``levenshtein``, ``damerau`` or
+    ``jaro-winkler`` for text, ``dice``, ``jaccard`` or ``hamming`` for encodings; the first by default, for coordinates
+    ``sphere``. ``crs`` is the reference system of coordinates that are not degrees of WGS 84; ``unit`` is that of
+    a distance file, km, m or none. ``generalise`` makes coarser columns (``cob=century:yob``). ``directed`` and
+    ``unpublished`` are as in ``microdata``. With ``id_optional`` a file without the id column is read too, its records
+    named by row.
     """
 
     labels: Sequence[str] = ()
     id: str | None = None
     coordinates: Sequence[str] | None = None
+    text: Sequence[str] = ()
+    encodings: str | None = None
     metric: Metric | None = None
     crs: str | None = None
     unit: str | None = None
@@ -47,11 +57,29 @@ class Layout:
         for name in ("labels", "generalise"):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(map(str, value)))
-        if self.coordinates is not None:
-            parts = self.coordinates.split(",") if isinstance(self.coordinates, str) else self.coordinates
-            object.__setattr__(self, "coordinates", tuple(str(part).strip() for part in parts))
-        if self.unit is not None and self.unit not in KM_IN:
-            raise InputError(f"--unit {self.unit}: choose one of {', '.join(KM_IN)}")
+        for name in ("coordinates", "text"):
+            value = getattr(self, name)
+            if value is not None:
+                parts = value.split(",") if isinstance(value, str) else value
+                object.__setattr__(self, name, tuple(str(part).strip() for part in parts))
+        if self.unit is not None and self.unit not in UNITS:
+            raise InputError(f"--unit {self.unit}: choose one of {', '.join(UNITS)}")
+        object.__setattr__(self, "text", self.text or ())
+
+    def check_source(self, path: Path, distances: object, vectors: object = None) -> None:
+        """Raise an error unless exactly one source of distances is given; the geometry of a file is one, too."""
+        sources = {
+            "a distance file": distances is not None,
+            "a vector file": vectors is not None,
+            "coordinate columns": self.coordinates is not None,
+            "columns of text": bool(self.text),
+            "encodings": self.encodings is not None,
+        }
+        given = [name for name, there in sources.items() if there]
+        if len(given) > 1:
+            raise InputError(f"{path}: {' and '.join(given)} are given; distances come from one of them")
+        if not given and not is_geographic(path):
+            raise InputError(f"{path}: nothing gives distances; name {', '.join(sources)}")
 
 
 def read(
@@ -65,8 +93,8 @@ def read(
     """Return the microdata of a file; every complaint names the file, row, column and value.
 
     ``columns`` are fields of ``Layout`` by name; given with a layout they overrule it. Distances come from coordinate
-    columns, from the file ``distances`` (a matrix or a list i, j, distance), from the NumPy file ``vectors`` (one row
-    per record), or from the geometry of a GeoPackage, GeoJSON, GeoParquet or shapefile.
+    columns, columns of text, encodings, the file ``distances`` (a matrix or a list i, j, distance), the NumPy file
+    ``vectors`` (one row per record), or from the geometry of a GeoPackage, GeoJSON, GeoParquet or shapefile.
 
     >>> from disclique.synthetic.survey import survey_file
     >>> read(survey_file(), labels=["sex"], id="id", coordinates="lon,lat").distances
@@ -74,47 +102,52 @@ def read(
     """
     layout = replace(layout or Layout(), **columns)
     path = Path(path)
-    frame, places = _records(path, layout, [what for what in (distances, vectors) if what is not None])
+    layout.check_source(path, distances, vectors)
+    frame, places = _records(path, layout, by_columns=distances is not None or vectors is not None)
     for spec in layout.generalise:
         frame = parse_generaliser(spec).apply(frame, str(path))
     if layout.id is not None and layout.id not in frame.columns and not layout.id_optional:
         there = ", ".join(map(repr, map(str, frame.columns)))  # row numbers instead would be a wrong truth
         raise InputError(f"{path}: no id column {layout.id!r}; it has {there}")
     id = layout.id if layout.id in frame.columns else None
+    about: dict[str, Any] = {"ids": id, "name": str(path)}
+    if layout.encodings is not None:
+        return microdata(frame, layout.labels, distances=_encodings(path, frame, id, layout), **about)
+    if layout.text:
+        return microdata(frame, layout.labels, text=layout.text, metric=layout.metric, **about)
     if distances is None:
+        metric = layout.metric
         if vectors is not None:
-            places, metric = read_vectors(Path(vectors), len(frame)), layout.metric or "euclidean"
-            about = f"{path} with {vectors}"
-        else:
-            metric, about = layout.metric or "sphere", str(path)
-        found = microdata(frame, layout.labels, coordinates=places, metric=metric, ids=id, name=about)
-        return replace(found, name=str(path))
+            places, metric = read_vectors(Path(vectors), len(frame)), metric or "euclidean"
+        return microdata(frame, layout.labels, coordinates=places, metric=metric, **about)
     values, absent = read_distances(
         Path(distances),
         record_ids(frame, id, str(path)),
         directed=layout.directed,
         unpublished=layout.unpublished,
     )
-    scale = KM_IN[layout.unit] if layout.unit else 1.0
-    matrix = Matrix(values * scale, layout.directed, absent)
-    return microdata(frame, layout.labels, distances=matrix, ids=id, name=str(path))
+    matrix = Matrix(values * UNITS[layout.unit or NO_UNIT], layout.directed, absent)
+    return microdata(frame, layout.labels, distances=matrix, **about)
 
 
-def _records(path: Path, layout: Layout, beside: Sequence[object]) -> tuple[pd.DataFrame, Any]:
-    """Return the table of a file and the columns of its coordinates, in degrees where the reference system is known.
+def _encodings(path: Path, frame: pd.DataFrame, id: str | None, layout: Layout) -> Encodings:
+    """Return the encodings in a column of the table, else in a file of their own."""
+    source, metric = str(layout.encodings), str(layout.metric or "dice")
+    if source in frame.columns:
+        return parse_encodings(list(frame[source]), metric, name=str(path), column=source)
+    if not Path(source).exists():
+        there = ", ".join(map(repr, map(str, frame.columns)))
+        raise InputError(f"{path}: no column {source!r} of encodings, and no such file; it has {there}")
+    return read_encodings(Path(source), record_ids(frame, id, str(path)), id=id, metric=metric)
 
-    ``beside`` are the files of distances and vectors that are given.
-    """
-    sources = len(beside) + (layout.coordinates is not None)
-    wanted = f"{path}: give either a distance file, a vector file or coordinate columns"
-    if sources > 1:
-        raise InputError(f"{wanted}; {'both' if sources == 2 else 'all'} are given")
-    by_geometry = sources == 0
-    if by_geometry and not is_geographic(path):
-        raise InputError(f"{wanted}; neither is given")
-    if by_geometry:
+
+def _records(path: Path, layout: Layout, *, by_columns: bool) -> tuple[pd.DataFrame, Any]:
+    """Return the table of a file and the columns of its coordinates, in degrees where the reference system is known."""
+    if by_columns or layout.text or layout.encodings is not None:
+        return read_table(path), None
+    if layout.coordinates is None:
         frame = read_points(path, layout.crs)
-    elif layout.coordinates is not None and layout.crs is not None:
+    elif layout.crs is not None:
         frame = to_degrees(read_table(path), layout.coordinates, layout.crs, str(path))
     else:
         return read_table(path), layout.coordinates

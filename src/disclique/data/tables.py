@@ -21,8 +21,10 @@ from disclique.data.distances import (
     same_distance,
     select_distances,
 )
+from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower, mixed_table
 from disclique.data.labels import canonical, canonical_labels
+from disclique.data.texts import DEFAULT, Texts, join_columns
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, FloatArray, Microdata
@@ -37,7 +39,8 @@ def microdata(
     *,
     distances: Any = None,
     coordinates: Coordinates | None = None,
-    metric: Metric = "sphere",
+    text: str | Sequence[str] | None = None,
+    metric: Metric | None = None,
     ids: str | None = None,
     name: str = "microdata",
     **options: bool,
@@ -57,12 +60,15 @@ def microdata(
     distances : array, DataFrame or Distances
         A square matrix in the order of the rows, symmetric but for rounding unless ``directed``; or a DataFrame with
         three columns i, j, distance (record ids, or row numbers counted from 1), where a pair that is not listed is a
-        distance that was not published.
+        distance that was not published. Or what ``Texts`` and ``Encodings`` of this many records are.
     coordinates : column names, or array of shape (records, columns)
         Longitude and latitude in degrees, or any number of columns with ``metric="euclidean"``, ``"cosine"`` (1 - cos)
         or ``"gower"`` (numbers and categories; write ``"religion:category"`` where categories are written as numbers).
-        Give this or ``distances``, not both.
+        Give this, ``distances`` or ``text``.
+    text : column name, or list of them
+        Strings to compare, such as names; several columns are joined by one blank.
     metric : "sphere" (km, R = 6371), "wgs84" (km), "euclidean", "cosine", "gower", or a function of two points
+        For text "dice:q=2" (the default there), "levenshtein", "damerau" or "jaro-winkler".
     ids : column name
         Names the records in results; row numbers counted from 1 by default.
     name : str
@@ -81,14 +87,18 @@ def microdata(
         raise InputError(f"{name}: the table has no records")
     if isinstance(labels, str):
         labels = [labels]
-    if (distances is None) == (coordinates is None):
-        raise InputError(f"{name}: give either distances or coordinates{'' if distances is None else ', not both'}")
+    given = [what for what in (distances, coordinates, text) if what is not None]
+    if len(given) != 1:
+        raise InputError(f"{name}: give one of distances, coordinates and text{', not several' if given else ''}")
     named = record_ids(table, ids, name)
     directed, unpublished = options.get("directed", False), options.get("unpublished", False)
     source: Distances
-    if coordinates is not None:
-        source = place_records(table, coordinates, metric, directed=directed, name=name)
-    elif isinstance(distances, (Matrix, Points)):
+    if text is not None:
+        columns = (text,) if isinstance(text, str) else tuple(text)
+        source = Texts(join_columns(table, columns, name=name), str(metric or DEFAULT), columns)
+    elif coordinates is not None:
+        source = place_records(table, coordinates, metric or "sphere", directed=directed, name=name)
+    elif isinstance(distances, (Matrix, Points, Texts, Encodings)):
         source = distances
     else:
         values, listed = matrix(distances, named, directed=directed, name=name)

@@ -1,10 +1,10 @@
-"""Ways to alter points or distances before release.
+"""Ways to alter points, distances or strings before release.
 
 A mask is a small frozen value with ``apply(distances, rng)``; ``parse_mask`` reads one from a spec, and a class with
 ``@register_mask`` adds another. Masks that move points at random are in ``displacement``, those that place them by a
 rule in ``placement``, those for vectors of any number of columns in ``vectors``, those that alter each distance in
-``noise``, and those that publish something else than the matrix in ``publishing``. Masks alter; they neither read files
-nor know attacks.
+``noise``, those that publish something else than the matrix in ``publishing``, and those that encode strings in
+``encoding``. Masks alter; they neither read files nor know attacks.
 """
 
 from disclique.masks.base import (
@@ -20,6 +20,7 @@ from disclique.masks.base import (
     whole,
 )
 from disclique.masks.displacement import Disc, Donut, Gaussian, Laplace
+from disclique.masks.encoding import Bloom, MinHash, TextMask, TwoStep
 from disclique.masks.noise import MatrixGaussian, MatrixLaplace, Multiplicative, Round, TopCode
 from disclique.masks.placement import Affine, Dhs, GridCells, Swap, Voronoi
 from disclique.masks.publishing import Lipschitz, Nearest, Projection
@@ -32,6 +33,7 @@ __all__ = [
     "PLACE",
     "RATE",
     "Affine",
+    "Bloom",
     "Dhs",
     "Disc",
     "Donut",
@@ -43,6 +45,7 @@ __all__ = [
     "Mask",
     "MatrixGaussian",
     "MatrixLaplace",
+    "MinHash",
     "Multiplicative",
     "Nearest",
     "PointMask",
@@ -50,7 +53,9 @@ __all__ = [
     "Rotation",
     "Round",
     "Swap",
+    "TextMask",
     "TopCode",
+    "TwoStep",
     "Voronoi",
     "between",
     "masks",

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.encodings import Encodings
+from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, FloatArray, Spread
@@ -70,15 +72,16 @@ RATE: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=RAT
 
 @dataclass(frozen=True)
 class Mask:
-    """A way to alter points or distances before release.
+    """A way to alter points, distances or strings before release.
 
     Subclasses set the class attributes, declare each parameter as ``field(metadata=PLACE)`` (or ``LENGTH``, ``RATE``,
     ``between(...)``, ``whole(...)``, ``one_of(...)``), and implement ``apply`` or the simpler hook of ``PointMask`` or
     ``EntryMask``.
 
-    ``scope`` says what one masked distance depends on besides chance: its two points (``point``), its own value
-    (``entry``), or the whole file (``file``). ``conditional`` says that the deviation d - d' depends on the distance.
-    ``simulated_files`` is how many files a calibration of scope ``file`` masks, more where a file shares one draw.
+    ``on`` says what it takes: ``coordinates``, ``distances`` (of any kind) or ``text``. ``scope`` says what one masked
+    distance depends on besides chance: its two points (``point``), its own value (``entry``), or the whole file
+    (``file``). ``conditional`` says that the deviation d - d' depends on the distance. ``simulated_files`` is how many
+    files a calibration of scope ``file`` masks, more where a file shares one draw.
     ``dial`` is the one parameter that makes protection stronger when it rises (``dial_rises``) or falls. ``gaussian``
     says that every point moves by exactly Gaussian noise of ``displacement_spread()``: only there is the ceiling, what
     the masked data themselves would give if truly aligned, an upper bound on what an attack of this kind finds. A
@@ -105,7 +108,7 @@ class Mask:
                 raise InputError(f"mask {self.name}, {spec_name(parameter.name)} = {problem}") from None
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Distances:
-        """Return the masked distances: points for a mask on coordinates, else a matrix (NaN is unpublished)."""
+        """Return the masked distances: points of coordinates, encodings of text, else a matrix (NaN is unpublished)."""
         raise NotImplementedError
 
     @property
@@ -168,7 +171,7 @@ class PointMask(Mask):
     def apply(self, distances: Distances, rng: np.random.Generator) -> Points:
         """Return the masked points, with the same metric."""
         if not isinstance(distances, Points):
-            raise InputError(f"mask {self.name} moves coordinates, but only a distance matrix was given")
+            raise InputError(f"mask {self.name} moves coordinates, but {_no_places(distances)}")
         if distances.coordinates.dtype.kind not in "fiu":
             raise InputError(f"mask {self.name} moves coordinates, but the records are not given by numbers")
         return dataclasses.replace(distances, coordinates=self.moved(distances, rng))
@@ -176,6 +179,11 @@ class PointMask(Mask):
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Return the coordinates after masking."""
         raise NotImplementedError
+
+
+def _no_places(distances: Distances) -> str:
+    kinds = {Texts: "the records are given by text", Encodings: "the records are given by encodings"}
+    return kinds.get(type(distances), "only a distance matrix was given")
 
 
 class EntryMask(Mask):
@@ -202,7 +210,12 @@ class EntryMask(Mask):
 
 
 def unit_of(distances: Distances) -> str:
-    """Return in what unit the distances are: ``km`` on the Earth, ``own`` for other points, ``unsaid`` for a matrix."""
+    """Return in what unit the distances are.
+
+    It is ``km`` on the Earth, ``own`` for other points, ``unsaid`` for a matrix, ``none`` for text and encodings.
+    """
+    if isinstance(distances, (Texts, Encodings)):
+        return "none"
     if not isinstance(distances, Points):
         return "unsaid"
     return "km" if distances.metric in GEOGRAPHIC else "own"
@@ -218,8 +231,8 @@ def length_in(unit: str, mask: Mask, parameter: str) -> float:
     where = f"mask {mask.name}, {spec_name(parameter)} = {quantity}"
     if unit == "km" and not quantity.unit:
         raise InputError(f"{where}: the unit is missing; write {quantity}km or {quantity}m")
-    if unit == "own" and quantity.unit:
-        raise InputError(f"{where}: {_NO_UNIT}")
+    if unit in _NO_UNIT and quantity.unit:
+        raise InputError(f"{where}: {_NO_UNIT[unit]}")
     return quantity.km if quantity.unit in KM_IN else quantity.value
 
 
@@ -236,7 +249,10 @@ def place_in(points: Points, mask: Mask, parameter: str) -> tuple[float, str]:
     return length_in(unit_of(points), mask, parameter), quantity.unit and "km"
 
 
-_NO_UNIT = "the coordinates do not say their unit; write a number without one, in the unit of the coordinates"
+_NO_UNIT = {
+    "own": "the coordinates do not say their unit; write a number without one, in the unit of the coordinates",
+    "none": "these distances are plain numbers; write one without a unit",
+}
 
 
 def spec_name(parameter: str) -> str:

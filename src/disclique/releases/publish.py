@@ -1,10 +1,11 @@
-"""A release: a table without ids and places in random order, masked distances, and the recipe."""
+"""A release: a table without ids, places and texts in random order, masked distances or encodings, and the recipe."""
 
 from __future__ import annotations
 
 import html
 import secrets
 from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -13,21 +14,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.data.distances import as_matrix, full_matrix, select_distances
+from disclique.data.encodings import COLUMN, Encodings
 from disclique.data.provenance import versions
+from disclique.data.texts import Texts
 from disclique.data.write import check_writable, whole_file, write_json, write_table
 from disclique.errors import InputError
 from disclique.masks import Mask, parse_mask
-from disclique.model import FloatArray, Microdata
+from disclique.model import Distances, FloatArray, Microdata
 
 KINDS = ("csv", "npy", "parquet")
+NO_MATRIX = "none"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """What is published, and what the holder keeps.
 
-    ``table`` and ``distances`` are in the same random order and are published. ``mask`` and ``seed`` repeat the
-    release, ``key`` is the row of each released record in the file and ``ids`` its name there: keep these.
+    ``table`` and ``distances`` are in the same random order and are published; a mask that encodes text publishes a
+    column of encodings in the table, from which the ``distances`` follow. ``mask`` and ``seed`` repeat the release,
+    ``key`` is the row of each released record in the file and ``ids`` its name there: keep these.
 
     >>> import disclique as dq
     >>> made = dq.release(dq.cities(), "gaussian:sigma=5km", seed=1)
@@ -36,11 +41,21 @@ class Release:
     """
 
     table: pd.DataFrame
-    distances: FloatArray
+    masked: Distances
     mask: str
     seed: int
     key: NDArray[np.int64]
     ids: tuple[object, ...]
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        """The published distances, a square matrix."""
+        return full_matrix(as_matrix(self.masked, most=self.masked.size))
+
+    @property
+    def encoded(self) -> bool:
+        """Whether the table has encodings, so that no matrix is needed."""
+        return isinstance(self.masked, Encodings)
 
     def __repr__(self) -> str:
         columns = ", ".join(map(str, self.table.columns))
@@ -50,7 +65,7 @@ class Release:
         return f"<p>{html.escape(repr(self))}</p>{self.table.head().to_html()}"
 
     def save(
-        self, path: str | PathLike[str], *, kind: str = "csv", key: str | PathLike[str] | None = None
+        self, path: str | PathLike[str], *, kind: str | None = None, key: str | PathLike[str] | None = None
     ) -> dict[str, Path]:
         """Write the release and return the files by what they are; see ``write_release``."""
         return write_release(self, Path(path), kind=kind, key=None if key is None else Path(key))
@@ -59,7 +74,8 @@ class Release:
 def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Release:
     """Return the release of a file under a mask: labels and masked distances, shuffled so that no order leads back.
 
-    Without a ``seed`` a fresh one is drawn; whoever has the seed can take the noise off again.
+    Columns of text are never released: the mask publishes their encodings, or distances. Without a ``seed`` a fresh one
+    is drawn; whoever has the seed can take the noise off again.
 
     >>> from disclique.data import microdata
     >>> people = pd.DataFrame({"sex": ["f", "m", "f"], "lon": [13.4, 2.35, 7.1], "lat": [52.5, 48.9, 50.7]})
@@ -69,12 +85,24 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
     rule, drawn = _rule(mask), _seed(seed)
     noise, shuffle = _chance(drawn)
     order = shuffle.permutation(len(data))
+    _check_columns(data, rule)
     masked = select_distances(rule.apply(data.distances, noise), order)
-    values = full_matrix(as_matrix(masked, most=masked.size))
     table = data.table[list(data.labels.columns)].iloc[order].reset_index(drop=True)
+    if isinstance(masked, Encodings):
+        table = table.assign(**{COLUMN: masked.texts()})
     if not len(table.columns):
         table = pd.DataFrame({"record": np.arange(1, len(data) + 1)})  # a file needs a column; this one says nothing
-    return Release(table, values, rule.spec, drawn, order, tuple(data.ids[row] for row in order))
+    return Release(table, masked, rule.spec, drawn, order, tuple(data.ids[row] for row in order))
+
+
+def _check_columns(data: Microdata, rule: Mask) -> None:
+    """Raise an error if a released column is text that the mask is to hide, or has the name of the encodings."""
+    texts = data.distances.columns if isinstance(data.distances, Texts) else ()
+    for name in data.labels.columns:
+        if name in texts:
+            raise InputError(f"label {name}: columns of text are never released")
+        if name == COLUMN and rule.on == "text":
+            raise InputError(f"label {name}: the released column of encodings has this name; call the label another")
 
 
 def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdata:
@@ -115,19 +143,24 @@ def write_release(
     out: Path,
     *,
     inputs: tuple[tuple[str, str], ...] = (),
-    kind: str = "csv",
+    kind: str | None = None,
     key: Path | None = None,
 ) -> dict[str, Path]:
     """Write a release and return its files by what they are: table, distances, recipe and, if asked for, the key.
 
-    ``inputs`` are names and hashes of the files that it was made from, ``kind`` is the form of the distance file.
+    ``inputs`` are names and hashes of the files that it was made from, ``kind`` is the form of the distance file: csv
+    by default, ``none`` where the table has encodings.
     """
-    if kind not in KINDS:
-        raise InputError(f"--matrix {kind}: choose one of {', '.join(KINDS)}")
-    matrix = out.with_name(f"{out.stem}_distances.{kind}")
+    kind = kind or (NO_MATRIX if made.encoded else KINDS[0])
+    if kind not in (*KINDS, NO_MATRIX):
+        raise InputError(f"--matrix {kind}: choose one of {', '.join((*KINDS, NO_MATRIX))}")
+    if kind == NO_MATRIX and not made.encoded:
+        raise InputError(f"--matrix none: under the mask {made.mask} the distances are what is released")
+    matrix = None if kind == NO_MATRIX else out.with_name(f"{out.stem}_distances.{kind}")
     recipe = out.with_name(f"{out.stem}_recipe.json")
     check_writable([out, matrix, recipe, key])
-    _write_matrix(made.distances, matrix)
+    if matrix is not None:
+        _write_matrix(made.distances, matrix)
     if key is not None:
         rows = np.arange(1, len(made.key) + 1)
         who = pd.DataFrame({"released_row": rows, "file_row": made.key + 1, "id": [str(i) for i in made.ids]})
@@ -145,8 +178,13 @@ def write_release(
         recipe,
     )
     write_table(made.table, out)
-    found = {"table": out, "distances": matrix, "recipe (keep, do not publish)": recipe}
-    return found if key is None else {**found, "key (keep, do not publish)": key}
+    paths = {
+        "table": out,
+        "distances": matrix,
+        "recipe (keep, do not publish)": recipe,
+        "key (keep, do not publish)": key,
+    }
+    return {what: path for what, path in paths.items() if path is not None}
 
 
 def _write_matrix(values: FloatArray, path: Path) -> None:
