@@ -53,10 +53,11 @@ def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
 
 
 def _steps(first: Mask, last: Mask, settings: int) -> list[float]:
-    """Return values of the dial in the unit of ``first``, geometric from one end to the other."""
+    """Return values of the dial in the unit of ``first``, geometric from one end to the other; from 0 even steps."""
     low, high = first.dial_value, _value(last, first)
     whole = isinstance(getattr(first, str(first.dial)), int)
-    inner = np.geomspace(low, high, settings)[1:-1]
+    steps = np.geomspace if low * high > 0 else np.linspace  # nothing is a share of 0
+    inner = steps(low, high, settings)[1:-1]
     rounded = [round(value) if whole else float(f"{value:.{_DIGITS}g}") for value in inner.tolist()]
     return [low, *rounded, high]
 

@@ -47,6 +47,9 @@ class AuditOptions(FileOptions):
     others_vectors: Path | None = option("Their vectors.", panel=SNOOPER, metavar="FILE.npy")
     label_error: float | None = option("Share of its labels that are wrong.", panel=SNOOPER, default=0.0, metavar="R")
     coordinate_error: str | None = option("Error of its coordinates (100m).", panel=SNOOPER, metavar="X")
+    seeds: int | None = option(
+        "Released people whom an insider knows beforehand.", panel=SNOOPER, default=0, metavar="N"
+    )
     missing: str | None = option("A missing label matches never or any value.", panel=SNOOPER, default="never")
     attack: list[str] | None = option("{attacks}; repeatable.", panel=WORK, default=["all"])
     alpha: float | None = option("Detection probability of the clique attack.", panel=WORK, default=0.5)
@@ -177,6 +180,7 @@ def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
         others="file" if others else str(options.others),
         label_error=number(options.label_error) or 0.0,
         coordinate_error=options.coordinate_error,  # type: ignore[arg-type]
+        seeds=int(options.seeds or 0),
     )
     return Plan(
         masks=tuple(list_of(options.mask)),

@@ -236,6 +236,10 @@ class Points:
         """Return some of the points, in the order of ``rows``."""
         return replace(self, coordinates=self.coordinates[rows])
 
+    def join(self, other: Points) -> Points:
+        """Return the points of both, one after the other, with the metric of the first."""
+        return replace(self, coordinates=np.concatenate([self.coordinates, other.coordinates]))
+
     def __repr__(self) -> str:
         name = getattr(self.metric, "__name__", str(self.metric))
         if self.is_map or callable(self.metric):
@@ -279,6 +283,14 @@ class Selectable(Distances, Protocol):
         """Return the distances between some records, in the order of ``rows``."""
 
 
+@runtime_checkable
+class Joinable(Distances, Protocol):
+    """Distances that come from something kept for each record, so that two files can be put together."""
+
+    def join(self, other: Any) -> Distances:
+        """Return the distances between the records of both, one after the other."""
+
+
 def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatArray:
     """Return the distances between ``rows`` (all records by default) as one square array."""
     index = np.arange(distances.size, dtype=np.int32) if rows is None else rows
@@ -297,6 +309,27 @@ def as_matrix(distances: Distances, *, most: int = 4000) -> Distances:
         upper = np.triu(values, 1)
         values = upper + upper.T
     return Matrix(values, distances.directed, bool(np.isnan(values).any()))
+
+
+def can_join(one: Distances, other: Distances) -> bool:
+    """Say whether the distances between the records of two files follow from both: not from two bare matrices."""
+    return isinstance(one, Joinable) and type(one) is type(other) and _same_metric(one, other)
+
+
+def _same_metric(one: object, other: object) -> bool:
+    ways = getattr(one, "metric", None), getattr(other, "metric", None)
+    return ways[0] == ways[1]
+
+
+def join_distances(one: Distances, other: Distances) -> Distances:
+    """Return the distances between the records of two files, one after the other.
+
+    >>> join_distances(Points([[0, 0]], "euclidean"), Points([[3, 4]], "euclidean")).block([0], [1])
+    array([[5.]])
+    """
+    if not (can_join(one, other) and isinstance(one, Joinable)):
+        raise InputError(f"{one!r} and {other!r}: how far the records of one are from those of the other is not known")
+    return one.join(other)
 
 
 def select_distances(distances: Distances, rows: NDArray[np.integer]) -> Distances:

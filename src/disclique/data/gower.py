@@ -51,6 +51,18 @@ class Gower:
         with np.errstate(invalid="ignore"):
             return np.asarray(total / there)
 
+    def shared(self, other: Gower, name: str) -> Gower:
+        """Return this metric for the records of another file, called ``name``, if it has the same columns."""
+        if len(self.ranges) != len(other.ranges):
+            raise InputError(f"{name}: it has {len(other.ranges)} columns to compare, not {len(self.ranges)}")
+        for k, (here, there) in enumerate(zip(self.ranges, other.ranges, strict=True)):
+            if (here is None) != (there is None):
+                kinds = ("numbers", "categories") if here is None else ("categories", "numbers")
+                raise InputError(
+                    f"{name}: column {k + 1} to compare holds {kinds[0]}, but {kinds[1]} in the other file"
+                )
+        return self
+
     def __call__(self, x: NDArray[Any], y: NDArray[Any]) -> float:
         """Return the distance of two records."""
         return float(self.pairwise(np.asarray(x)[None, :], np.asarray(y)[None, :])[0, 0])

@@ -169,6 +169,10 @@ class Texts:
         """Return some of the strings, in the order of ``rows``."""
         return replace(self, strings=tuple(self.strings[int(row)] for row in rows))
 
+    def join(self, other: Texts) -> Texts:
+        """Return the strings of both, one after the other, with the metric of the first."""
+        return replace(self, strings=self.strings + other.strings)
+
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``."""
         if parse_text_metric(self.metric).name == "dice":
