@@ -88,7 +88,8 @@ class Setting:
     ``settled`` says why work that was cut short does not matter. ``guess`` counts expected guesses, ``insider`` is the
     share found by a snooper who knows how the released map lies, and ``ceiling`` the most that any attack with one
     claim for each target can find on average, where the law of the mask is exactly known. ``seeded`` says what insiders
-    find who know some people's records beforehand, by the attacks that can start from these.
+    find who know some people's records beforehand, by the attacks that can start from these. ``brief`` is the spec
+    without what is as by default.
     """
 
     spec: str
@@ -112,6 +113,7 @@ class Setting:
     usefulness: float | None
     pareto: bool = False
     seeded: tuple[InsiderShare, ...] = ()
+    brief: str = ""
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ NAMED = (
 NOTED = 0.02  # a difference in risk that is worth a sentence
 
 
-def name_setting(spec: str) -> str:
+def name_setting(setting: Setting) -> str:
     """Name a setting as it is said in a sentence: ``the mask donut (min 200m, max 1km)``."""
-    name, _, rest = spec.partition(":")
+    name, _, rest = (setting.brief or setting.spec).partition(":")
     return f"the mask {name}" + (f" ({', '.join(rest.split(',')).replace('=', ' ')})" if rest else "")
 
 
@@ -56,14 +56,14 @@ def decide(settings: Sequence[Setting], plan: Plan) -> Verdict:
 def _measured(riskiest: Setting, safest: Setting) -> tuple[str, str]:
     at_least = "at least " if riskiest.risk.lower_bound else ""
     first = (
-        f"Released with {name_setting(riskiest.spec)}, a snooper would correctly re-identify {at_least}"
+        f"Released with {name_setting(riskiest)}, a snooper would correctly re-identify {at_least}"
         f"{percent(riskiest.risk.value)} of the people they know, by the worst of the attacks tried."
     )
     if safest is riskiest:
         return first, "No limit was set (--max-risk), so the audit measures the risk and does not judge it."
     bound = "at least " if safest.risk.lower_bound else ""
     return first, (
-        f"The safest release tried, {name_setting(safest.spec)}, still gives away {bound}{percent(safest.risk.value)} "
+        f"The safest release tried, {name_setting(safest)}, still gives away {bound}{percent(safest.risk.value)} "
         f"(up to {percent(safest.risk.interval[1])}); no limit was set, so it is not said whether that is enough."
     )
 
@@ -71,7 +71,7 @@ def _measured(riskiest: Setting, safest: Setting) -> tuple[str, str]:
 def _fails(safest: Setting, limit: float) -> tuple[str, str]:
     return (
         f"None of the releases tried keeps the limit of {percent(limit)}: even with the safest, "
-        f"{name_setting(safest.spec)}, a snooper would re-identify {percent(safest.risk.value)} (up to "
+        f"{name_setting(safest)}, a snooper would re-identify {percent(safest.risk.value)} (up to "
         f"{percent(safest.risk.interval[1])}) of the people they know.",
         "Do not release the file in any of these forms; consider stronger settings or coarser labels.",
     )
@@ -79,7 +79,7 @@ def _fails(safest: Setting, limit: float) -> tuple[str, str]:
 
 def _unproven(best: Setting, limit: float) -> tuple[str, str]:
     return (
-        f"No release tried is shown to keep the limit of {percent(limit)}: with {name_setting(best.spec)} the worst "
+        f"No release tried is shown to keep the limit of {percent(limit)}: with {name_setting(best)} the worst "
         f"attack re-identifies {percent(best.risk.value)}, but {_and(best.risk.cut)} had to be cut short and might "
         f"find up to {percent(best.risk.interval[1])}.",
         f"Do not release on this result; {_advice(best.risk.cut)}consider stronger settings or coarser labels.",
@@ -95,7 +95,7 @@ def _advice(cut: Sequence[str]) -> str:
 def _meets(best: Setting, settings: Sequence[Setting], plan: Plan) -> tuple[str, ...]:
     risk, limit = best.risk, percent(plan.max_risk)
     first = (
-        f"Released with {name_setting(best.spec)}, the worst attack tried re-identifies {percent(risk.value)} "
+        f"Released with {name_setting(best)}, the worst attack tried re-identifies {percent(risk.value)} "
         f"(up to {percent(risk.interval[1])}) of the people the snooper knows and keeps the limit of {limit}."
     )
     limit_kept = [
@@ -206,14 +206,14 @@ def _describe_others(audit: Audit) -> str:
 def _yardsticks(settings: Sequence[Setting]) -> list[str]:
     """Name the settings that protect only because a snooper does not know how the map lies, or wants to be sure."""
     inside = [
-        f"{percent(s.insider)} instead of {percent(s.risk.value)} with {s.spec}"
+        f"{percent(s.insider)} instead of {percent(s.risk.value)} with {s.brief}"
         for s in settings
         if s.insider is not None and s.insider > s.risk.value + NOTED
     ]
-    named = [f"{percent(s.ceiling)} with {s.spec}" for s in settings if (s.ceiling or 0.0) > s.risk.value + NOTED]
+    named = [f"{percent(s.ceiling)} with {s.brief}" for s in settings if (s.ceiling or 0.0) > s.risk.value + NOTED]
     lines = [f"{INSIDER}: {'; '.join(inside)}."] if inside else []
     seeded = [
-        f"{percent(one.value)} instead of {percent(s.risk.value)} with {one.seeds} people known beforehand and {s.spec}"
+        f"{percent(one.value)} instead of {percent(s.risk.value)} with {one.seeds} known beforehand and {s.brief}"
         for s in settings
         for one in s.seeded
         if one.value > s.risk.value + NOTED
@@ -267,12 +267,12 @@ def _cut_short(settings: Sequence[Setting], plan: Plan) -> list[str]:
     if matters:
         whys = {one.attack: one.cut_why for s in matters for one in s.attacks if one.cut}
         lines.append(
-            f"LOWER BOUND: work was cut short for {', '.join(s.spec for s in matters)}, and the risk may be higher "
+            f"LOWER BOUND: work was cut short for {', '.join(s.brief for s in matters)}, and the risk may be higher "
             f"than shown. {'; '.join(f'{name}: {why}' for name, why in whys.items())}. A search that could decide "
             f"about the limit is repeated with up to {RAISE**MOST_EFFORT} times its budget of "
             f"{plan.budget:g} billion operations."
         )
-    settled = [f"{s.settled} ({s.spec})" for s in settings if s.settled]
+    settled = [f"{s.settled} ({s.brief})" for s in settings if s.settled]
     if settled:
         lines.append(
             "Work that was cut short where it cannot matter, by the largest clique among the true pairs or by what the "

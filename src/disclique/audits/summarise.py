@@ -118,6 +118,7 @@ def _setting(audit: Audit, spec: str, records: Records) -> Setting:
         utility=useful,
         usefulness=None if useful is None else usefulness(useful, plan.utility),
         seeded=_seeded(records),
+        brief=mask.brief,
     )
 
 

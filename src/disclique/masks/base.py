@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -114,11 +114,24 @@ class Mask:
     @property
     def spec(self) -> str:
         """The text that ``parse_mask`` reads back as this mask."""
+        return self._spec([parameter.name for parameter in dataclasses.fields(self)])
+
+    @property
+    def brief(self) -> str:
+        """The spec without parameters that are as by default, but for the dial: what people need to tell settings."""
+        told = [
+            parameter.name
+            for parameter in dataclasses.fields(self)
+            if parameter.name == self.dial or getattr(self, parameter.name) != parameter.default
+        ]
+        return self._spec(told)
+
+    def _spec(self, parameters: Sequence[str]) -> str:
         parts = []
-        for parameter in dataclasses.fields(self):
-            value = getattr(self, parameter.name)
+        for name in parameters:
+            value = getattr(self, name)
             text = str(value) if isinstance(value, (Quantity, str)) else number(value)
-            parts.append(f"{spec_name(parameter.name)}={text}")
+            parts.append(f"{spec_name(name)}={text}")
         return f"{self.name}:{','.join(parts)}" if parts else self.name
 
     def __str__(self) -> str:

@@ -72,7 +72,9 @@ def _between(points: Points, count: int, rng: np.random.Generator) -> NDArray[np
         return np.asarray(one + share[:, None] * (other - one))
     found = one.copy()
     for k, extent in enumerate(points.metric.ranges):
-        both = np.array([a is not None and b is not None for a, b in zip(one[:, k], other[:, k], strict=True)])
+        both = np.array(
+            [a is not None and b is not None for a, b in zip(one[:, k], other[:, k], strict=True)], dtype=bool
+        )
         if extent is None:  # a category is that of one of the two
             taken = rng.random(count) < share
             found[taken, k] = other[taken, k]

@@ -81,7 +81,7 @@ def _risk(result: AuditResult) -> Json | None:
     alt = _alt()
     rows = [
         {
-            "mask": s.spec,
+            "mask": s.brief or s.spec,
             "attack": a.attack,
             "recall": a.recall.value,
             "low": a.recall.low,
@@ -102,11 +102,11 @@ def _risk(result: AuditResult) -> Json | None:
     ]
     if not rows:
         return None
-    order = [s.spec for s in result.settings]
+    order = [s.brief or s.spec for s in result.settings]
     mapped = any(s.insider is not None for s in result.settings)
     seeds = sorted({one.seeds for s in result.settings for one in s.seeded})
     attacks = list(dict.fromkeys(str(row["attack"]) for row in rows))
-    y = alt.Y("mask:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
+    y = alt.Y("mask:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=260))
     offset = alt.YOffset("attack:N", sort=attacks)
     tooltip = [
         alt.Tooltip("mask:N"),
@@ -157,7 +157,13 @@ def _risk_row(setting: Setting) -> Json:
     """Return the risk of a setting as a row of a chart's data."""
     low, high = setting.risk.interval
     worst = setting.risk.attack or "none"
-    return {"setting": setting.spec, "risk": setting.risk.value, "low": low, "high": high, "attack": worst}
+    return {
+        "setting": setting.brief or setting.spec,
+        "risk": setting.risk.value,
+        "low": low,
+        "high": high,
+        "attack": worst,
+    }
 
 
 def _risk_tooltip() -> list[Any]:
