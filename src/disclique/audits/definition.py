@@ -217,7 +217,7 @@ def split_sizes(records: int, snooper: Snooper) -> tuple[int, int]:
     of the release.
 
     >>> split_sizes(100, Snooper(overlap=0.5)), split_sizes(100, Snooper(overlap=0.2, size=30))
-    ((66, 33), (87, 13))
+    ((67, 33), (88, 12))
     """
     for released in range(records, 1, -1):
         common = count_common(snooper.overlap or 0.0, released)

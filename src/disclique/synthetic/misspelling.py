@@ -18,7 +18,7 @@ def misspell(texts: Texts, rng: np.random.Generator, share: float = SHARE) -> Te
     often as they occur in the file, so that errors are of its script.
 
     >>> misspell(Texts(("anna meier", "otto weber")), np.random.default_rng(1), share=1.0).strings
-    ('anna meeer', 'otot weber')
+    ('nana meier', 'otto webemr')
     """
     letters = [letter for text in texts.strings for letter in text if not letter.isspace()]
     wrong = rng.random(texts.size) < share
