@@ -127,7 +127,7 @@ def test_a_search_cut_short_is_marked(results: Results, bound: bool) -> None:
 
 
 def test_method_and_utility_come_from_the_registries(results: Results) -> None:
-    """The attacks that were run, no other, each as its class describes it; every measure that was taken by its title."""
+    """The attacks that were run, no other, each as its class describes it; every measure taken by its title."""
     text = dq.report(results[False])
     method = text[text.index("<h2>Method</h2>") :]
     method = html.unescape(method[: method.index("</dl>")])

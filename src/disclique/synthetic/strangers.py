@@ -40,7 +40,7 @@ def invent(source: Distances, count: int, rng: np.random.Generator) -> Distances
 
     >>> from disclique.data.texts import Texts
     >>> invent(Texts(("anna meier", "otto weber", "ida kern")), 2, np.random.default_rng(1)).strings
-    ('otto kern', 'otto meier')
+    ('otto kern', 'ida meier')
     """
     if isinstance(source, Texts):
         return replace(source, strings=_texts(source, count, rng))
