@@ -268,7 +268,7 @@ def test_bad_vector_files_are_one_sentence(tmp_path: Path, make: Any, message: s
 def test_one_source_of_distances(tmp_path: Path) -> None:
     write_files(tmp_path)
     array = tmp_path / "people.npy"
-    with pytest.raises(dq.InputError, match="a vector file and coordinate columns are given"):
+    with pytest.raises(dq.InputError, match="coordinate columns and a vector file are given"):
         dq.read(tmp_path / "people.csv", vectors=array, coordinates="v0,v1")
     with pytest.raises(dq.InputError, match="nothing gives distances"):
         dq.read(tmp_path / "people.csv")

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.attacks.labels import label_pairs
-from disclique.data.distances import Points
+from disclique.data.distances import Selectable
 from disclique.data.labels import label_hints, label_tuples
 from disclique.measures.risk import Risk
 from disclique.model import Candidates, Claims, Clique, Json, MaximumCliques, Microdata
@@ -226,22 +226,16 @@ def find_twins(data: Microdata) -> tuple[tuple[int, ...], ...]:
 
 
 def _keys(data: Microdata) -> list[Hashable]:
-    """Return what twins have in common and few others: their point, or their distances in ascending order."""
-    if _by_place(data):
-        assert isinstance(data.distances, Points)
-        return [tuple(np.atleast_1d(row).tolist()) for row in data.distances.coordinates]
+    """Return what twins have in common and few others: their point or string, or their distances in ascending order."""
+    if isinstance(data.distances, Selectable):
+        return data.distances.identities()
     rows = np.arange(len(data), dtype=np.int32)
     return [np.sort(data.distances.block(rows[i : i + 1], rows)).tobytes() for i in rows]
 
 
-def _by_place(data: Microdata) -> bool:
-    """Say whether twins are those at the same point; by the cosine vectors of one direction are, however long."""
-    return isinstance(data.distances, Points) and data.distances.metric != "cosine"
-
-
 def _interchangeable(data: Microdata, i: int, j: int) -> bool:
-    if _by_place(data):
-        return True  # the same point
+    if isinstance(data.distances, Selectable):
+        return True  # the same point or string
     rest = np.delete(np.arange(len(data), dtype=np.int32), [i, j])
     pair = np.array([i, j], dtype=np.int32)
     there, back = data.distances.block(pair, rest), data.distances.block(rest, pair)

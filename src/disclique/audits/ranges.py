@@ -8,6 +8,7 @@ import numpy as np
 
 from disclique.errors import InputError
 from disclique.masks import Mask, parse_mask
+from disclique.masks.base import spec_name
 from disclique.quantities import KM_IN, Quantity
 
 SEARCHED = 17  # settings among which the smallest sufficient one is searched
@@ -19,12 +20,14 @@ _DIGITS = 3  # settings between the ends are rounded, so that people can read an
 class MaskRange:
     """A mask and its settings, from the weakest protection to the strongest.
 
-    ``turns`` says that several were asked for, as a range of the dial such as ``sigma=100m..5km``.
+    ``turns`` says that several were asked for, as a range of the dial such as ``sigma=100m..5km``; ``dial`` is the one
+    that is turned, else that of the mask.
     """
 
     spec: str
     settings: tuple[str, ...]
     turns: bool = False
+    dial: str | None = None
 
 
 def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
@@ -33,7 +36,8 @@ def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
     parts = [part.partition("=") for part in rest.split(",")] if rest else []
     ranges = [key.strip() for key, _, value in parts if ".." in value]
     if not ranges:
-        return MaskRange(parse_mask(spec).spec, (parse_mask(spec).spec,))
+        mask = parse_mask(spec)
+        return MaskRange(mask.spec, (mask.spec,), dial=mask.dial)
     if len(ranges) > 1:
         raise InputError(f"mask {spec!r}: a range can stand for one parameter only, not for {' and '.join(ranges)}")
     ends = []
@@ -41,30 +45,35 @@ def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
         chosen = [(key, value.split("..", 1)[end] if ".." in value else value) for key, _, value in parts]
         ends.append(parse_mask(f"{name}:" + ",".join(f"{key}={value}" for key, value in chosen)))
     first, last = ends
-    if first.dial is None or first.dial.replace("_", "-") != ranges[0]:
+    dial = ranges[0].replace("-", "_")
+    if dial not in first.dials:
         raise InputError(
             f"mask {spec!r}: {ranges[0]} is not the dial of {first.name}; "
-            + (f"a range can stand for {first.dial}" if first.dial else "it has none")
+            + (f"a range can stand for {' or '.join(map(spec_name, first.dials))}" if first.dials else "it has none")
         )
-    turned = [first.with_dial(value).spec for value in _steps(first, last, settings)]
+    turned = [first.turned(dial, value).spec for value in _steps(first, last, dial, settings)]
     ordered = list(dict.fromkeys(turned))
-    rising = _value(last, first) >= first.dial_value
-    return MaskRange(str(spec).strip(), tuple(ordered if rising == first.dial_rises else ordered[::-1]), turns=True)
+    rising = _value(last, first, dial) >= _value(first, first, dial)
+    strongest_last = rising == first.dials[dial]
+    return MaskRange(str(spec).strip(), tuple(ordered if strongest_last else ordered[::-1]), turns=True, dial=dial)
 
 
-def _steps(first: Mask, last: Mask, settings: int) -> list[float]:
-    """Return values of the dial in the unit of ``first``, geometric from one end to the other; from 0 even steps."""
-    low, high = first.dial_value, _value(last, first)
-    whole = isinstance(getattr(first, str(first.dial)), int)
-    steps = np.geomspace if low * high > 0 else np.linspace  # nothing is a share of 0
-    inner = steps(low, high, settings)[1:-1]
+def _steps(first: Mask, last: Mask, dial: str, settings: int) -> list[float]:
+    """Return values of the dial in the unit of ``first``, geometric from one end to the other."""
+    low, high = _value(first, first, dial), _value(last, first, dial)
+    if min(low, high) <= 0:
+        raise InputError(f"mask {first.name}, {spec_name(dial)}: a range goes in equal ratios and cannot begin at 0")
+    whole = isinstance(getattr(first, dial), int)
+    inner = np.geomspace(low, high, settings)[1:-1]
     rounded = [round(value) if whole else float(f"{value:.{_DIGITS}g}") for value in inner.tolist()]
     return [low, *rounded, high]
 
 
-def _value(mask: Mask, like: Mask) -> float:
+def _value(mask: Mask, like: Mask, dial: str) -> float:
     """Return the dial of ``mask`` in the unit of ``like``."""
-    value, unit = getattr(mask, str(mask.dial)), getattr(like, str(like.dial))
+    value, unit = getattr(mask, dial), getattr(like, dial)
+    if isinstance(value, str):
+        raise InputError(f"mask {mask.name}, {spec_name(dial)} = {value}: a range goes from one number to another")
     if not isinstance(value, Quantity) or value.unit == unit.unit:
         return float(value)
     if value.unit in KM_IN and unit.unit in KM_IN:

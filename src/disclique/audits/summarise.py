@@ -93,6 +93,7 @@ def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> A
 def _setting(audit: Audit, spec: str, records: Records) -> Setting:
     """Summarise one setting of a mask."""
     plan, mask = audit.plan, parse_mask(spec)
+    asked = next(one for one in plan.ranges if spec in one.settings)
     risk = measure_risk(records, plan.attack_names, plan.max_risk)
     attacks = [one for one in (measure_attack(records, name) for name in plan.attack_names) if one is not None]
     useful = average_utility(records)
@@ -102,9 +103,9 @@ def _setting(audit: Audit, spec: str, records: Records) -> Setting:
         mask=mask.name,
         on=mask.on,
         reference=mask.reference,
-        dial=mask.dial,
-        dial_value=mask.dial_value if mask.dial else None,
-        family=next(asked.spec for asked in plan.ranges if spec in asked.settings),
+        dial=asked.dial,
+        dial_value=float(getattr(mask, asked.dial)) if asked.dial else None,
+        family=asked.spec,
         repetitions=risk.repetitions,
         risk=risk,
         meets=None if look is None else look.tried and look.keeps,

@@ -7,7 +7,7 @@ or records of mixed tables (``gower``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -240,6 +240,11 @@ class Points:
         """Return the points of both, one after the other, with the metric of the first."""
         return replace(self, coordinates=np.concatenate([self.coordinates, other.coordinates]))
 
+    def identities(self) -> list[Hashable]:
+        """Return what makes two records the same: their places; by the cosine their directions."""
+        same = np.round(_directions(self.coordinates), 12) + 0.0 if self.metric == "cosine" else self.coordinates
+        return [tuple(np.atleast_1d(row).tolist()) for row in same]
+
     def __repr__(self) -> str:
         name = getattr(self.metric, "__name__", str(self.metric))
         if self.is_map or callable(self.metric):
@@ -281,6 +286,9 @@ class Selectable(Distances, Protocol):
 
     def select(self, rows: NDArray[np.integer]) -> Distances:
         """Return the distances between some records, in the order of ``rows``."""
+
+    def identities(self) -> list[Hashable]:
+        """Return what makes two records the same: equal values have equal distances from everybody."""
 
 
 @runtime_checkable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,12 +15,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from disclique.data.sets import Sets
 from disclique.errors import InputError
 from disclique.model import FloatArray, IntArray
 
 BIT_METRICS = ("dice", "jaccard", "hamming")
 COLUMN = "encoding"  # what a release calls its column of encodings
 _SPARSE = 0.05  # with fewer bits set than this, counting those that two records share goes by lists of them
+_FEW = 4  # records whose bits are compared with those of others as they are packed
 _CELLS = 1 << 22  # distances for which shared bits are counted at a time
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)  # bits set in each byte
 _FORMS = {
@@ -107,17 +109,20 @@ class Encodings:
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``; all counts are exact."""
-        across = self._unpacked(columns).T
-        if self._thin:
-            across = across.tocsr()
-        found = np.empty((len(rows), len(columns)))
+        both = self.weights[rows][:, None] + self.weights[columns]
+        if float(self.weights.sum()) < _SPARSE * self.length * self.size:
+            return self._distance(self._sets.shared(rows, columns), both)
+        if min(len(rows), len(columns)) <= _FEW:
+            return self._distance(self._few(rows, columns), both)
+        shared, across = np.empty(both.shape), self._unpacked(columns).T
         step = max(1, _CELLS // max(len(columns), self.length))
         for start in range(0, len(rows), step):
-            some = rows[start : start + step]
-            shared = self._unpacked(some) @ across
-            shared = np.asarray(shared.toarray() if self._thin else shared, dtype=float)
-            found[start : start + step] = self._distance(shared, self.weights[some][:, None] + self.weights[columns])
-        return found
+            shared[start : start + step] = self._unpacked(rows[start : start + step]) @ across
+        return self._distance(shared, both)
+
+    def identities(self) -> list[Hashable]:
+        """Return what makes two records the same: their bits."""
+        return [row.tobytes() for row in self.bits]
 
     def _distance(self, shared: FloatArray, both: FloatArray) -> FloatArray:
         if self.metric == "hamming":
@@ -126,17 +131,24 @@ class Encodings:
         part, whole = (2 * shared, both) if self.metric == "dice" else (shared, union)
         return 1 - np.divide(part, whole, out=np.ones_like(whole), where=whole > 0)
 
-    @property
-    def _thin(self) -> bool:
-        return float(self.weights.sum()) < _SPARSE * self.length * max(self.size, 1)
-
-    def _unpacked(self, rows: IntArray) -> Any:
-        """Return the bits of some records, one row each; counts below 2^24 are exact in single precision."""
+    @cached_property
+    def _sets(self) -> Sets:
+        """The positions of the bits that are set, which is less than the bits where few are."""
         step = max(1, _CELLS // self.length)
-        parts = [self.bits[rows[start : start + step]] for start in range(0, max(len(rows), 1), step)]
-        if self._thin:
-            return sparse.vstack([sparse.csr_matrix(self._open(part), dtype=np.int32) for part in parts], format="csr")
-        return np.concatenate([self._open(part).astype(np.float32) for part in parts])
+        parts = [self._open(self.bits[start : start + step]) for start in range(0, max(self.size, 1), step)]
+        return Sets(sparse.vstack([sparse.csr_matrix(part, dtype=np.int32) for part in parts], format="csr"))
+
+    def _few(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Count the bits that a few records share with many, without unpacking them."""
+        if len(rows) > len(columns):
+            return self._few(columns, rows).T
+        across = self.bits[columns]
+        found = [_ONES[self.bits[row] & across].sum(axis=1, dtype=np.int64) for row in rows]
+        return np.array(found, dtype=float).reshape(len(rows), len(columns))
+
+    def _unpacked(self, rows: IntArray) -> NDArray[np.float32]:
+        """Return the bits of some records, one row each; counts below 2^24 are exact in single precision."""
+        return self._open(self.bits[rows]).astype(np.float32)
 
     def _open(self, packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
         return np.unpackbits(packed, axis=1, count=self.length)
@@ -158,7 +170,7 @@ def parse_encodings(values: Sequence[Any], metric: str = "dice", *, name: str, c
     >>> parse_encodings(["8f", "z!", "0a"], name="clk.csv")
     Traceback (most recent call last):
         ...
-    disclique.errors.InputError: clk.csv: row 2, column 'encoding' = 'z!': not hexadecimal as in the other rows
+    disclique.errors.InputError: clk.csv: row 2, column 'encoding' = 'z!': neither 0 and 1, hexadecimal, base64
     """
     cells = ["" if value is None or value is pd.NA else str(value).strip() for value in values]
     for row, (value, text) in enumerate(zip(values, cells, strict=True)):
@@ -183,10 +195,11 @@ def _form_of(cells: Sequence[str], name: str, column: str) -> str:
     for form, found in fits.items():
         if all(found):
             return form
-    usual = next((form for form, found in fits.items() if 2 * sum(found) > len(cells)), None)
-    row = 0 if usual is None else fits[usual].index(False)
-    why = f"neither {', '.join(_FORMS)}" if usual is None else f"not {usual} as in the other rows"
-    raise InputError(f"{name}: row {row + 1}, column {column!r} = {_short(cells[row])}: {why}")
+    odd = next((row for row in range(len(cells)) if not any(found[row] for found in fits.values())), None)
+    usual = max(fits, key=lambda form: sum(fits[form]))  # the first of those that fit the most rows
+    row = fits[usual].index(False) if odd is None else odd
+    like = f"not {usual} as in other rows" if odd is None else f"neither {', '.join(_FORMS)}"
+    raise InputError(f"{name}: row {row + 1}, column {column!r} = {_short(cells[row])}: {like}")
 
 
 def _short(text: str) -> str:

@@ -70,10 +70,10 @@ class Layout:
         """Raise an error unless exactly one source of distances is given; the geometry of a file is one, too."""
         sources = {
             "a distance file": distances is not None,
-            "a vector file": vectors is not None,
             "coordinate columns": self.coordinates is not None,
             "columns of text": bool(self.text),
             "encodings": self.encodings is not None,
+            "a vector file": vectors is not None,
         }
         given = [name for name, there in sources.items() if there]
         if len(given) > 1:

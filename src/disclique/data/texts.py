@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from disclique.data.labels import canonical
+from disclique.data.sets import Sets
 from disclique.errors import InputError
 from disclique.model import FloatArray, IntArray
 
 TEXT_METRICS = ("levenshtein", "damerau", "jaro-winkler", "dice:q=2")
 DEFAULT = "dice:q=2"
-_CELLS = 1 << 22  # distances for which shared grams are counted at a time: the sparse product needs three times that
 
 
 def normalise(text: str) -> str:
@@ -51,10 +51,15 @@ class Grams:
     vocabulary: tuple[str, ...]
     members: Any  # a sparse matrix in compressed rows, one row a string, one column a gram
 
-    @property
+    @cached_property
     def counts(self) -> FloatArray:
         """How many distinct grams each string has."""
         return np.asarray(np.diff(self.members.indptr), dtype=float)
+
+    @cached_property
+    def sets(self) -> Sets:
+        """The same, to count what strings share."""
+        return Sets(self.members)
 
 
 def find_grams(strings: Sequence[str], q: int = 2, pad: int = 0) -> Grams:
@@ -173,6 +178,10 @@ class Texts:
         """Return the strings of both, one after the other, with the metric of the first."""
         return replace(self, strings=self.strings + other.strings)
 
+    def identities(self) -> list[Hashable]:
+        """Return what makes two records the same: their strings."""
+        return list(self.strings)
+
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``."""
         if parse_text_metric(self.metric).name == "dice":
@@ -180,15 +189,9 @@ class Texts:
         return self._edits(rows, columns)
 
     def _dice(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        members, counts = self.grams.members, self.grams.counts
-        across = members[columns].T.tocsr()
-        found = np.empty((len(rows), len(columns)))
-        step = max(1, _CELLS // max(len(columns), 1))
-        for start in range(0, len(rows), step):
-            some = rows[start : start + step]
-            shared = (members[some] @ across).toarray()
-            found[start : start + step] = 1 - 2 * shared / (counts[some][:, None] + counts[columns])
-        return found
+        counts = self.grams.counts
+        shared = self.grams.sets.shared(rows, columns)
+        return np.asarray(1 - 2 * shared / (counts[rows][:, None] + counts[columns]))
 
     def _edits(self, rows: IntArray, columns: IntArray) -> FloatArray:
         from rapidfuzz.process import cdist

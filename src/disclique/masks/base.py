@@ -18,7 +18,7 @@ from disclique.model import Distances, FloatArray, Spread
 from disclique.quantities import KM_IN, LENGTH_UNITS, PLACE_UNITS, RATE_UNITS, Quantity, number, parse_quantity
 
 Read = Callable[[object], Any]
-Parameter = dict[str, Read]  # metadata of a field: how its value is read from a spec
+Parameter = dict[str, Any]  # metadata of a field: how its value is read from a spec
 
 
 def between(low: float = 0.0, high: float = np.inf, *, closed: bool = False) -> Parameter:
@@ -58,6 +58,11 @@ def one_of(*words: str) -> Parameter:
     return {"read": read}
 
 
+def extra(parameter: Parameter) -> Parameter:
+    """Return the same for an addition to the mask, which a spec leaves out where it is not made."""
+    return {**parameter, "extra": True}
+
+
 def _positive(quantity: Quantity, *, zero: bool = False) -> Quantity:
     if not (quantity.value > 0 or (zero and quantity.value == 0)):
         raise InputError(f"{quantity}: it must be {'at least' if zero else 'more than'} 0")
@@ -82,10 +87,12 @@ class Mask:
     distance depends on besides chance: its two points (``point``), its own value (``entry``), or the whole file
     (``file``). ``conditional`` says that the deviation d - d' depends on the distance. ``simulated_files`` is how many
     files a calibration of scope ``file`` masks, more where a file shares one draw.
-    ``dial`` is the one parameter that makes protection stronger when it rises (``dial_rises``) or falls. ``gaussian``
-    says that every point moves by exactly Gaussian noise of ``displacement_spread()``: only there is the ceiling, what
-    the masked data themselves would give if truly aligned, an upper bound on what an attack of this kind finds. A
-    ``rigid`` mask leaves every distance as it is, and so protects nothing.
+
+    ``dial`` is the one parameter that makes protection stronger when it rises (``dial_rises``) or falls;
+    ``other_dials`` are more of the kind, each with whether it must rise. ``gaussian`` says that every point moves by
+    exactly Gaussian noise of ``displacement_spread()``: only there is the ceiling, what the masked data themselves
+    would give if truly aligned, an upper bound on what an attack of this kind finds. A ``rigid`` mask leaves every
+    distance as it is, and so protects nothing.
     """
 
     name: ClassVar[str]
@@ -94,6 +101,7 @@ class Mask:
     reference: ClassVar[str]
     dial: ClassVar[str | None] = None
     dial_rises: ClassVar[bool] = True
+    other_dials: ClassVar[dict[str, bool]] = {}
     conditional: ClassVar[bool] = False
     simulated_files: ClassVar[int] = 20
     gaussian: ClassVar[bool] = False
@@ -114,7 +122,12 @@ class Mask:
     @property
     def spec(self) -> str:
         """The text that ``parse_mask`` reads back as this mask."""
-        return self._spec([parameter.name for parameter in dataclasses.fields(self)])
+        told = [
+            parameter.name
+            for parameter in dataclasses.fields(self)
+            if not parameter.metadata.get("extra") or getattr(self, parameter.name) != parameter.default
+        ]
+        return self._spec(told)
 
     @property
     def brief(self) -> str:
@@ -152,6 +165,15 @@ class Mask:
         if isinstance(present, Quantity) and isinstance(value, (int, float)):
             value = Quantity(float(value), present.unit)
         return dataclasses.replace(self, **{self.dial: value})
+
+    @property
+    def dials(self) -> dict[str, bool]:
+        """The parameters that may be turned, the dial first, and whether each protects more when it rises."""
+        return ({} if self.dial is None else {self.dial: self.dial_rises}) | self.other_dials
+
+    def turned(self, dial: str, value: object) -> Self:
+        """Return the same mask with one of its dials at ``value``."""
+        return self.with_dial(value) if dial == self.dial else dataclasses.replace(self, **{dial: value})
 
     def displacement_spread(self) -> Spread | None:
         """Return how far points move, where the law of the displacement is known."""

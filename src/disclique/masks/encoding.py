@@ -19,7 +19,7 @@ from scipy import sparse
 from disclique.data.encodings import Encodings
 from disclique.data.texts import Grams, Texts, find_grams
 from disclique.errors import InputError
-from disclique.masks.base import Mask, between, one_of, whole
+from disclique.masks.base import Mask, between, extra, one_of, whole
 from disclique.masks.registry import register_mask
 from disclique.model import Distances
 
@@ -113,15 +113,16 @@ class Bloom(TextMask):
         "Borgs 2016, IEEE ICDM Workshops; diffuse: Armknecht, Heng and Schnell 2023, PoPETs 2023(2)"
     )
     dial: ClassVar[str | None] = "flip"
+    other_dials: ClassVar[dict[str, bool]] = {"bits": True, "salt": True, "diffuse": True}
 
     length: int = field(default=1024, metadata=whole(8))
     bits: int = field(default=10, metadata=whole(1))
     q: int = field(default=2, metadata=whole(1))
-    salt: int | str = field(default=0, metadata={"read": _salt})
-    diffuse: int = field(default=0, metadata=whole(0))
-    flip: float = field(default=0.0, metadata=between(0, 0.5, closed=True))
-    balance: str = field(default="no", metadata=one_of("no", "yes"))
-    hash: str = field(default="double", metadata=one_of(*HASHES))
+    salt: int | str = field(default=0, metadata=extra({"read": _salt}))
+    diffuse: int = field(default=0, metadata=extra(whole(0)))
+    flip: float = field(default=0.0, metadata=extra(between(0, 0.5, closed=True)))
+    balance: str = field(default="no", metadata=extra(one_of("no", "yes")))
+    hash: str = field(default="double", metadata=extra(one_of(*HASHES)))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -244,7 +245,8 @@ class TwoStep(TextMask):
 
     name: ClassVar[str] = "two-step"
     reference: ClassVar[str] = "Ranbaduge, Christen and Schnell 2020, PAKDD, LNCS 12085:139-151"
-    dial: ClassVar[str | None] = "bits"
+    dial: ClassVar[str | None] = "columns"
+    dial_rises: ClassVar[bool] = False
     metric: ClassVar[str] = "jaccard"
 
     columns: int = field(default=1000, metadata=whole(1))

@@ -150,7 +150,7 @@ def _quiet(axes: Axes) -> None:
 def draw_study(result: StudyResult) -> dict[str, Figure]:
     """Draw all pictures of a study, by the names of their files."""
     study, table = result.study, result.summary
-    pictures = {"files.png": draw_files(draw_people(study))}
+    pictures = {} if study.people.file else {"files.png": draw_files(draw_people(study))}  # a file has no map
     middle = min(study.grid.alphas, key=lambda alpha: abs(alpha - 0.5))
     if len(study.grid.attacks) > 1:
         pictures |= {"rates_by_attack.png": draw_rates_by_attack(table, middle)}

@@ -26,6 +26,7 @@ class People:
 
     The paper has one data set for all repetitions; with more, repetition r is made on data set r modulo ``datasets``.
     ``points`` and ``shares`` are files of one's own places and label counts; without them the people live in Germany.
+    Or the people are drawn from a ``file``: compared by their columns of ``text`` with ``metric``, and with ``labels``.
     """
 
     n_target: int = 500
@@ -34,6 +35,10 @@ class People:
     datasets: int = 1
     points: str | None = None
     shares: str | None = None
+    file: str | None = None
+    text: tuple[str, ...] = ()
+    metric: str | None = None
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         least = {"n_target": 1, "n_known": 1, "common": 0, "datasets": 1}
@@ -45,6 +50,12 @@ class People:
             raise InputError(f"common = {self.common}: the smaller file has only {smaller} people")
         if self.shares is not None and self.points is None:
             raise InputError(f"shares {self.shares}: give the points of these people too")
+        if (self.file is None) != (not self.text):
+            raise InputError("people and text go together: a file of people, and its columns of text to compare")
+        if self.file is None and (self.metric is not None or self.labels):
+            raise InputError("metric and label are for a file of people: give people and text too")
+        if self.file is not None and self.points is not None:
+            raise InputError(f"people {self.file} and points {self.points}: the people come from one of them")
 
 
 @dataclass(frozen=True)
@@ -127,12 +138,27 @@ class Study:
             "solver": search.solver,
             "budget": search.budget.work,
             "ties": search.limit,
+            **self._of_file(),
+        }
+
+    def _of_file(self) -> Json:
+        """Return what is said of a file of people; nothing of others, so that their journals stay what they are."""
+        people = self.people
+        if people.file is None:
+            return {}
+        return {
+            "people": people.file,
+            "text": list(people.text),
+            "metric": people.metric,
+            "label": list(people.labels),
         }
 
     @property
     def digest(self) -> str:
         """A hash of the definition and of the files it names: equal for the same study only."""
         files = {name: _hash(getattr(self.people, name)) for name in ("points", "shares")}
+        if self.people.file is not None:
+            files["people"] = _hash(self.people.file)
         content = {**self.to_dict(), **files, "format": FORMAT}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -171,6 +197,10 @@ OPTIONS = (
     "datasets",
     "points",
     "shares",
+    "people",
+    "text",
+    "metric",
+    "label",
     "seed",
     "pairs",
     "solver",
@@ -220,6 +250,10 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
             datasets=int(options.get("datasets", 1)),
             points=options.get("points"),
             shares=options.get("shares"),
+            file=options.get("people"),
+            text=_columns(options.get("text", ())),
+            metric=options.get("metric"),
+            labels=_columns(options.get("label", ())),
         ),
         search=Search(
             solver=str(options.get("solver", "exact")),
@@ -234,6 +268,11 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
 
 def _many(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _columns(value: Any) -> tuple[str, ...]:
+    """Return names of columns, given one by one or as one text ``first,last``."""
+    return tuple(part.strip() for given in _many(value) for part in str(given).split(","))
 
 
 def _turned(mask: str, value: Any) -> str:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from disclique.attacks import Knowledge, learn
-from disclique.attacks.calibration import Calibration, calibrate
+from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
 from disclique.data.distances import Points, as_matrix
 from disclique.data.labels import candidates
+from disclique.data.reading import Layout, read
 from disclique.data.tables import microdata
 from disclique.masks import parse_mask
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Distances, Microdata
 from disclique.runs import Unit
-from disclique.studies.definition import Study
-from disclique.synthetic.people import Population, germany, population
+from disclique.studies.definition import People, Study
+from disclique.synthetic.people import Population, choose_people, germany, population
 from disclique.synthetic.settlements import read_table
 
 
@@ -25,8 +27,8 @@ from disclique.synthetic.settlements import read_table
 class Draw:
     """What all attacks on one noise draw share.
 
-    ``target`` has the published distances alone and ``known`` the snooper's points; ``masked`` is what the mask made of
-    the target, for yardsticks and pictures.
+    ``target`` has the published distances alone and ``known`` the snooper's points or strings; ``masked`` is what the
+    mask made of the target, for yardsticks and pictures.
     """
 
     target: Microdata
@@ -43,10 +45,28 @@ class Draw:
         return replace(self.target, distances=self.masked)
 
 
+@lru_cache(maxsize=2)
+def _read_people(people: People) -> Microdata:
+    """Read the file of people, so that a complaint names its row, not that of a draw."""
+    layout = Layout(people.labels, text=people.text, metric=people.metric)
+    return read(str(people.file), layout)
+
+
+def check_people(study: Study) -> None:
+    """Raise an error before the journal begins if people of a file cannot be drawn, or masks do not fit them."""
+    if study.people.file is None:
+        return
+    target = _files(study, 0)[0]
+    for mask in study.grid.masks:
+        parse_mask(mask).apply(target.distances, study.chance.rng("trial"))
+
+
 def draw_people(study: Study, dataset: int = 0) -> Population:
     """Draw the people of one data set of a study."""
     people, rng = study.people, study.chance.rng("people", dataset)
     sizes = {"n_target": people.n_target, "n_known": people.n_known, "common": people.common}
+    if people.file is not None:
+        return choose_people(_read_people(people).table, **sizes, rng=rng)
     if people.points is None:
         return germany(**sizes, rng=rng)
     return population(people.points, people.shares or read_table("germany_census2011"), **sizes, rng=rng)
@@ -54,10 +74,12 @@ def draw_people(study: Study, dataset: int = 0) -> Population:
 
 def calibrate_mask(study: Study, mask: str) -> Calibration:
     """Carry out the snooper's simulation for one mask of a study, shared by all repetitions."""
-    places = None
+    rng, places = study.chance.rng("calibration", mask), None
+    if study.people.file is not None:
+        return calibrate_matrix(parse_mask(mask), _files(study, 0)[1].distances, pairs=study.pairs, rng=rng)
     if study.people.points is not None:
         places = draw_people(study).people[["lon", "lat"]].to_numpy(dtype=float)
-    return calibrate(parse_mask(mask), points=places, pairs=study.pairs, rng=study.chance.rng("calibration", mask))
+    return calibrate(parse_mask(mask), points=places, pairs=study.pairs, rng=rng)
 
 
 _calibration = lru_cache(maxsize=64)(calibrate_mask)
@@ -66,10 +88,12 @@ _calibration = lru_cache(maxsize=64)(calibrate_mask)
 @lru_cache(maxsize=8)
 def _files(study: Study, dataset: int) -> tuple[Microdata, Microdata, Candidates, Truth]:
     """Return the target before masking, the known file, the candidates and the truth of one data set."""
-    people = draw_people(study, dataset)
+    people, asked = draw_people(study, dataset), study.people
+    columns: dict[str, Any] = {"labels": people.label_names, "coordinates": ["lon", "lat"], "ids": "id"}
+    if asked.file is not None:
+        columns = {"labels": asked.labels, "text": asked.text, "metric": asked.metric}
     target, known = (
-        microdata(frame, people.label_names, coordinates=["lon", "lat"], ids="id", name=name)
-        for frame, name in ((people.target, "target"), (people.known, "known"))
+        microdata(frame, name=name, **columns) for frame, name in ((people.target, "target"), (people.known, "known"))
     )
     return target, known, candidates(target.labels, known.labels), Truth(people.truth.astype(np.int64))
 
@@ -78,10 +102,10 @@ def _files(study: Study, dataset: int) -> tuple[Microdata, Microdata, Candidates
 def _knowledge(study: Study, mask: str, dataset: int) -> Knowledge:
     """Return what the snooper knows of a mask; where that is simulated, at the places of the known file."""
     known = _files(study, dataset)[1].distances
-    assert isinstance(known, Points)
+    points = known if isinstance(known, Points) else None
     common = study.people.common / study.people.n_target
     rng = study.chance.rng("knowledge", mask, dataset)
-    return learn(parse_mask(mask), _calibration(study, mask), known, common=common, rng=rng)
+    return learn(parse_mask(mask), _calibration(study, mask), points, common=common, rng=rng)
 
 
 def draw(study: Study, unit: Unit) -> Draw:

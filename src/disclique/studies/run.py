@@ -13,6 +13,7 @@ import pandas as pd
 from disclique.runs import Executor, Progress, open_journal, run_units
 from disclique.runs.journal import read_definition, read_journal
 from disclique.studies.definition import Study, define_study
+from disclique.studies.draws import check_people
 from disclique.studies.summary import RATES, grid_table, records_table, summarise
 from disclique.studies.unit import Cell, run_unit
 from disclique.studies.write import write_tables
@@ -117,6 +118,7 @@ def study(
     """
     work = definition or define_study(options)
     place = None if folder is None else Path(folder)
+    check_people(work)
     with open_journal(place, work, list[Cell]) as journal:
         run_units(partial(run_unit, work), work.units(), journal, executor=executor, progress=progress)
         return StudyResult(work, records_table(work, journal.done), journal.notes)

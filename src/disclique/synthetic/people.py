@@ -96,10 +96,33 @@ def population(
     width = len(str(n))
     ids = pd.Series([f"P{number:0{width}d}" for number in range(1, n + 1)], name="id")
     places = pd.DataFrame(homes, columns=["lon", "lat"])
+    return _in_two_files(pd.concat([ids, labels, places], axis=1), n_target, common, rng)
+
+
+def choose_people(
+    table: pd.DataFrame, *, n_target: int, n_known: int, common: int, rng: np.random.Generator
+) -> Population:
+    """Choose people of a table at random, in two files with ``common`` in both.
+
+    >>> chosen = choose_people(
+    ...     pd.DataFrame({"name": list("abcdef")}), n_target=3, n_known=2, common=1, rng=np.random.default_rng(0)
+    ... )
+    >>> len(chosen.target), len(chosen.known), len(chosen.truth)
+    (3, 2, 1)
+    """
+    _check_sizes(n_target, n_known, common)
+    n = n_target + n_known - common
+    if len(table) < n:
+        raise InputError(f"{len(table)} people for two files of {n} different ones: give more people, or smaller files")
+    chosen = table.iloc[rng.choice(len(table), size=n, replace=False)].reset_index(drop=True)
+    return _in_two_files(chosen, n_target, common, rng)
+
+
+def _in_two_files(people: pd.DataFrame, n_target: int, common: int, rng: np.random.Generator) -> Population:
     return Population(
-        people=pd.concat([ids, labels, places], axis=1),
+        people=people,
         target_rows=rng.permutation(n_target),
-        known_rows=rng.permutation(np.r_[:common, n_target:n]),
+        known_rows=rng.permutation(np.r_[:common, n_target : len(people)]),
     )
 
 
