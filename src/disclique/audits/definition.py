@@ -158,6 +158,10 @@ class Audit:
         known = self.known or self.target
         if not isinstance(known.distances, Points):
             raise InputError("a coordinate error of the snooper needs a known file with coordinates")
+        if known.distances.metric not in (*GEOGRAPHIC, "euclidean"):
+            raise InputError(
+                f"a coordinate error of the snooper: what it does to distances by {known.distances.metric} is not known"
+            )
         Gaussian(error).apply(known.distances, self.chance.rng("trial"))
 
     @property

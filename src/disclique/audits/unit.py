@@ -108,7 +108,11 @@ def calibrate_for(audit: Audit, mask: Mask) -> Calibration:
         found = calibrate(mask, points=audit.points.coordinates, metric=audit.points.metric, rng=rng)
     else:
         found = calibrate_matrix(mask, audit.target.distances, rng=rng)
-    return found.blurred(audit.coordinate_error, rng) if audit.coordinate_error else found
+    if not audit.coordinate_error:
+        return found
+    vectors = audit.points is not None and not audit.points.is_map
+    across = audit.points.coordinates.shape[1] - 1 if audit.points is not None and vectors else 0
+    return found.blurred(audit.coordinate_error, rng, across=across)
 
 
 def _exact(audit: Audit, target: Microdata, known: Microdata) -> Candidates:

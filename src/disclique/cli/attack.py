@@ -166,7 +166,9 @@ class AttackOptions(ReadOptions):
         mask = parse_mask(self.mask or "")
         places: Points | None = next((side for side in (known, target) if isinstance(side, Points)), None)
         draws = np.random.default_rng(self.seed).spawn(2)
-        if mask.on == "text" or places is None:  # what the mask takes, the known file has, or the mask says so
+        if (
+            mask.on == "text" or places is None or callable(places.metric)
+        ):  # what the mask takes, the known file has, or the mask says so
             found = calibrate_matrix(mask, known, rng=draws[0])
         else:
             found = calibrate(mask, points=places.coordinates, metric=places.metric, rng=draws[0])

@@ -95,6 +95,7 @@ def _risk(result: AuditResult) -> Json | None:
             "bound": _cut_words(s, a),
             "mark": "≥" if a.cut and s.risk.lower_bound else "",
             **{f"seeded{one.seeds}": one.value for one in s.seeded},
+            "seeded": max((one.value for one in s.seeded), default=None),
         }
         for s in result.settings
         for a in s.attacks
@@ -127,6 +128,7 @@ def _risk(result: AuditResult) -> Json | None:
     title = "people re-identified"
     layers = [
         *([base.mark_tick(thickness=6, opacity=0.4, color="#999999").encode(x=_share("insider", title))] * mapped),
+        *([base.mark_tick(thickness=6, opacity=0.5, color="#E69F00").encode(x=_share("seeded", title))] * bool(seeds)),
         base.mark_rule(strokeWidth=2).encode(x=_share("low", title), x2="high:Q", color=looks["color"]),
         base.mark_point(size=75, filled=True, opacity=1).encode(x=_share("recall", title), **looks),
         base.mark_text(dx=5, align="left", fontSize=14).encode(x=_share("high", title), text="mark:N"),
