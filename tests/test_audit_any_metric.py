@@ -355,3 +355,33 @@ def test_settings_are_named_by_what_is_not_as_by_default() -> None:
     assert [s.brief for s in found.settings] == ["bloom:flip=0.1", "bloom:flip=0"]
     assert "the mask bloom (flip" in found.verdict.sentences[0]
     assert found.report()
+
+
+def test_encodings_made_elsewhere_and_travel_times_are_split_too() -> None:
+    encoded = dq.parse_mask("bloom").apply(make("texts", 30).distances, np.random.default_rng(0))
+    file = dq.microdata(table(30), ["sex"], distances=encoded, ids="id", name="clk.csv")
+    found = dq.audit(file, "round:to=0.001", overlap=0.5, **FAST)
+    assert (found.file.distances, found.snooper.records) == ("encodings", 20)
+    assert found.settings[0].risk.value > 0.5
+    times = np.random.default_rng(1).uniform(1, 9, (30, 30))
+    times[3, 5] = times[7, 2] = np.nan
+    np.fill_diagonal(times, 0)
+    travel = dq.microdata(table(30), ["sex"], distances=times, ids="id", directed=True, unpublished=True)
+    assert dq.audit(travel, "round:to=0.1", overlap=0.5, **FAST).settings[0].risk.value > 0.5
+
+
+def test_errors_of_vectors_are_calibrated_in_all_dimensions() -> None:
+    """The interval of d - d′ that the snooper reckons with holds as many pairs as it says; the cosine has none."""
+    points = make("vectors", 140).distances
+    assert isinstance(points, dq.Points)
+    rng, error = np.random.default_rng(0), 0.7
+    mask = dq.parse_mask("gaussian:sigma=0.1")
+    found = dq.calibrate(mask, points=points.coordinates, metric="euclidean", pairs=4000, rng=rng)
+    low, high = found.blurred(error, rng, across=5).interval(0.8)
+    theirs = replace(points, coordinates=points.coordinates + rng.normal(0, error, points.coordinates.shape))
+    deviation = (full_matrix(theirs) - full_matrix(mask.apply(points, rng)))[np.triu_indices(140, 1)]
+    assert np.mean((low < deviation) & (deviation < high)) == pytest.approx(0.8, abs=0.03)
+    told = dq.audit(make("vectors"), "gaussian:sigma=0.01", coordinate_error="0.01", **FAST)
+    assert told.settings[0].risk.value > 0.5
+    with pytest.raises(dq.InputError, match="distances by cosine is not known"):
+        dq.audit(make("cosine"), "gaussian:sigma=0.01", coordinate_error="0.01", **FAST)
