@@ -91,7 +91,7 @@ def test_a_drawn_file_has_the_share_asked_for_and_others_like_the_file() -> None
     assert (np.abs(places.coordinates - [10, 50]) < 3).all()
     control = draw_control(audit, known, 0)
     assert control is not None
-    rows, strangers = control
+    rows, strangers = control.rows, control.data
     assert not set(strangers.ids) & set(audit.target.ids)
     assert (len(strangers), len(rows)) == (60, 60)
 
@@ -140,14 +140,14 @@ def test_attacks_that_weigh_evidence_see_through_wrong_labels() -> None:
 
 
 def test_a_matrix_is_audited_without_coordinates() -> None:
-    """The control takes one half of the file against the other; an overlap needs a map and says so."""
+    """The control takes one half of the file against the other; for an overlap the file is split."""
     file = make_file(40)
     matrix = replace(file, distances=Matrix(np.round(full_matrix(file.distances), 6)))
     result = run_audit(Audit(make_plan("round:to=1", "matrix-gaussian:sd=0.5"), matrix))
     assert result.file.distances == "matrix"
     assert all(setting.risk.value > 0.9 for setting in result.settings)
-    with pytest.raises(InputError, match="an overlap needs coordinates"):
-        dq.audit(matrix, "round:to=1", overlap=0.5)
+    split = dq.audit(matrix, "round:to=1", overlap=0.5, repetitions=1, attacks=["labels"])
+    assert (split.file.records, split.snooper.records) == (40, 27)
     with pytest.raises(InputError, match="moves coordinates"):
         dq.audit(matrix, "gaussian:sigma=1km")
 

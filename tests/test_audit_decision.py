@@ -192,7 +192,7 @@ def record_of(attempts: Sequence[tuple[int, bool, int | None, bool]], ceiling: i
         else Attempt(name, why="it does not apply")
         for name, (found, cut, most, applies) in zip(("clique", "labels"), attempts, strict=True)
     ]
-    return ReleaseRecord(COMMON, tuple(range(COMMON)), 1.0, None, ceiling, None, tuple(made))
+    return ReleaseRecord(COMMON, tuple(range(COMMON)), 1.0, None, ceiling, None, tuple(made), COMMON)
 
 
 @settings(max_examples=200, deadline=None)
@@ -240,7 +240,8 @@ def test_what_a_cut_search_could_have_found_decides() -> None:
         (None, None, "unproven"),
         (30, 4, "meets"),
     ]:
-        record = ReleaseRecord(COMMON, tuple(range(COMMON)), 1.0, None, ceiling, None, (replace(attempt, most=most),))
+        attempts = (replace(attempt, most=most),)
+        record = ReleaseRecord(COMMON, tuple(range(COMMON)), 1.0, None, ceiling, None, attempts, COMMON)
         records = dict.fromkeys(range(20), record)
         audit = make_audit("affine", n=COMMON, max_risk=0.15, repetitions=20, attacks=("clique",))
         result = summarise(audit, Findings({"affine:mirror=random": records}, (), 0.0))

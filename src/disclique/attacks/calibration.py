@@ -123,9 +123,15 @@ class Calibration:
             return _by_distance(self.masked, self.deviation, alpha, rounding)
         return Between(*_bounds(self.deviation, alpha, rounding))
 
-    def blurred(self, error: float, rng: np.random.Generator) -> Calibration:
-        """Return the calibration of a snooper whose coordinates have an error, a standard deviation on each axis."""
+    def blurred(self, error: float, rng: np.random.Generator, *, across: int = 0) -> Calibration:
+        """Return the calibration of a snooper whose coordinates have an error, a standard deviation on each axis.
+
+        ``across`` is the number of axes on which the error is not along the distance and makes it longer: negligible on
+        a map, where errors are small beside distances, but not in many dimensions.
+        """
         known = self.original + rng.normal(0, np.sqrt(2) * error, self.original.shape)  # two ends of each distance
+        if across:
+            known = np.sqrt(known**2 + 2 * error**2 * rng.chisquare(across, known.shape))
         return Calibration(self.mask, np.abs(known), self.masked, lawful=False)
 
 

@@ -29,10 +29,13 @@ class Knowledge:
     deviation of independent noise on each published distance, ``common`` the expected share of the target's records
     that are in the known file and ``coordinate_error`` the standard deviation, per axis, of the snooper's own
     coordinates. Lengths are in the unit of the distances. A ``bold`` snooper is sure that the files share people, and
-    follows the best alignment of the maps where another one would find it too doubtful to claim anything.
+    follows the best alignment of the maps where another one would find it too doubtful to claim anything. ``seeds`` are
+    pairs (target row, known row), counted from 0, that an insider knows to be one person beforehand.
 
     >>> Knowledge(noise=Spread(0.5, 0.5, "km"), common=0.1).common
     0.1
+    >>> Knowledge(seeds=np.array([[3, 0], [1, 7]])).seeds
+    ((3, 0), (1, 7))
     """
 
     noise: Spread | None = None
@@ -43,14 +46,22 @@ class Knowledge:
     agreement: Agreement | None = None
     alpha: float | None = None
     deviation: float | None = None
+    seeds: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "seeds", tuple((int(t), int(k)) for t, k in self.seeds))
         lengths = {"matrix noise": self.matrix_noise, "coordinate error": self.coordinate_error}
         for name, value in {**lengths, "deviation": self.deviation}.items():
             if value is not None and not (np.isfinite(value) and value >= 0):
                 raise InputError(f"{name} of {value}: a standard deviation is a finite number from 0 up")
         if self.common is not None and not 0 <= self.common <= 1:
             raise InputError(f"common share of {self.common}: a share lies between 0 and 1")
+        for side, rows in zip(("target", "known"), zip(*self.seeds, strict=True), strict=False):
+            if min(rows) < 0:
+                raise InputError(f"seed in {side} row {min(rows)}: rows count from 0")
+            if len(set(rows)) < len(rows):
+                twice = next(row for row in rows if rows.count(row) > 1)
+                raise InputError(f"seeds: {side} row {twice} stands in two pairs, but a seed is one person")
 
     def needed_agreement(self, attack: str) -> Agreement:
         """Return ≈; raise if the snooper was not told when distances agree."""
@@ -116,17 +127,19 @@ def learn(
     """
     deviation = float(np.sqrt(calibration.variance))
     told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation)
+    on_earth = mask.on != "text" and (points is None or points.metric in GEOGRAPHIC)
+    exact = Spread(0.0, 0.0, "km" if on_earth else "plane")
+    if mask.rigid:
+        return replace(told, noise=exact)  # an attack undoes the motion
     if mask.on != "coordinates":
-        on_earth = mask.on == "distances" and (points is None or points.metric in GEOGRAPHIC)
-        exact = Spread(0.0, 0.0, "km" if on_earth else "plane")
         return replace(told, noise=exact, matrix_noise=mask.matrix_sd)
     spread = mask.displacement_spread()
     return replace(told, noise=spread if spread is not None else simulate_spread(mask, points, rng))
 
 
 def simulate_spread(mask: Mask, points: Points | None, rng: np.random.Generator) -> Spread | None:
-    """Return the standard deviations of the displacement that ``mask`` causes at ``points``; None without points."""
-    if points is None:
+    """Return the standard deviations of the displacement that ``mask`` causes at ``points``; None without a map."""
+    if points is None or not points.is_map or points.coordinates.shape[1] != 2:
         return None
     moved = mask.apply(points, rng)
     assert isinstance(moved, Points)

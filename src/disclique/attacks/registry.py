@@ -27,7 +27,8 @@ class Attack:
     ``needs`` says to which releases it applies and ``summary`` what it does, each in words for people. With
     ``by_agreement`` it rests on ≈ and so on the detection probability α. With ``by_evidence`` it weighs labels that
     differ; to the others a wrong label excludes a pair. What is not ``in_all`` is run only when asked for by name: an
-    attack that others outdo, or a yardstick. With ``sees_points`` it is given the masked points themselves.
+    attack that others outdo, or a yardstick. With ``sees_points`` it is given the masked points themselves. With
+    ``by_seeds`` it starts from the pairs that an insider knows (``Knowledge.seeds``) where there are any.
     Fields with a default and ``metadata={"spec": True}`` can be set in a spec, such as ``quasi:gamma=0.7``.
 
     >>> from disclique.attacks import LabelAttack
@@ -42,6 +43,7 @@ class Attack:
     by_evidence: ClassVar[bool] = False
     in_all: ClassVar[bool] = True
     sees_points: ClassVar[bool] = False
+    by_seeds: ClassVar[bool] = False
 
     @classmethod
     def build(cls, knowledge: Knowledge, search: Search) -> Self:

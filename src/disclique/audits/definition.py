@@ -7,15 +7,19 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from disclique.audits.plan import GERMANY, Plan
-from disclique.data.distances import Points, full_matrix
+from disclique.audits.plan import GERMANY, Plan, Snooper
+from disclique.data.distances import Points, can_join, full_matrix
+from disclique.data.gower import Gower
+from disclique.data.kinds import kind_of
 from disclique.data.labels import label_tuples
+from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian, parse_mask
 from disclique.model import Json, Microdata
 from disclique.quantities import KM_IN
 from disclique.runs import Chance, Unit
+from disclique.synthetic.strangers import can_invent
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +37,11 @@ class Audit:
     def __post_init__(self) -> None:
         if len(self.target) < 2:
             raise InputError(f"{self.target.name}: {len(self.target)} record: distances need at least 2")
+        self._share_ranges()
         self._check_known()
         self._check_drawn()
         self._check_errors()
+        self._check_seeds()
 
     def check_masks(self) -> None:
         """Apply every mask once, so that one that does not fit the file is said before the run."""
@@ -49,11 +55,10 @@ class Audit:
 
     @property
     def digest(self) -> str:
-        """A hash that only the same plan on the same files has; without files, on the same records."""
+        """A hash that only the same plan on the same records has, compared in the same way."""
         digest = hashlib.sha256(self.plan.digest.encode())
-        if not self.plan.inputs:
-            for data in (self.target, self.known, self.others):
-                digest.update(b"" if data is None else _content(data))
+        for data in (self.target, self.known, self.others):
+            digest.update(b"" if data is None else _content(data))
         return digest.hexdigest()
 
     def to_dict(self) -> Json:
@@ -68,6 +73,17 @@ class Audit:
     def chance(self) -> Chance:
         """All chance of the audit."""
         return self.plan.chance
+
+    def _share_ranges(self) -> None:
+        """Compare the snooper's records by the ranges of the holder's file, which they are assumed to know."""
+        own = self.target.distances
+        if not (isinstance(own, Points) and isinstance(own.metric, Gower)):
+            return
+        for name in ("known", "others"):
+            data = getattr(self, name)
+            if data is not None and isinstance(data.distances, Points) and isinstance(data.distances.metric, Gower):
+                theirs = replace(data.distances, metric=own.metric.shared(data.distances.metric, data.name))
+                object.__setattr__(self, name, replace(data, distances=theirs))
 
     def _check_known(self) -> None:
         if (self.known is not None) != self.plan.snooper.given:
@@ -86,17 +102,54 @@ class Audit:
         snooper = self.plan.snooper
         if snooper.overlap is None:
             return
-        if self.points is None:
-            raise InputError(
-                "an overlap needs coordinates, because other people must be placed on the map; with a distance matrix "
-                "give the known file, or neither for the worst case, in which the snooper knows the whole file"
-            )
-        if snooper.others == GERMANY and self.points.metric not in GEOGRAPHIC:
+        if snooper.others == GERMANY and (self.points is None or self.points.metric not in GEOGRAPHIC):
             raise InputError("others from germany need coordinates in degrees of longitude and latitude")
         if (self.others is not None) != (snooper.others == "file"):
             raise InputError("the plan and the data differ in whether a file of other people is given")
-        if self.others is not None and list(self.others.labels.columns) != list(self.target.labels.columns):
-            raise InputError(f"{self.others.name}: it needs the label columns of {self.target.name}")
+        if self.others is not None:
+            self._check_others(self.others)
+        if self.splits and split_sizes(len(self.target), snooper)[0] < 2:
+            raise InputError(
+                f"{self.target.name}: nobody can be invented from {len(self.target)} records with distances alone, and "
+                f"no release is left when known size = {snooper.size} and overlap = {snooper.overlap} take others from "
+                "it: give the known file, or a smaller one"
+            )
+
+    def _check_others(self, others: Microdata) -> None:
+        if list(others.labels.columns) != list(self.target.labels.columns):
+            raise InputError(f"{others.name}: it needs the label columns of {self.target.name}")
+        if not can_join(self.target.distances, others.distances):
+            raise InputError(
+                f"{others.name}: how far its people are from those of {self.target.name} is not known; without a file "
+                "of others some records are kept out of the release and serve as strangers"
+            )
+
+    def _check_seeds(self) -> None:
+        seeds = self.plan.snooper.seeds
+        if seeds >= self.most_common:
+            raise InputError(
+                f"seeds = {seeds}: the snooper knows {self.most_common} of the released people, so that nobody would "
+                "be left to be found"
+            )
+
+    @property
+    def most_common(self) -> int:
+        """How many released people the snooper's file has."""
+        if self.known is not None:
+            return len(set(self.known.ids) & set(self.target.ids))
+        overlap = self.plan.snooper.overlap
+        return len(self.target) if overlap is None else count_common(overlap, self.released_size)
+
+    @property
+    def splits(self) -> bool:
+        """True if strangers are records of the file that are kept out of the release: nobody else can be drawn."""
+        drawn = self.plan.snooper.overlap is not None and self.others is None
+        return drawn and not can_invent(self.target.distances)
+
+    @property
+    def released_size(self) -> int:
+        """How many records one release has."""
+        return split_sizes(len(self.target), self.plan.snooper)[0] if self.splits else len(self.target)
 
     def _check_errors(self) -> None:
         error = self.plan.snooper.coordinate_error
@@ -105,6 +158,10 @@ class Audit:
         known = self.known or self.target
         if not isinstance(known.distances, Points):
             raise InputError("a coordinate error of the snooper needs a known file with coordinates")
+        if known.distances.metric not in (*GEOGRAPHIC, "euclidean"):
+            raise InputError(
+                f"a coordinate error of the snooper: what it does to distances by {known.distances.metric} is not known"
+            )
         Gaussian(error).apply(known.distances, self.chance.rng("trial"))
 
     @property
@@ -112,6 +169,21 @@ class Audit:
         """The holder's coordinates, None where there is only a matrix."""
         found = self.target.distances
         return found if isinstance(found, Points) and not callable(found.metric) else None
+
+    @property
+    def file_kind(self) -> str:
+        """What the holder's records are, in the word of the result."""
+        return kind_of(self.target.distances)
+
+    @property
+    def by_gower(self) -> bool:
+        """True if records are compared by Gower's metric, whose ranges are those of the holder's file."""
+        return isinstance(self.target.distances, Points) and isinstance(self.target.distances.metric, Gower)
+
+    @property
+    def has_map(self) -> bool:
+        """True if the holder's records are points of the Earth, of a plane or of a line."""
+        return self.points is not None and self.points.is_map
 
     @property
     def coordinate_error(self) -> float:
@@ -128,8 +200,35 @@ class Audit:
 
 def _content(data: Microdata) -> bytes:
     source = data.distances
-    places = source.coordinates.tolist() if isinstance(source, Points) else full_matrix(source).tobytes()
-    return repr((data.ids, label_tuples(data.labels), places)).encode()
+    if isinstance(source, Points):
+        records: object = (str(source.metric), source.coordinates.tolist())
+    elif isinstance(source, Texts):
+        records = (source.metric, source.strings)
+    else:
+        records = hashlib.sha256(full_matrix(source).tobytes()).hexdigest()
+    return repr((data.ids, label_tuples(data.labels), records)).encode()
+
+
+def count_common(overlap: float, released: int) -> int:
+    """Return how many of the released people are known: at least one."""
+    return max(1, round(overlap * released))
+
+
+def split_sizes(records: int, snooper: Snooper) -> tuple[int, int]:
+    """Return how many records of a file are released and how many of the rest the snooper's file takes.
+
+    As many as possible are released: with the known ones among them, the snooper's file has the size asked for, or that
+    of the release.
+
+    >>> split_sizes(100, Snooper(overlap=0.5)), split_sizes(100, Snooper(overlap=0.2, size=30))
+    ((67, 33), (88, 12))
+    """
+    for released in range(records, 1, -1):
+        common = count_common(snooper.overlap or 0.0, released)
+        strangers = max((snooper.size or released) - common, 0)
+        if released + strangers <= records:
+            return released, strangers
+    return 0, 0
 
 
 def _bare(data: Microdata | None) -> Microdata | None:

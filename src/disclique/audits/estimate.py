@@ -9,6 +9,7 @@ from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan
 from disclique.audits.ranges import MaskRange
 from disclique.audits.records import ReleaseRecord
+from disclique.audits.sentences import NOBODY
 from disclique.audits.unit import SAMPLED, run_unit
 from disclique.runs import Estimate, Executor, Unit, estimate
 
@@ -25,9 +26,23 @@ def describe_work(audit: Audit) -> list[str]:
     }[plan.snooper.mode]
     return [
         f"{audit.target.name}: {len(audit.target)} records; the snooper knows {how}",
+        *_describe_split(audit),
         *(_describe_mask(plan, mask) for mask in plan.ranges),
         f"attacks: {', '.join(plan.attack_names)}; {plan.repetitions} repetitions of every setting; seed {plan.seed}",
     ]
+
+
+def _describe_split(audit: Audit) -> list[str]:
+    """Say where strangers come from when nobody can be drawn, and what an insider knows."""
+    lines = []
+    if audit.splits:
+        lines.append(
+            f"{NOBODY}: each release has {audit.released_size} of the records, and others that are kept out serve as "
+            "strangers"
+        )
+    if audit.plan.snooper.seeds:
+        lines.append(f"the snooper is an insider who knows {audit.plan.snooper.seeds} of them beforehand")
+    return lines
 
 
 def _describe_mask(plan: Plan, mask: MaskRange) -> str:

@@ -1,4 +1,4 @@
-"""The snooper's file of one repetition, and one without any released person as a control."""
+"""The release of one repetition before it is masked, the snooper's file, and one without any released person."""
 
 from __future__ import annotations
 
@@ -8,35 +8,59 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
-from disclique.audits.definition import Audit
+from disclique.audits.definition import Audit, count_common, split_sizes
 from disclique.audits.plan import GERMANY
-from disclique.data.distances import Points
+from disclique.data.distances import Points, can_join, join_distances
 from disclique.data.tables import select_records
-from disclique.geodesy import shift, to_space
 from disclique.masks import Gaussian
 from disclique.measures.risk import Truth
-from disclique.model import FloatArray, Microdata
+from disclique.model import Microdata
 from disclique.synthetic.settlements import home_points
+from disclique.synthetic.strangers import can_invent, invent
 
-_NEIGHBOUR = 5  # synthetic people live about as far from a real home as its fifth neighbour
+Rows = NDArray[np.int64]
+Pairs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class KnownFile:
-    """The snooper's file, and who in it is who in the release."""
+    """The snooper's file, and who in it is who in the release.
+
+    ``released`` are the records of the release before they are masked, ``rows`` their rows in the audited file: all of
+    it, unless strangers had to be taken from it. ``seeds`` are pairs (released row, known row) that an insider knows.
+    """
 
     data: Microdata
     truth: Truth
+    released: Microdata
+    rows: Rows
+    seeds: Pairs = ()
+
+    @property
+    def sought(self) -> Truth:
+        """Who is who among those whom the snooper does not know to be released beforehand."""
+        return self.truth.without([row for row, _ in self.seeds])
+
+    def with_seeds(self, count: int, rng: np.random.Generator) -> KnownFile:
+        """Return the file of an insider who knows so many true pairs, drawn at random."""
+        chosen = np.sort(rng.choice(len(self.truth), count, replace=False))
+        return replace(self, seeds=tuple((int(t), int(k)) for t, k in self.truth.pairs[chosen]))
 
 
 def draw_known_file(audit: Audit, repetition: int) -> KnownFile:
     """Draw the snooper's file of one repetition: the same for every mask, in random order, with its errors."""
     rng = audit.chance.rng("known", repetition)
-    drawn = _people(audit, rng)
+    rows = np.arange(len(audit.target))
+    if audit.splits:
+        rows, drawn = _split(audit, rng)
+    else:
+        drawn = _people(audit, rng)
+    released = audit.target if len(rows) == len(audit.target) else select_records(audit.target, rows)
     data = _add_errors(audit, select_records(drawn, rng.permutation(len(drawn))), rng)
-    return KnownFile(data, Truth.of_people(audit.target.ids, data.ids))
+    found = KnownFile(data, Truth.of_people(released.ids, data.ids), released, rows)
+    seeds = audit.plan.snooper.seeds
+    return found.with_seeds(seeds, audit.chance.rng("seeds", repetition)) if seeds else found
 
 
 def _people(audit: Audit, rng: np.random.Generator) -> Microdata:
@@ -45,9 +69,18 @@ def _people(audit: Audit, rng: np.random.Generator) -> Microdata:
         return audit.known
     if snooper.overlap is None:
         return audit.target
-    common = max(1, round(snooper.overlap * size))
+    common = count_common(snooper.overlap, size)
     chosen = select_records(audit.target, np.sort(rng.choice(size, common, replace=False)))
     return join_files(chosen, draw_others(audit, max((snooper.size or size) - common, 0), rng))
+
+
+def _split(audit: Audit, rng: np.random.Generator) -> tuple[Rows, Microdata]:
+    """Draw the rows that are released, and the snooper's file of some of these people and of others kept out."""
+    released, strangers = split_sizes(len(audit.target), audit.plan.snooper)
+    mixed = rng.permutation(len(audit.target))
+    common = count_common(audit.plan.snooper.overlap or 0.0, released)
+    theirs = np.concatenate([mixed[:common], mixed[released : released + strangers]])
+    return np.sort(mixed[:released]), replace(select_records(audit.target, np.sort(theirs)), name="known")
 
 
 def draw_others(audit: Audit, count: int, rng: np.random.Generator) -> Microdata:
@@ -62,34 +95,21 @@ def draw_others(audit: Audit, count: int, rng: np.random.Generator) -> Microdata
 
 
 def invent_people(audit: Audit, count: int, rng: np.random.Generator) -> Microdata:
-    """Draw synthetic people with labels and places like those of the file."""
-    assert audit.points is not None
+    """Draw synthetic people with labels and places, vectors or texts like those of the file."""
     labels = audit.target.labels.iloc[rng.integers(len(audit.target), size=count)].reset_index(drop=True)
-    places = home_points(count, rng) if audit.plan.snooper.others == GERMANY else _places(audit.points, count, rng)
+    if audit.plan.snooper.others == GERMANY and isinstance(audit.target.distances, Points):
+        source = replace(audit.target.distances, coordinates=home_points(count, rng))
+    else:
+        source = invent(audit.target.distances, count, rng)  # type: ignore[assignment]
     ids = tuple(("other", number) for number in range(count))
-    return Microdata(pd.DataFrame(index=range(count)), labels, replace(audit.points, coordinates=places), ids, "others")
-
-
-def _places(points: Points, count: int, rng: np.random.Generator) -> FloatArray:
-    """Draw homes like those of ``points``: each near one of them, nearer where they are dense."""
-    base = rng.integers(points.size, size=count)
-    space = to_space(points.coordinates, points.metric)
-    reach = cKDTree(space).query(space, k=min(_NEIGHBOUR + 1, points.size))[0].reshape(points.size, -1)[:, -1]
-    step = rng.normal(0, 1, (count, points.coordinates.shape[1])) * (reach[base] / 2)[:, None]
-    near = points.coordinates[base]
-    if points.metric == "euclidean":
-        return np.asarray(near + step)
-    return shift(near, step[:, 0], step[:, 1], str(points.metric))
+    return Microdata(pd.DataFrame(index=range(count)), labels, source, ids, "others")
 
 
 def join_files(one: Microdata, other: Microdata) -> Microdata:
-    """Join the records of two files with coordinates, one after the other."""
-    assert isinstance(one.distances, Points)
-    assert isinstance(other.distances, Points)
-    places = np.concatenate([one.distances.coordinates, other.distances.coordinates])
+    """Join the records of two files, one after the other."""
     labels = pd.concat([one.labels, other.labels], ignore_index=True)
     table = pd.DataFrame(index=range(len(labels)))
-    return Microdata(table, labels, replace(one.distances, coordinates=places), one.ids + other.ids, "known")
+    return Microdata(table, labels, join_distances(one.distances, other.distances), one.ids + other.ids, "known")
 
 
 def _add_errors(audit: Audit, data: Microdata, rng: np.random.Generator) -> Microdata:
@@ -113,24 +133,47 @@ def _replace_some(column: pd.Series[Any], share: float, rng: np.random.Generator
     return pd.Series(values, index=column.index, dtype=object)
 
 
-def draw_control(audit: Audit, known: KnownFile, repetition: int) -> tuple[NDArray[np.int64], Microdata] | None:
+@dataclass(frozen=True, eq=False)
+class Control:
+    """Released rows, and a known file that has none of these people but the seeds of an insider."""
+
+    rows: Rows
+    data: Microdata
+    seeds: Pairs = ()
+
+
+def draw_control(audit: Audit, known: KnownFile, repetition: int) -> Control | None:
     """Choose released rows and a known file without any of these people: whatever an attack claims there is false.
 
     Known people stay as they are where they are no targets; others, drawn like the file, take the place of the targets.
-    From a matrix nobody can be drawn: there one half of the release is attacked with the other half as known file.
+    Where nobody can be drawn, one half of the release is attacked with the other half as known file. Those whom an
+    insider knows stay in both files, and are not asked for.
     """
     rng = audit.chance.rng("control", repetition)
-    everybody = np.arange(len(audit.target))
-    rest = np.setdiff1d(np.arange(len(known.data)), known.truth.pairs[:, 1])
-    if isinstance(known.data.distances, Points) and audit.points is not None:
-        fillers = invent_people(audit, len(known.data) - len(rest), rng)
-        strangers = join_files(select_records(known.data, rest), fillers)
-        return everybody, select_records(strangers, rng.permutation(len(strangers)))
-    if len(rest) >= len(known.data) / 2:
-        return everybody, select_records(known.data, rng.permutation(rest))
-    mixed = rng.permutation(everybody)
-    attacked = np.sort(mixed[: len(mixed) // 2])
-    theirs = np.setdiff1d(np.arange(len(known.data)), known.truth.pairs[np.isin(known.truth.pairs[:, 0], attacked), 1])
-    if len(attacked) < 2 or len(theirs) < 2:
+    everybody = np.arange(len(known.released))
+    told = np.array(known.seeds, dtype=np.int64).reshape(-1, 2)
+    kept = np.setdiff1d(np.arange(len(known.data)), known.sought.pairs[:, 1])
+    own = audit.target.distances
+    if can_invent(own) and can_join(known.data.distances, own):
+        fillers = invent_people(audit, len(known.data) - len(kept), rng)
+        strangers = join_files(select_records(known.data, kept), fillers)
+        order = rng.permutation(len(strangers))
+        return _with_seeds(
+            known, everybody, select_records(strangers, order), np.append(kept, -np.ones(len(fillers)))[order]
+        )
+    if len(kept) - len(told) < len(known.data) / 2:
+        mixed = rng.permutation(np.setdiff1d(everybody, told[:, 0]))
+        everybody = np.sort(np.concatenate([mixed[: len(mixed) // 2], told[:, 0]]))
+        sought = known.sought.pairs
+        kept = np.setdiff1d(np.arange(len(known.data)), sought[np.isin(sought[:, 0], everybody), 1])
+    if len(everybody) - len(told) < 2 or len(kept) - len(told) < 2:
         return None
-    return attacked, select_records(known.data, rng.permutation(theirs))
+    order = rng.permutation(kept)
+    return _with_seeds(known, everybody, select_records(known.data, order), order)
+
+
+def _with_seeds(known: KnownFile, rows: Rows, data: Microdata, origin: NDArray[Any]) -> Control:
+    """Return a control in which seeds are counted by the rows of its own files; ``origin`` are rows of the known."""
+    target = {int(row): place for place, row in enumerate(rows)}
+    theirs = {int(row): place for place, row in enumerate(origin)}
+    return Control(rows, data, tuple((target[t], theirs[k]) for t, k in known.seeds))

@@ -16,7 +16,7 @@ from disclique.model import Json
 from disclique.quantities import LENGTH_UNITS, Quantity, parse_quantity
 from disclique.runs import Chance, Unit
 
-FORMAT = 3  # raised when the same plan no longer gives the same records
+FORMAT = 4  # raised when the same plan no longer gives the same records
 RAISE = 5  # how much more work a search may do each time it is repeated
 MOST_EFFORT = 2  # how often it is repeated
 SYNTHETIC, GERMANY = "synthetic", "germany"
@@ -28,9 +28,10 @@ class Snooper:
 
     Their file is ``given``; or it is drawn (``overlap``: the share of the released records in it) and filled with other
     people up to ``size`` records; or it is the whole released file, the worst case. ``others`` says where these
-    people come from: ``synthetic`` (label and place drawn from the file's own distribution), ``germany``, or ``file``.
+    people come from: ``synthetic`` (drawn like those of the file; from distances alone nobody can be, and records of
+    the file are kept out of the release instead), ``germany``, or ``file``.
     ``label_error`` is the share of their label values that are wrong, ``coordinate_error`` the standard deviation per
-    axis of their coordinates.
+    axis of their coordinates. An insider knows of ``seeds`` released people beforehand which records they are.
 
     >>> Snooper(overlap=0.2).mode, Snooper().mode
     ('drawn', 'whole')
@@ -42,6 +43,7 @@ class Snooper:
     others: str = SYNTHETIC
     label_error: float = 0.0
     coordinate_error: Quantity | None = None
+    seeds: int = 0
 
     def __post_init__(self) -> None:
         if self.given and self.overlap is not None:
@@ -61,6 +63,8 @@ class Snooper:
             if not error.value > 0:
                 raise InputError(f"coordinate error = {error}: it must be more than 0")
             object.__setattr__(self, "coordinate_error", error)
+        if self.seeds < 0:
+            raise InputError(f"seeds = {self.seeds}: an insider knows 0 or more people beforehand")
 
     @property
     def mode(self) -> str:

@@ -39,12 +39,23 @@ class Attempt:
 
 
 @dataclass(frozen=True)
+class Seeded:
+    """What an insider who knows so many true pairs finds of the ``sought`` other people, by the worst attack."""
+
+    seeds: int
+    found: int
+    sought: int
+
+
+@dataclass(frozen=True)
 class ReleaseRecord:
     """One release: who of it was known, what the yardsticks give, and what each attack did.
 
     ``guess`` is the expected number of correct guesses by label. ``insider`` counts the correct claims of a snooper who
     knows how the released map lies, and ``ceiling`` what they get by naming the most probable record for everybody;
     None where there is no such map, ``ceiling`` also where the law of the mask is not exactly known to be Gaussian.
+    ``released`` counts the records of the release; ``common`` are the known ones among them, without the seeds of an
+    insider, as rows of the audited file. ``seeded`` says what insiders would find.
     """
 
     known: int
@@ -54,6 +65,8 @@ class ReleaseRecord:
     ceiling: int | None
     utility: dict[str, float | None] | None
     attempts: tuple[Attempt, ...]
+    released: int
+    seeded: tuple[Seeded, ...] = ()
 
     def with_more_effort(self, later: ReleaseRecord) -> ReleaseRecord:
         """Return the record with attacks that were repeated with a larger budget: the worse result of both."""

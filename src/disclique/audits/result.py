@@ -51,7 +51,7 @@ class LabelGroup:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """The file that was audited; no value of it."""
+    """The file that was audited; no value of it. ``distances`` says what they are between (``kind_of``)."""
 
     name: str
     records: int
@@ -62,7 +62,7 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class SnooperFacts:
-    """What the snooper was assumed to know, in numbers and sentences."""
+    """What the snooper was assumed to know, in numbers and sentences; ``records`` are those of one release."""
 
     mode: str
     sentences: tuple[str, ...]
@@ -73,13 +73,23 @@ class SnooperFacts:
 
 
 @dataclass(frozen=True)
+class InsiderShare:
+    """The share of the other people that an insider finds who knows of ``seeds`` people which records they are."""
+
+    seeds: int
+    value: float
+
+
+@dataclass(frozen=True)
 class Setting:
     """One setting of a mask: risk, attacks, yardsticks, utility.
 
     ``meets`` is None without a limit. ``open`` says that only work that was cut short stands between it and the limit;
     ``settled`` says why work that was cut short does not matter. ``guess`` counts expected guesses, ``insider`` is the
     share found by a snooper who knows how the released map lies, and ``ceiling`` the most that any attack with one
-    claim for each target can find on average, where the law of the mask is exactly known.
+    claim for each target can find on average, where the law of the mask is exactly known. ``seeded`` says what insiders
+    find who know some people's records beforehand, by the attacks that can start from these. ``brief`` is the spec
+    without what is as by default.
     """
 
     spec: str
@@ -102,6 +112,8 @@ class Setting:
     utility: dict[str, float | None] | None
     usefulness: float | None
     pareto: bool = False
+    seeded: tuple[InsiderShare, ...] = ()
+    brief: str = ""
 
 
 @dataclass(frozen=True)

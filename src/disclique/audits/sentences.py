@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from disclique.attacks import parse_attack
+from disclique.audits.definition import Audit
 from disclique.audits.plan import MOST_EFFORT, RAISE, Plan
 from disclique.audits.rates import AttackRisk, SettingRisk
 from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, Setting, SnooperFacts, Verdict
 from disclique.audits.unit import SAMPLED
+from disclique.data.kinds import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
 from disclique.measures.utility import describe
 from disclique.quantities import percent
 
+NOBODY = "From distances alone nobody can be invented"
 INSIDER = (
     "A snooper who knows the places of a few released records beforehand, and with them how the released map lies, "
     "could re-identify more"
+)
+SEEDED = (
+    "An insider who knows of some released people beforehand which records they are could re-identify more of the "
+    "others"
 )
 NAMED = (
     "The attacks that give probabilities claim only what is more probable than not. A snooper who names the most "
@@ -23,9 +30,9 @@ NAMED = (
 NOTED = 0.02  # a difference in risk that is worth a sentence
 
 
-def name_setting(spec: str) -> str:
+def name_setting(setting: Setting) -> str:
     """Name a setting as it is said in a sentence: ``the mask donut (min 200m, max 1km)``."""
-    name, _, rest = spec.partition(":")
+    name, _, rest = (setting.brief or setting.spec).partition(":")
     return f"the mask {name}" + (f" ({', '.join(rest.split(',')).replace('=', ' ')})" if rest else "")
 
 
@@ -49,14 +56,14 @@ def decide(settings: Sequence[Setting], plan: Plan) -> Verdict:
 def _measured(riskiest: Setting, safest: Setting) -> tuple[str, str]:
     at_least = "at least " if riskiest.risk.lower_bound else ""
     first = (
-        f"Released with {name_setting(riskiest.spec)}, a snooper would correctly re-identify {at_least}"
+        f"Released with {name_setting(riskiest)}, a snooper would correctly re-identify {at_least}"
         f"{percent(riskiest.risk.value)} of the people they know, by the worst of the attacks tried."
     )
     if safest is riskiest:
         return first, "No limit was set (--max-risk), so the audit measures the risk and does not judge it."
     bound = "at least " if safest.risk.lower_bound else ""
     return first, (
-        f"The safest release tried, {name_setting(safest.spec)}, still gives away {bound}{percent(safest.risk.value)} "
+        f"The safest release tried, {name_setting(safest)}, still gives away {bound}{percent(safest.risk.value)} "
         f"(up to {percent(safest.risk.interval[1])}); no limit was set, so it is not said whether that is enough."
     )
 
@@ -64,15 +71,15 @@ def _measured(riskiest: Setting, safest: Setting) -> tuple[str, str]:
 def _fails(safest: Setting, limit: float) -> tuple[str, str]:
     return (
         f"None of the releases tried keeps the limit of {percent(limit)}: even with the safest, "
-        f"{name_setting(safest.spec)}, a snooper would re-identify {percent(safest.risk.value)} (up to "
+        f"{name_setting(safest)}, a snooper would re-identify {percent(safest.risk.value)} (up to "
         f"{percent(safest.risk.interval[1])}) of the people they know.",
-        "Do not release the distances in any of these forms; consider stronger settings or coarser labels.",
+        "Do not release the file in any of these forms; consider stronger settings or coarser labels.",
     )
 
 
 def _unproven(best: Setting, limit: float) -> tuple[str, str]:
     return (
-        f"No release tried is shown to keep the limit of {percent(limit)}: with {name_setting(best.spec)} the worst "
+        f"No release tried is shown to keep the limit of {percent(limit)}: with {name_setting(best)} the worst "
         f"attack re-identifies {percent(best.risk.value)}, but {_and(best.risk.cut)} had to be cut short and might "
         f"find up to {percent(best.risk.interval[1])}.",
         f"Do not release on this result; {_advice(best.risk.cut)}consider stronger settings or coarser labels.",
@@ -88,7 +95,7 @@ def _advice(cut: Sequence[str]) -> str:
 def _meets(best: Setting, settings: Sequence[Setting], plan: Plan) -> tuple[str, ...]:
     risk, limit = best.risk, percent(plan.max_risk)
     first = (
-        f"Released with {name_setting(best.spec)}, the worst attack tried re-identifies {percent(risk.value)} "
+        f"Released with {name_setting(best)}, the worst attack tried re-identifies {percent(risk.value)} "
         f"(up to {percent(risk.interval[1])}) of the people the snooper knows and keeps the limit of {limit}."
     )
     limit_kept = [
@@ -122,27 +129,51 @@ def _and(names: Sequence[str]) -> str:
     return " and ".join(names) if names else "an attack"
 
 
-def describe_snooper(plan: Plan, facts: SnooperFacts) -> list[str]:
+_HELD = {  # what the snooper holds of people, and of what it is free, by the kind of the file
+    EARTH: ("their true places", "The snooper's coordinates are exact."),
+    PLANE: ("their true places", "The snooper's coordinates are exact."),
+    VECTORS: ("their true vectors", "The snooper's vectors are exact."),
+    RECORDS: ("their true values", "The snooper's values are exact."),
+    TEXTS: ("their true texts", "The snooper's texts are free of errors."),
+    ENCODINGS: ("their true encodings", "The snooper's encodings are free of errors."),
+    MATRIX: ("the true distances between them", "The snooper's distances are exact."),
+}
+_BETWEEN = "each lies between a record of the file and one of its nearest, with the label of another record"
+_INVENTED = {
+    EARTH: "labels and places drawn from the file's own distribution",
+    PLANE: "labels and places drawn from the file's own distribution",
+    VECTORS: _BETWEEN,
+    RECORDS: _BETWEEN,
+    TEXTS: "each is put together from words of several texts of the file, equal to none of them, with the label of "
+    "another record",
+}
+_RANGES = (
+    "Numbers were scaled by their range in the holder's file on both sides, as if the snooper knew it; by the range of "
+    "another file the same people lie differently far apart."
+)
+
+
+def describe_snooper(audit: Audit, facts: SnooperFacts) -> list[str]:
     """Say what the snooper was assumed to know, a sentence each."""
-    snooper = plan.snooper
+    snooper, kind = audit.plan.snooper, audit.file_kind
     said = {
         "given": "The snooper's file was given by the data holder: {known:g} records, {common:g} of them are released.",
         "drawn": "The snooper's file was drawn anew in each repetition: {common:g} of the {records} released people, "
         "at random, among {known:g} records in all.",
-        "whole": "The snooper was assumed to hold the whole file, all {records} people with their true places: the "
-        "worst case.",
-    }[snooper.mode].format(records=facts.records, known=facts.known, common=facts.common)
-    others = {
-        "synthetic": "The other people in it are synthetic: labels and places drawn from the file's own distribution.",
-        "germany": "The other people in it are synthetic: homes from the settlement pattern of Germany, labels as in "
-        "the file.",
-        "file": "The other people in it come from a file that the data holder gave.",
-    }
-    lines = [said] + ([others[snooper.others]] if snooper.mode == "drawn" else [])
+        "whole": "The snooper was assumed to hold the whole file, all {records} people with {held}: the worst case.",
+    }[snooper.mode].format(
+        records=facts.records, known=facts.known, common=facts.common + snooper.seeds, held=_HELD[kind][0]
+    )
+    lines = [said] + ([_describe_others(audit)] if snooper.mode == "drawn" else [])
+    if snooper.seeds:
+        lines.append(
+            f"The snooper is an insider who knows of {snooper.seeds} released people, drawn at random, which records "
+            f"they are; these do not count, and the risk is a share of the {facts.common:g} others."
+        )
     lines.append(
         "The snooper knows how the release was made, the kind of mask and its setting, but not the random numbers "
         "drawn (Kerckhoffs' principle); and how many of the released people are in the file, so that even a doubtful "
-        "alignment of the maps is followed."
+        f"alignment{' of the maps' if kind in MAPS else ''} is followed."
     )
     lines.append(
         f"The snooper's labels are wrong in {percent(snooper.label_error)} of the values."
@@ -152,25 +183,48 @@ def describe_snooper(plan: Plan, facts: SnooperFacts) -> list[str]:
     lines.append(
         f"The snooper's coordinates have an error of {snooper.coordinate_error} (standard deviation on each axis)."
         if snooper.coordinate_error is not None
-        else "The snooper's coordinates or distances are exact."
+        else _HELD[kind][1]
     )
-    return lines
+    return lines + ([_RANGES] if audit.by_gower else [])
+
+
+def _describe_others(audit: Audit) -> str:
+    """Say where the people come from who are not in the release."""
+    if audit.splits:
+        return (
+            f"{NOBODY}: in each repetition {audit.released_size} of the {len(audit.target)} records, drawn at random, "
+            "were released, and the other people in the snooper's file are records that were kept out."
+        )
+    return {
+        "synthetic": f"The other people in it are synthetic: {_INVENTED.get(audit.file_kind, '')}.",
+        "germany": "The other people in it are synthetic: homes from the settlement pattern of Germany, labels as in "
+        "the file.",
+        "file": "The other people in it come from a file that the data holder gave.",
+    }[audit.plan.snooper.others]
 
 
 def _yardsticks(settings: Sequence[Setting]) -> list[str]:
     """Name the settings that protect only because a snooper does not know how the map lies, or wants to be sure."""
     inside = [
-        f"{percent(s.insider)} instead of {percent(s.risk.value)} with {s.spec}"
+        f"{percent(s.insider)} instead of {percent(s.risk.value)} with {s.brief}"
         for s in settings
         if s.insider is not None and s.insider > s.risk.value + NOTED
     ]
-    named = [f"{percent(s.ceiling)} with {s.spec}" for s in settings if (s.ceiling or 0.0) > s.risk.value + NOTED]
+    named = [f"{percent(s.ceiling)} with {s.brief}" for s in settings if (s.ceiling or 0.0) > s.risk.value + NOTED]
     lines = [f"{INSIDER}: {'; '.join(inside)}."] if inside else []
+    seeded = [
+        f"{percent(one.value)} instead of {percent(s.risk.value)} with {one.seeds} known beforehand and {s.brief}"
+        for s in settings
+        for one in s.seeded
+        if one.value > s.risk.value + NOTED
+    ]
+    lines += [f"{SEEDED}: {'; '.join(seeded)}."] if seeded else []
     return lines + ([f"{NAMED}: {'; '.join(named)}."] if named else [])
 
 
-def list_limits(settings: Sequence[Setting], plan: Plan, facts: SnooperFacts) -> list[str]:
+def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts) -> list[str]:
     """Say what the result does not show."""
+    plan = audit.plan
     lines = [
         *_cut_short(settings, plan),
         "Only the attacks listed were tried. A cleverer one, or a snooper who knows more than assumed, may find more.",
@@ -178,11 +232,15 @@ def list_limits(settings: Sequence[Setting], plan: Plan, facts: SnooperFacts) ->
         "risk: see records.csv.",
         "Intervals hold for repeated draws on this file with this assumption about the snooper; they do not cover a "
         "different file or a different snooper.",
-        f"Utility and the control were measured in at most {SAMPLED} repetitions of each setting.",
+        f"Utility, the control and what insiders find were measured in at most {SAMPLED} repetitions of each setting.",
         *_yardsticks(settings),
     ]
     idle = {one.attack: one.why for s in settings for one in s.attacks if not one.applies}
-    lines += [f"The attack {name} was not carried out everywhere: {why}" for name, why in idle.items()]
+    busy = {one.attack for s in settings for one in s.attacks if one.applies}
+    lines += [
+        f"The attack {name} was not carried out{' everywhere' if name in busy else ''}: {why}"
+        for name, why in idle.items()
+    ]
     if plan.max_risk is not None and facts.guess_share > plan.max_risk:
         lines.append(
             f"Guessing among people with the same label alone is right for {percent(facts.guess_share)} of them, "
@@ -190,7 +248,12 @@ def list_limits(settings: Sequence[Setting], plan: Plan, facts: SnooperFacts) ->
         )
     if plan.repetitions == 1:
         lines.append("There was one repetition only: how much the risk varies between draws of the mask is not known.")
-    if plan.snooper.others != "file" and plan.snooper.mode == "drawn":
+    if audit.splits:
+        lines.append(
+            f"A release of the whole file has {len(audit.target)} records, not {facts.records}: more records can make "
+            "people easier to find, or harder."
+        )
+    elif plan.snooper.others != "file" and plan.snooper.mode == "drawn":
         lines.append(
             "Synthetic people may be easier or harder to tell from the released ones than real neighbours are."
         )
@@ -204,12 +267,12 @@ def _cut_short(settings: Sequence[Setting], plan: Plan) -> list[str]:
     if matters:
         whys = {one.attack: one.cut_why for s in matters for one in s.attacks if one.cut}
         lines.append(
-            f"LOWER BOUND: work was cut short for {', '.join(s.spec for s in matters)}, and the risk may be higher "
+            f"LOWER BOUND: work was cut short for {', '.join(s.brief for s in matters)}, and the risk may be higher "
             f"than shown. {'; '.join(f'{name}: {why}' for name, why in whys.items())}. A search that could decide "
             f"about the limit is repeated with up to {RAISE**MOST_EFFORT} times its budget of "
             f"{plan.budget:g} billion operations."
         )
-    settled = [f"{s.settled} ({s.spec})" for s in settings if s.settled]
+    settled = [f"{s.settled} ({s.brief})" for s in settings if s.settled]
     if settled:
         lines.append(
             "Work that was cut short where it cannot matter, by the largest clique among the true pairs or by what the "

@@ -20,6 +20,7 @@ from disclique.audits.result import (
     AuditResult,
     FileFacts,
     GroupRisk,
+    InsiderShare,
     LabelGroup,
     Line,
     PeopleAtRisk,
@@ -69,7 +70,7 @@ def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> A
             name=audit.target.name.replace("\\", "/").rsplit("/", 1)[-1],
             records=len(audit.target),
             labels=tuple(str(column) for column in audit.target.labels.columns),
-            distances="coordinates" if audit.points is not None else "matrix",
+            distances=audit.file_kind,
             label_groups=tuple(LabelGroup(name, int(inside.sum())) for name, inside in _groups(sizes)),
         ),
         snooper=facts,
@@ -80,7 +81,7 @@ def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> A
             row for spec, records in found.records.items() for row in _group_risks(audit, spec, records, sizes)
         ),
         matches=_typical_matches(audit, chosen, verdict.setting),
-        limits=(*list_limits(settings, plan, facts), *found.notes),
+        limits=(*list_limits(settings, audit, facts), *found.notes),
         plan=msgspec.convert(plain(plan.to_dict()), PlanFacts),
         versions=versions(),
         seconds=round(found.seconds, 1),
@@ -117,7 +118,18 @@ def _setting(audit: Audit, spec: str, records: Records) -> Setting:
         attacks=tuple(attacks),
         utility=useful,
         usefulness=None if useful is None else usefulness(useful, plan.utility),
+        seeded=_seeded(records),
+        brief=mask.brief,
     )
+
+
+def _seeded(records: Records) -> tuple[InsiderShare, ...]:
+    """Average what insiders find of the people they do not know beforehand."""
+    shares: dict[int, list[float]] = {}
+    for record in records.values():
+        for one in record.seeded:
+            shares.setdefault(one.seeds, []).append(one.found / one.sought)
+    return tuple(InsiderShare(seeds, float(np.mean(found))) for seeds, found in sorted(shares.items()))
 
 
 def _share(records: Records, yardstick: str) -> float | None:
@@ -133,12 +145,12 @@ def _snooper(audit: Audit, found: Findings) -> SnooperFacts:
     facts = SnooperFacts(
         mode=audit.plan.snooper.mode,
         sentences=(),
-        records=len(audit.target),
+        records=round(float(np.mean([record.released for record in every]))),
         known=float(np.mean([record.known for record in every])),
         common=float(np.mean([len(record.common) for record in every])),
         guess_share=float(np.mean([_share(records, "guess") or 0.0 for records in found.records.values()])),
     )
-    return replace(facts, sentences=tuple(describe_snooper(audit.plan, facts)))
+    return replace(facts, sentences=tuple(describe_snooper(audit, facts)))
 
 
 def count_sharing(audit: Audit) -> NDArray[np.int64]:
@@ -244,7 +256,7 @@ def _people(audit: Audit, records: Records, spec: str) -> PeopleAtRisk:
     worst, by = _worst(by_attack)
     sizes = count_sharing(audit)
     places = audit.points.coordinates if audit.points is not None else None
-    flat = places is not None and places.shape[1] == 2
+    flat = audit.has_map and places is not None and places.shape[1] == 2
     people = []
     for row, person in enumerate(audit.target.ids):
         risk = None if np.isnan(worst[row]) else float(worst[row])

@@ -14,22 +14,23 @@ from disclique.attacks.labels import expected_guesses
 from disclique.attacks.register import best_of_each_target, ceiling
 from disclique.attacks.registry import Oracle
 from disclique.audits.definition import Audit
-from disclique.audits.known_file import KnownFile, draw_control, draw_known_file
+from disclique.audits.known_file import KnownFile, Pairs, draw_control, draw_known_file
 from disclique.audits.plan import RAISE
-from disclique.audits.records import Attempt, ReleaseRecord
+from disclique.audits.records import Attempt, ReleaseRecord, Seeded
 from disclique.data.distances import Points, as_matrix
 from disclique.data.labels import Exact
 from disclique.data.tables import select_records
 from disclique.errors import DiscliqueError
-from disclique.masks import Affine, Mask, parse_mask
-from disclique.measures.risk import Truth, judge
+from disclique.masks import Mask, parse_mask
+from disclique.measures.risk import judge
 from disclique.measures.utility import utility
 from disclique.model import Budget, Candidates, Distances, Microdata
 from disclique.runs import Unit
 
 MOST_COMMON = 0.99  # no snooper is certain that everybody is in the file
 TIES = 20  # maximum cliques listed
-SAMPLED = 3  # repetitions in which the control is run and utility is measured
+SAMPLED = 3  # repetitions in which the control is run, insiders are asked, and utility is measured
+INSIDERS = (10, 50)  # true pairs that insiders know beforehand
 
 
 def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
@@ -39,21 +40,20 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     """
     mask = parse_mask(unit.mask)
     known = _known_file(audit, unit.repetition)
-    masked = mask.apply(audit.target.distances, audit.chance.rng("noise", mask.name, unit.repetition))
-    target = replace(audit.target, distances=as_matrix(masked))
-    attacks = build_attacks(audit, unit, _share(audit, known))
+    masked = mask.apply(known.released.distances, audit.chance.rng("noise", mask.name, unit.repetition))
+    target = replace(known.released, distances=as_matrix(masked))
+    attacks = build_attacks(audit, unit, known)
     choose = _candidates(audit, target, known.data)
     tries = run_attacks(attacks, target, known.data, choose)
     attempts = []
     for tried in tries:
-        attempt, attack = _attempt(tried, known.truth), attacks[tried.spec]
+        attempt, attack = _attempt(tried, known), attacks[tried.spec]
         if attempt.cut:
             oracle = Oracle(target, known.data, choose(attack), known.truth)
             attempt = replace(attempt, most=_find_most(attack, oracle))
         attempts.append(attempt)
-    empty = ReleaseRecord(
-        len(known.data), tuple(known.truth.pairs[:, 0].tolist()), 0.0, None, None, None, tuple(attempts)
-    )
+    common = tuple(known.rows[known.sought.pairs[:, 0]].tolist())
+    empty = ReleaseRecord(len(known.data), common, 0.0, None, None, None, tuple(attempts), len(target))
     if unit.effort:
         return empty
     sampled = unit.repetition < SAMPLED
@@ -61,28 +61,33 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     rng = audit.chance.rng("utility", unit.repetition)
     return replace(
         empty,
-        guess=expected_guesses(_exact(audit, target, known.data), known.truth),
+        guess=expected_guesses(_exact(audit, target, known.data), known.sought),
         insider=insider,
         ceiling=ceiling,
-        utility=utility(audit.target.distances, masked, rng=rng).to_dict() if sampled else None,
+        utility=utility(known.released.distances, masked, rng=rng, mask=mask).to_dict() if sampled else None,
         attempts=tuple(_with_control(audit, unit, attempts, attacks, target, known) if sampled else attempts),
+        seeded=_ask_insiders(audit, unit, target, known) if sampled else (),
     )
 
 
-def _share(audit: Audit, known: KnownFile) -> float:
+def _share(known: KnownFile) -> float:
     """Return the share of released records that the snooper knows."""
-    return min(len(known.truth) / len(audit.target), MOST_COMMON)
+    return min(len(known.truth) / len(known.released), MOST_COMMON)
 
 
 _known_file = lru_cache(maxsize=32)(draw_known_file)
 
 
-def build_attacks(audit: Audit, unit: Unit, common: float) -> dict[str, Attack]:
-    """Build the attacks, each told how the mask works; with more effort only those that rest on a budgeted search."""
+def build_attacks(audit: Audit, unit: Unit, known: KnownFile, seeds: Pairs | None = None) -> dict[str, Attack]:
+    """Build the attacks, each told how the mask works; with more effort only those that rest on a budgeted search.
+
+    An insider is told the ``seeds``, by default those of the known file.
+    """
     plan = audit.plan
     search = Search(budget=Budget(work=plan.budget * RAISE**unit.effort), threads=1, limit=TIES)
     specs = [spec for spec in parse_attacks(plan.attacks) if spec.kind.by_agreement or not unit.effort]
-    knowledge = _knowledge(audit, unit.mask, common)
+    knowledge = _knowledge(audit, unit.mask, _share(known))
+    knowledge = replace(knowledge, seeds=known.seeds if seeds is None else seeds)
     return {spec.spec: spec.build(knowledge, search) for spec in specs}
 
 
@@ -103,7 +108,11 @@ def calibrate_for(audit: Audit, mask: Mask) -> Calibration:
         found = calibrate(mask, points=audit.points.coordinates, metric=audit.points.metric, rng=rng)
     else:
         found = calibrate_matrix(mask, audit.target.distances, rng=rng)
-    return found.blurred(audit.coordinate_error, rng) if audit.coordinate_error else found
+    if not audit.coordinate_error:
+        return found
+    vectors = audit.points is not None and not audit.points.is_map
+    across = audit.points.coordinates.shape[1] - 1 if audit.points is not None and vectors else 0
+    return found.blurred(audit.coordinate_error, rng, across=across)
 
 
 def _exact(audit: Audit, target: Microdata, known: Microdata) -> Candidates:
@@ -128,16 +137,17 @@ def _find_most(attack: Attack, oracle: Oracle) -> int | None:
         return None
 
 
-def _attempt(tried: Tried, truth: Truth) -> Attempt:
+def _attempt(tried: Tried, known: KnownFile) -> Attempt:
     """Judge what the attack claims; or say why it does not apply."""
     if tried.claims is None:
         return Attempt(tried.spec, why=tried.why or "it failed", seconds=tried.seconds)
     claims = tried.claims
-    judged = judge(claims, truth)
+    judged = judge(claims, known.truth, known.seeds)
+    rows = known.rows
     return Attempt(
         attack=tried.spec,
-        correct=tuple(sorted(judged.correct[:, 0].tolist())),
-        wrong=tuple(sorted((int(t), int(k)) for t, k in judged.wrong)),
+        correct=tuple(sorted(rows[judged.correct[:, 0]].tolist())),
+        wrong=tuple(sorted((int(rows[t]), int(k)) for t, k in judged.wrong)),
         expected=claims.expected if claims.expected is not None and np.isfinite(claims.expected) else None,
         cut=claims.cut,
         doubt=claims.doubt,
@@ -152,20 +162,38 @@ def _measure_ceiling(audit: Audit, spec: str, masked: Distances, known: KnownFil
     count names the most probable record for every target: no attack with one claim for each target does better on
     average, where the displacement is exactly Gaussian.
     """
-    knowledge, mask = _knowledge(audit, spec, _share(audit, known)), parse_mask(spec)
+    knowledge, mask = _knowledge(audit, spec, _share(known)), parse_mask(spec)
     theirs = known.data.distances
-    if not (isinstance(masked, Points) and isinstance(theirs, Points)) or callable(theirs.metric):
+    if not (isinstance(masked, Points) and isinstance(theirs, Points) and masked.is_map and theirs.is_map):
         return None, None
-    if knowledge.noise is None or isinstance(mask, Affine):  # a rigid motion hides nothing anyway
+    if knowledge.noise is None or mask.rigid:  # a rigid motion hides nothing anyway
         return None, None
-    target = replace(audit.target, distances=masked)
+    target = replace(known.released, distances=masked)
     candidates = _candidates(audit, target, known.data)(Ceiling(knowledge))
     claims = ceiling(masked, theirs, candidates=candidates, knowledge=knowledge)
     best = None
     if mask.gaussian:
         bound = ceiling(masked, theirs, candidates=candidates, knowledge=knowledge, bound=True)
-        best = int(known.truth.holds(*best_of_each_target(bound)).sum())
-    return judge(claims, known.truth).risk.tp, best
+        best = int(known.sought.holds(*best_of_each_target(bound)).sum())
+    return judge(claims, known.truth, known.seeds).risk.tp, best
+
+
+def _ask_insiders(audit: Audit, unit: Unit, target: Microdata, known: KnownFile) -> tuple[Seeded, ...]:
+    """Count what insiders find who know some true pairs beforehand, by the attacks that start from these."""
+    if known.seeds:  # the attacks themselves are those of an insider
+        return ()
+    found = []
+    for count in INSIDERS:
+        if count > len(known.truth) / 2:  # too few people are left to be found
+            continue
+        insider = known.with_seeds(count, audit.chance.rng("insider", count, unit.repetition))
+        attacks = build_attacks(audit, unit, insider)
+        attacks = {spec: attack for spec, attack in attacks.items() if attack.by_seeds}
+        tries = run_attacks(attacks, target, known.data, _candidates(audit, target, known.data))
+        hits = [judge(one.claims, known.truth, insider.seeds).risk.tp for one in tries if one.claims is not None]
+        if hits:
+            found.append(Seeded(count, max(hits), len(insider.sought)))
+    return tuple(found)
 
 
 def _with_control(
@@ -180,12 +208,17 @@ def _with_control(
     control = draw_control(audit, known, unit.repetition)
     if control is None:
         return list(attempts)
-    rows, strangers = control
+    rows, strangers = control.rows, control.data
     attacked = target if len(rows) == len(target) else select_records(target, rows)
+    if known.seeds:
+        attacks = build_attacks(audit, unit, known, control.seeds)
     tries = run_attacks(attacks, attacked, strangers, _candidates(audit, attacked, strangers))
-    claimed = {one.spec: len(one.claims.claimed()[0]) for one in tries if one.claims is not None}
+    told = [row for row, _ in control.seeds]
+    claimed = {
+        one.spec: int((~np.isin(one.claims.claimed()[0], told)).sum()) for one in tries if one.claims is not None
+    }
     return [
-        replace(attempt, control=claimed[attempt.attack], control_targets=len(rows))
+        replace(attempt, control=claimed[attempt.attack], control_targets=len(rows) - len(told))
         if attempt.applies and attempt.attack in claimed
         else attempt
         for attempt in attempts

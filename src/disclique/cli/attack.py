@@ -34,6 +34,8 @@ class AttackOptions(ReadOptions):
     target_coordinates: str | None = option("Coordinate columns of the target.", panel=INPUT, metavar="LON,LAT")
     known_distances: Path | None = option("Matrix or list i,j,distance of the known file.", panel=INPUT)
     known_coordinates: str | None = option("Coordinate columns of the known file.", panel=INPUT, metavar="LON,LAT")
+    target_vectors: Path | None = option("NumPy file of the target's vectors.", panel=INPUT, metavar="FILE.npy")
+    known_vectors: Path | None = option("NumPy file of the known vectors.", panel=INPUT, metavar="FILE.npy")
     target_encodings: str | None = option("Encodings of the target.", panel=INPUT, metavar="COL|FILE")
     known_encodings: str | None = option("Encodings of the known file.", panel=INPUT, metavar="COL|FILE")
     attack: list[str] | None = option("{attacks}; repeatable.", panel=SEARCH, default=["clique"])
@@ -67,22 +69,23 @@ class AttackOptions(ReadOptions):
     @property
     def in_km(self) -> bool:
         """Whether the distances are kilometres, so that units can be converted."""
+        from disclique.geodesy import GEOGRAPHIC
         from disclique.quantities import KM_IN
 
         sides = [self.source(side) for side in ("target", "known")]
         both = all(side["coordinates"] for side in sides)
-        bare = any(side["text"] or side["encodings"] for side in sides)
-        return self.metric != "euclidean" and not bare and (self.unit in KM_IN or both)
+        bare = any(side["text"] or side["encodings"] or side["vectors"] for side in sides)
+        return self.metric in (None, *GEOGRAPHIC) and not bare and (self.unit in KM_IN or both)
 
     def source(self, side: str) -> dict[str, Any]:
         """Return what gives the distances of a file: what was said of it, else what was said of both."""
-        own = {name: getattr(self, f"{side}_{name}") for name in ("distances", "coordinates", "encodings")}
+        own = {name: getattr(self, f"{side}_{name}") for name in ("distances", "vectors", "coordinates", "encodings")}
         if any(own.values()):
             return {**own, "text": []}
         text, encodings = self.texts, self.encodings
         if text and encodings:
             text, encodings = ([], encodings) if side == "target" else (text, None)
-        return {"distances": None, "coordinates": self.coordinates, "text": text, "encodings": encodings}
+        return {**own, "coordinates": self.coordinates, "text": text, "encodings": encodings}
 
     def metric_of(self, side: str) -> str | None:
         """Return how a file is compared: as was said, unless only the other file can be compared so."""
@@ -163,7 +166,9 @@ class AttackOptions(ReadOptions):
         mask = parse_mask(self.mask or "")
         places: Points | None = next((side for side in (known, target) if isinstance(side, Points)), None)
         draws = np.random.default_rng(self.seed).spawn(2)
-        if mask.on == "text" or places is None:  # what the mask takes, the known file has, or the mask says so
+        if (
+            mask.on == "text" or places is None or callable(places.metric)
+        ):  # what the mask takes, the known file has, or the mask says so
             found = calibrate_matrix(mask, known, rng=draws[0])
         else:
             found = calibrate(mask, points=places.coordinates, metric=places.metric, rng=draws[0])
@@ -292,9 +297,7 @@ def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, 
     from disclique.data.provenance import hashes, versions
     from disclique.data.write import plain
 
-    paths = [target, options.target_distances, known, options.known_distances]
-    return {
-        "options": plain(asdict(options)),
-        "versions": versions(),
-        "inputs": dict(hashes([*paths, *options.encoding_files])),
-    }
+    sides = [options.source(side) for side in ("target", "known")]
+    paths = [target, known, *(side[what] for side in sides for what in ("distances", "vectors"))]
+    paths += options.encoding_files
+    return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}

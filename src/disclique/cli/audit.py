@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,11 +40,16 @@ class AuditOptions(FileOptions):
     utility: str | None = option("{measures}: how settings compare.", panel=MASKS, default="neighbours")
     known: Path | None = option("The snooper's file, with the same columns.", panel=SNOOPER)
     known_distances: Path | None = option("Its distances.", panel=SNOOPER)
+    known_vectors: Path | None = option("Its vectors.", panel=SNOOPER, metavar="FILE.npy")
     overlap: float | None = option("Share of the people in it, among others.", panel=SNOOPER, metavar="R")
     known_size: int | None = option("Records in it (as many as released).", panel=SNOOPER)
     others: str | None = option("The others: synthetic, germany or a file.", panel=SNOOPER, default="synthetic")
+    others_vectors: Path | None = option("Their vectors.", panel=SNOOPER, metavar="FILE.npy")
     label_error: float | None = option("Share of its labels that are wrong.", panel=SNOOPER, default=0.0, metavar="R")
     coordinate_error: str | None = option("Error of its coordinates (100m).", panel=SNOOPER, metavar="X")
+    seeds: int | None = option(
+        "Released people whom an insider knows beforehand.", panel=SNOOPER, default=0, metavar="N"
+    )
     missing: str | None = option("A missing label matches never or any value.", panel=SNOOPER, default="never")
     attack: list[str] | None = option("{attacks}; repeatable.", panel=WORK, default=["all"])
     alpha: float | None = option("Detection probability of the clique attack.", panel=WORK, default=0.5)
@@ -138,10 +143,9 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     from disclique.audits import Audit
     from disclique.data.provenance import hashes
 
-    paths = [
-        None if path is None else Path(path) for path in (options.distances, options.known, options.known_distances)
-    ]
-    distances, known, known_distances = paths
+    named = ("distances", "vectors", "known", "known_distances", "known_vectors", "others_vectors")
+    paths = {name: None if (path := getattr(options, name)) is None else Path(path) for name in named}
+    known = paths["known"]
     others = None if options.others in OTHERS else Path(str(options.others))
     if others is not None and options.overlap is None:
         raise InputError(f"--others {others}: it goes with --overlap")
@@ -153,13 +157,15 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
         if isinstance(problem, InputError):
             raise
         raise InputError(f"an option has a value of the wrong kind: {problem}") from None
-    target = disclique.read(file, distances=distances, **options.columns)
+    target = disclique.read(file, distances=paths["distances"], vectors=paths["vectors"], **options.columns)
     theirs = None
     if known is not None:
-        columns = options.columns | ({} if known_distances is None else NO_COLUMNS)
-        theirs = disclique.read(known, distances=known_distances, **columns)
-    more = None if others is None else disclique.read(others, **options.columns)
-    return Audit(replace(plan, inputs=hashes([file, *paths, others, *options.encoding_files])), target, theirs, more)
+        beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
+        columns = options.columns | (NO_COLUMNS if any(beside.values()) else {})
+        theirs = disclique.read(known, **beside, **columns)
+    more = None if others is None else disclique.read(others, vectors=paths["others_vectors"], **options.columns)
+    inputs = hashes([file, *paths.values(), others, *options.encoding_files])
+    return Audit(replace(plan, inputs=inputs), target, theirs, more)
 
 
 def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
@@ -175,6 +181,7 @@ def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
         others="file" if others else str(options.others),
         label_error=number(options.label_error) or 0.0,
         coordinate_error=options.coordinate_error,  # type: ignore[arg-type]
+        seeds=int(options.seeds or 0),
     )
     return Plan(
         masks=tuple(list_of(options.mask)),

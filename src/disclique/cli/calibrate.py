@@ -16,7 +16,7 @@ def command(
     seed: Annotated[int, typer.Option(help="All chance follows from it.")] = 0,
     points: Annotated[Path | None, typer.Option(help="CSV of the places from which pairs are drawn.")] = None,
     coordinates: Annotated[str, typer.Option(metavar="X,Y", help="Its coordinate columns.")] = "lon,lat",
-    metric: Annotated[str, typer.Option(help="sphere (km), wgs84 (km) or euclidean.")] = "sphere",
+    metric: Annotated[str, typer.Option(help="sphere (km), wgs84 (km), euclidean or cosine.")] = "sphere",
     alpha: Annotated[str | None, typer.Option(metavar="A,A,...", help="Print the interval of these α too.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the row: CSV, TSV or Parquet.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,

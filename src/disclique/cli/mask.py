@@ -55,13 +55,12 @@ def command(
     for name in layout.labels:
         if name in (options.id, LON, LAT, *(layout.coordinates or ()), *layout.text, layout.encodings):
             raise InputError(f"--label {name}: ids, coordinates, text and encodings are never released as they are")
-    made = release(read(file, layout, distances=options.distances), mask, seed)
-    written = write_release(
-        made, out, inputs=hashes([file, options.distances, *options.encoding_files]), kind=matrix, key=key
+    data = read(file, layout, distances=options.distances, vectors=options.vectors)
+    made = release(data, mask, seed)
+    inputs = hashes([file, options.distances, options.vectors, *options.encoding_files])
+    written = write_release(made, out, inputs=inputs, kind=matrix, key=key)
+    screen, shown = Screen(quiet), list(made.table.columns) if layout.labels or made.encoded else ["none"]
+    screen.say(
+        [f"released columns: {', '.join(map(str, shown))}; {len(made.key)} records in random order; mask {made.mask}"]
     )
-    screen, columns = (
-        Screen(quiet),
-        ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none",
-    )
-    screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}"])
     screen.say([f"{what}: {path}" for what, path in written.items()])

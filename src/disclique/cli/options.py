@@ -98,12 +98,13 @@ class ReadOptions(Options):
 
     id: str | None = option("Column that names the persons.", panel=INPUT)
     label: list[str] | None = option("A quasi-identifier column; repeatable.", panel=INPUT, default=[])
-    coordinates: str | None = option("Coordinate columns.", panel=INPUT, metavar="LON,LAT")
+    coordinates: str | None = option("Coordinate columns; two, or any number.", panel=INPUT, metavar="LON,LAT")
     text: list[str] | None = option("Columns of text to compare (names).", panel=INPUT, default=[], metavar="COL,COL")
     encodings: str | None = option("Column, or file, of encodings: 0/1, hex, base64.", panel=INPUT, metavar="COL|FILE")
     metric: str | None = option(
-        "Coordinates: sphere (km, R = 6371), wgs84 (km), euclidean. Text: dice:q=2, levenshtein, damerau, "
-        "jaro-winkler. Encodings: dice, jaccard, hamming. Each time the first by default.",
+        "Two coordinates: sphere (km, R = 6371), wgs84 (km). Any number of them: euclidean, cosine, gower (by the "
+        "file's ranges; religion:category). Vectors: euclidean, cosine. Text: dice:q=2, levenshtein, damerau, "
+        "jaro-winkler. Encodings: dice, jaccard, hamming. Each time the first by default, for coordinates sphere.",
         panel=INPUT,
     )
     crs: str | None = option("Reference system of the coordinates (EPSG:25832).", panel=INPUT)
@@ -141,6 +142,7 @@ class FileOptions(ReadOptions):
     """How the one file of a command is read."""
 
     distances: Path | None = option("Matrix or list i,j,distance instead of coordinates.", panel=INPUT)
+    vectors: Path | None = option("NumPy file of vectors, a row per record, instead.", panel=INPUT, metavar="FILE.npy")
 
 
 def list_of(value: Any) -> list[str]:

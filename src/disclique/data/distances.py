@@ -1,7 +1,8 @@
 """Sources of distances: a published matrix, or points with a metric.
 
 Distances on the Earth (``sphere``, ``wgs84``) are in kilometres between (longitude, latitude) points in degrees; the
-others are in the unit of their source.
+others are in the unit of their source. Points may also be vectors of any number of columns (``euclidean``, ``cosine``)
+or records of mixed tables (``gower``).
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.data.gower import Gower, mixed_table
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, ellipsoid_km, sphere_km
 from disclique.model import Distances, FloatArray, IntArray
 
-METRICS = (*GEOGRAPHIC, "euclidean")
+GOWER = "gower"
+VECTORIAL = ("euclidean", "cosine")
+METRICS = (*GEOGRAPHIC, *VECTORIAL, GOWER)
+ZERO = "the vector is zero, and has no direction by which the cosine could compare it"
 ROUNDING = 512 * np.finfo(float).eps
 """How far two values of one distance may lie apart, relative to the larger: what sums of some hundred double-precision
 lengths in another order explain (1e-13), far below what anybody prints or publishes."""
@@ -34,6 +39,10 @@ def pairwise(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> Flo
         from scipy.spatial.distance import cdist
 
         return np.asarray(cdist(a, b))
+    if metric == "cosine":
+        return _cosine(a, b)
+    if isinstance(metric, Gower):
+        return metric.pairwise(a, b)
     i, j = np.divmod(np.arange(len(a) * len(b)), max(len(b), 1))
     return _one_by_one(a[i], b[j], metric).reshape(len(a), len(b))
 
@@ -44,13 +53,30 @@ def paired(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> Float
         return sphere_km(a, b)
     if metric == "euclidean":
         return np.asarray(np.sqrt(((a - b) ** 2).sum(axis=1)))
+    if metric == "cosine":
+        return np.asarray(((_directions(a) - _directions(b)) ** 2).sum(axis=1) / 2)
     return _one_by_one(a, b, metric)
+
+
+def _cosine(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return 1 - cos, as half the squared chord of the directions: exactly 0 between equal vectors, never negative."""
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(_directions(a), _directions(b), "sqeuclidean") / 2)
+
+
+def _directions(vectors: FloatArray) -> FloatArray:
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
+    scaled = vectors / np.where(largest > 0, largest, 1.0)  # squares of tiny or huge numbers would be 0 or infinite
+    return np.asarray(scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300))
 
 
 def _one_by_one(a: NDArray[Any], b: NDArray[Any], metric: Metric) -> FloatArray:
     if metric == "wgs84":
         return ellipsoid_km(a, b)
     if not callable(metric):
+        if metric == GOWER:
+            raise InputError("gower scales numbers by their range in a file: give the records of a file")
         raise InputError(f"metric {metric!r}: choose one of {', '.join(METRICS)} or give a function of two points")
     return np.array([float(metric(x, y)) for x, y in zip(a, b, strict=True)], dtype=float)
 
@@ -145,7 +171,11 @@ class Points:
     2 points, sphere
 
     ``coordinates`` has one row per record: (longitude, latitude) in degrees for ``sphere`` and ``wgs84``, any number
-    of columns for ``euclidean``, and whatever a metric of one's own takes.
+    of columns for ``euclidean`` and ``cosine`` (1 - cos), numbers and categories for ``gower``, which becomes the
+    metric with the ranges of this file, and whatever a metric of one's own takes.
+
+    >>> Points([[1, "a"], [3, "b"]], "gower").metric
+    Gower(ranges=(2.0, None))
     """
 
     coordinates: NDArray[Any]
@@ -153,6 +183,10 @@ class Points:
     directed: bool = False
 
     def __post_init__(self) -> None:
+        if self.metric == GOWER:
+            table = mixed_table(self.coordinates)
+            object.__setattr__(self, "coordinates", table)
+            object.__setattr__(self, "metric", Gower.of(table))
         points = np.array(self.coordinates)
         if self.metric in METRICS:
             points = points.astype(float)
@@ -167,10 +201,17 @@ class Points:
         """Number of records."""
         return len(self.coordinates)
 
+    @property
+    def is_map(self) -> bool:
+        """True if the points lie on the Earth, in a plane or on a line: what needs a map applies to no others."""
+        return self.metric in GEOGRAPHIC or (self.metric == "euclidean" and self.coordinates.shape[1] <= 2)
+
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``."""
-        if self.metric in ("sphere", "euclidean"):
+        if self.metric in ("sphere", *VECTORIAL):
             return pairwise(self.coordinates[rows], self.coordinates[columns], self.metric)
+        if isinstance(self.metric, Gower):
+            return self._by_gower(rows, columns)
         i, j = (part.ravel() for part in np.broadcast_arrays(np.asarray(rows)[:, None], np.asarray(columns)[None, :]))
         if not self.directed:  # one value for i to j and j to i, even where rounding would give two
             i, j = np.minimum(i, j), np.maximum(i, j)
@@ -181,23 +222,43 @@ class Points:
             raise InputError(f"the metric gives {found[k]} between records {i[k] + 1} and {j[k] + 1}: not a distance")
         return found.reshape(len(rows), len(columns))
 
+    def _by_gower(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        found = pairwise(self.coordinates[rows], self.coordinates[columns], self.metric)
+        found[np.asarray(rows)[:, None] == np.asarray(columns)[None, :]] = 0.0
+        for i, j in np.argwhere(np.isnan(found)):
+            raise InputError(
+                f"gower: records {rows[i] + 1} and {columns[j] + 1} have no column in which both have a value, "
+                "so there is no distance between them"
+            )
+        return found
+
     def select(self, rows: NDArray[np.integer]) -> Points:
         """Return some of the points, in the order of ``rows``."""
         return replace(self, coordinates=self.coordinates[rows])
 
+    def join(self, other: Points) -> Points:
+        """Return the points of both, one after the other, with the metric of the first."""
+        return replace(self, coordinates=np.concatenate([self.coordinates, other.coordinates]))
+
     def identities(self) -> list[Hashable]:
-        """Return what makes two records the same: their places."""
-        return [tuple(np.atleast_1d(row).tolist()) for row in self.coordinates]
+        """Return what makes two records the same: their places; by the cosine their directions."""
+        same = np.round(_directions(self.coordinates), 12) + 0.0 if self.metric == "cosine" else self.coordinates
+        return [tuple(np.atleast_1d(row).tolist()) for row in same]
 
     def __repr__(self) -> str:
-        return f"{self.size} points, {getattr(self.metric, '__name__', self.metric)}"
+        name = getattr(self.metric, "__name__", str(self.metric))
+        if self.is_map or callable(self.metric):
+            return f"{self.size} points, {name}"
+        return f"{self.size} vectors of {self.coordinates.shape[1]} columns, {name}"
 
 
 def _check_points(points: FloatArray, metric: str) -> None:
-    if points.ndim != 2 or (metric in GEOGRAPHIC and points.shape[1] != 2):
+    if metric in GEOGRAPHIC and (points.ndim != 2 or points.shape[1] != 2):
         raise InputError(
             f"coordinates of shape {points.shape}: {metric} takes one (longitude, latitude) row per record"
         )
+    if points.ndim != 2 or points.shape[1] < 1:
+        raise InputError(f"coordinates of shape {points.shape}: {metric} takes one row of numbers per record")
 
     def first(bad: NDArray[np.bool_], why: str) -> None:
         if bad.any():
@@ -205,6 +266,8 @@ def _check_points(points: FloatArray, metric: str) -> None:
             raise InputError(f"coordinates[{i}, {k}] = {points[i, k]}: {why}")
 
     first(~np.isfinite(points), "a coordinate must be a finite number")
+    if metric == "cosine":
+        first((points == 0).all(axis=1, keepdims=True), ZERO)
     if metric in GEOGRAPHIC:
         column = np.arange(2)[None, :]
         first(
@@ -228,6 +291,14 @@ class Selectable(Distances, Protocol):
         """Return what makes two records the same: equal values have equal distances from everybody."""
 
 
+@runtime_checkable
+class Joinable(Distances, Protocol):
+    """Distances that come from something kept for each record, so that two files can be put together."""
+
+    def join(self, other: Any) -> Distances:
+        """Return the distances between the records of both, one after the other."""
+
+
 def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatArray:
     """Return the distances between ``rows`` (all records by default) as one square array."""
     index = np.arange(distances.size, dtype=np.int32) if rows is None else rows
@@ -246,6 +317,27 @@ def as_matrix(distances: Distances, *, most: int = 4000) -> Distances:
         upper = np.triu(values, 1)
         values = upper + upper.T
     return Matrix(values, distances.directed, bool(np.isnan(values).any()))
+
+
+def can_join(one: Distances, other: Distances) -> bool:
+    """Say whether the distances between the records of two files follow from both: not from two bare matrices."""
+    return isinstance(one, Joinable) and type(one) is type(other) and _same_metric(one, other)
+
+
+def _same_metric(one: object, other: object) -> bool:
+    ways = getattr(one, "metric", None), getattr(other, "metric", None)
+    return ways[0] == ways[1]
+
+
+def join_distances(one: Distances, other: Distances) -> Distances:
+    """Return the distances between the records of two files, one after the other.
+
+    >>> join_distances(Points([[0, 0]], "euclidean"), Points([[3, 4]], "euclidean")).block([0], [1])
+    array([[5.]])
+    """
+    if not (can_join(one, other) and isinstance(one, Joinable)):
+        raise InputError(f"{one!r} and {other!r}: how far the records of one are from those of the other is not known")
+    return one.join(other)
 
 
 def select_distances(distances: Distances, rows: NDArray[np.integer]) -> Distances:

@@ -100,6 +100,12 @@ class Encodings:
         """Return some of the encodings, in the order of ``rows``."""
         return replace(self, bits=self.bits[np.asarray(rows)])
 
+    def join(self, other: Encodings) -> Encodings:
+        """Return the encodings of both, one after the other, with the metric of the first."""
+        if self.length != other.length:
+            raise InputError(f"encodings of {self.length} and of {other.length} bits cannot be compared")
+        return replace(self, bits=np.concatenate([self.bits, other.bits]))
+
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``; all counts are exact."""
         found = np.empty((len(rows), len(columns)))

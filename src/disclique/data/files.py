@@ -74,6 +74,22 @@ def read_distances(
     return check_matrix(values, directed=directed, unpublished=unpublished, where=entry_of(name)), unpublished
 
 
+def read_vectors(path: Path, records: int) -> FloatArray:
+    """Return the vectors of a NumPy file, one row per record of the table."""
+    _exists(path)
+    if path.suffix.lower() not in (".npy", ".npz"):
+        raise InputError(f"{path}: unknown kind of vector file {path.suffix!r}; use .npy or .npz")
+    values = np.asarray(load_numpy(path), dtype=float)
+    shape = " x ".join(map(str, values.shape))
+    if values.ndim != 2 or values.shape[1] < 1:
+        raise InputError(f"{path}: an array of shape {shape}: vectors are an array of records x columns")
+    if len(values) != records:
+        raise InputError(f"{path}: the vectors are {shape}, but the table has {records} records")
+    for row, column in np.argwhere(~np.isfinite(values)):
+        raise InputError(f"{path}: row {row + 1}, column {column + 1} = {values[row, column]}: not a finite number")
+    return values
+
+
 def read_encodings(path: Path, ids: Sequence[Hashable], *, id: str | None = None, metric: str = "dice") -> Encodings:
     """Return the encodings of a file in the order of ``ids``.
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from disclique.data.distances import Matrix, Metric
 from disclique.data.encodings import Encodings, parse_encodings
-from disclique.data.files import read_distances, read_encodings, read_table
+from disclique.data.files import read_distances, read_encodings, read_table, read_vectors
 from disclique.data.generalise import parse_generaliser
 from disclique.data.geography import LAT, LON, is_geographic, read_points, to_degrees
 from disclique.data.tables import microdata, record_ids
@@ -29,11 +29,12 @@ UNITS = {**KM_IN, NO_UNIT: 1.0}  # units of a distance file
 class Layout:
     """How a file is to be read: which columns mean what, in which unit and reference system.
 
-    ``labels`` and ``id`` are column names, ``coordinates`` two of them, also as one text ``"lon,lat"``, ``text`` one or
+    ``labels``, ``id`` and ``coordinates`` are column names, the last also as one text ``"lon,lat"``, ``text`` one or
     more with strings to compare, also as one text. ``encodings`` is a column of encodings, or a file of them.
-    ``metric`` is that of what is given: ``sphere``, ``wgs84`` or ``euclidean`` for coordinates, ``dice:q=2``,
-    ``levenshtein``, ``damerau`` or ``jaro-winkler`` for text, ``dice``, ``jaccard`` or ``hamming`` for encodings; the
-    first by default. ``crs`` is the reference system of coordinates that are not degrees of WGS 84; ``unit`` is that of
+    ``metric`` is that of what is given: ``sphere`` or ``wgs84`` for two coordinates, ``euclidean``, ``cosine`` or
+    ``gower`` for any number, ``euclidean`` or ``cosine`` for vectors, ``dice:q=2``, ``levenshtein``, ``damerau`` or
+    ``jaro-winkler`` for text, ``dice``, ``jaccard`` or ``hamming`` for encodings; the first by default, for coordinates
+    ``sphere``. ``crs`` is the reference system of coordinates that are not degrees of WGS 84; ``unit`` is that of
     a distance file, km, m or none. ``generalise`` makes coarser columns (``cob=century:yob``). ``directed`` and
     ``unpublished`` are as in ``microdata``. With ``id_optional`` a file without the id column is read too, its records
     named by row.
@@ -65,13 +66,14 @@ class Layout:
             raise InputError(f"--unit {self.unit}: choose one of {', '.join(UNITS)}")
         object.__setattr__(self, "text", self.text or ())
 
-    def check_source(self, path: Path, distances: object) -> None:
+    def check_source(self, path: Path, distances: object, vectors: object = None) -> None:
         """Raise an error unless exactly one source of distances is given; the geometry of a file is one, too."""
         sources = {
             "a distance file": distances is not None,
             "coordinate columns": self.coordinates is not None,
             "columns of text": bool(self.text),
             "encodings": self.encodings is not None,
+            "a vector file": vectors is not None,
         }
         given = [name for name, there in sources.items() if there]
         if len(given) > 1:
@@ -85,13 +87,14 @@ def read(
     layout: Layout | None = None,
     *,
     distances: str | PathLike[str] | None = None,
+    vectors: str | PathLike[str] | None = None,
     **columns: Any,
 ) -> Microdata:
     """Return the microdata of a file; every complaint names the file, row, column and value.
 
     ``columns`` are fields of ``Layout`` by name; given with a layout they overrule it. Distances come from coordinate
-    columns, columns of text, encodings, the file ``distances`` (a matrix or a list i, j, distance), or from
-    the geometry of a GeoPackage, GeoJSON, GeoParquet or shapefile.
+    columns, columns of text, encodings, the file ``distances`` (a matrix or a list i, j, distance), the NumPy file
+    ``vectors`` (one row per record), or from the geometry of a GeoPackage, GeoJSON, GeoParquet or shapefile.
 
     >>> from disclique.synthetic.survey import survey_file
     >>> read(survey_file(), labels=["sex"], id="id", coordinates="lon,lat").distances
@@ -99,8 +102,8 @@ def read(
     """
     layout = replace(layout or Layout(), **columns)
     path = Path(path)
-    layout.check_source(path, distances)
-    frame, places = _records(path, layout, by_columns=distances is not None)
+    layout.check_source(path, distances, vectors)
+    frame, places = _records(path, layout, by_columns=distances is not None or vectors is not None)
     for spec in layout.generalise:
         frame = parse_generaliser(spec).apply(frame, str(path))
     if layout.id is not None and layout.id not in frame.columns and not layout.id_optional:
@@ -113,7 +116,10 @@ def read(
     if layout.text:
         return microdata(frame, layout.labels, text=layout.text, metric=layout.metric, **about)
     if distances is None:
-        return microdata(frame, layout.labels, coordinates=places, metric=layout.metric, **about)
+        metric = layout.metric
+        if vectors is not None:
+            places, metric = read_vectors(Path(vectors), len(frame)), metric or "euclidean"
+        return microdata(frame, layout.labels, coordinates=places, metric=metric, **about)
     values, absent = read_distances(
         Path(distances),
         record_ids(frame, id, str(path)),
@@ -135,7 +141,7 @@ def _encodings(path: Path, frame: pd.DataFrame, id: str | None, layout: Layout) 
     return read_encodings(Path(source), record_ids(frame, id, str(path)), id=id, metric=metric)
 
 
-def _records(path: Path, layout: Layout, *, by_columns: bool) -> tuple[pd.DataFrame, Sequence[str] | None]:
+def _records(path: Path, layout: Layout, *, by_columns: bool) -> tuple[pd.DataFrame, Any]:
     """Return the table of a file and the columns of its coordinates, in degrees where the reference system is known."""
     if by_columns or layout.text or layout.encodings is not None:
         return read_table(path), None

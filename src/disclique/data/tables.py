@@ -10,7 +10,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from disclique.data.distances import (
+    GOWER,
     ROUNDING,
+    ZERO,
     Matrix,
     Metric,
     Points,
@@ -20,6 +22,7 @@ from disclique.data.distances import (
     select_distances,
 )
 from disclique.data.encodings import Encodings
+from disclique.data.gower import Gower, mixed_table
 from disclique.data.labels import canonical, canonical_labels
 from disclique.data.texts import DEFAULT, Texts, join_columns
 from disclique.errors import InputError
@@ -27,6 +30,7 @@ from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, FloatArray, Microdata
 
 Coordinates = Sequence[str] | ArrayLike
+CATEGORY = ":category"  # after the name of a column for gower: its numbers are codes of categories
 
 
 def microdata(
@@ -57,12 +61,13 @@ def microdata(
         A square matrix in the order of the rows, symmetric but for rounding unless ``directed``; or a DataFrame with
         three columns i, j, distance (record ids, or row numbers counted from 1), where a pair that is not listed is a
         distance that was not published. Or what ``Texts`` and ``Encodings`` of this many records are.
-    coordinates : pair of column names, or array of shape (records, 2)
-        Longitude and latitude in degrees, or plane coordinates with ``metric="euclidean"``. Give this,
-        ``distances`` or ``text``.
+    coordinates : column names, or array of shape (records, columns)
+        Longitude and latitude in degrees, or any number of columns with ``metric="euclidean"``, ``"cosine"`` (1 - cos)
+        or ``"gower"`` (numbers and categories; write ``"religion:category"`` where categories are written as numbers).
+        Give this, ``distances`` or ``text``.
     text : column name, or list of them
         Strings to compare, such as names; several columns are joined by one blank.
-    metric : "sphere" (km, R = 6371), "wgs84" (km), "euclidean", or a function of two points
+    metric : "sphere" (km, R = 6371), "wgs84" (km), "euclidean", "cosine", "gower", or a function of two points
         For text "dice:q=2" (the default there), "levenshtein", "damerau" or "jaro-winkler".
     ids : column name
         Names the records in results; row numbers counted from 1 by default.
@@ -92,8 +97,7 @@ def microdata(
         columns = (text,) if isinstance(text, str) else tuple(text)
         source = Texts(join_columns(table, columns, name=name), str(metric or DEFAULT), columns)
     elif coordinates is not None:
-        metric = metric or "sphere"
-        source = Points(points(table, coordinates, metric, name=name), metric, directed)
+        source = place_records(table, coordinates, metric or "sphere", directed=directed, name=name)
     elif isinstance(distances, (Matrix, Points, Texts, Encodings)):
         source = distances
     else:
@@ -135,21 +139,50 @@ def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hash
     return tuple(seen)
 
 
+def place_records(
+    table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, directed: bool = False, name: str
+) -> Points:
+    """Return the records as points with their metric."""
+    if metric == GOWER and _are_names(coordinates):
+        return _place_by_gower(table, [str(column) for column in coordinates], name)  # type: ignore[union-attr]
+    found = points(table, coordinates, metric, name=name)
+    if metric == "cosine" and found.ndim == 2 and found.dtype.kind in "fiu":
+        for row in np.flatnonzero((found == 0).all(axis=1)):
+            raise InputError(f"{name}: row {row + 1}: {ZERO}")
+    return Points(found, metric, directed)
+
+
+def _are_names(coordinates: Coordinates) -> bool:
+    return isinstance(coordinates, (list, tuple)) and all(isinstance(column, str) for column in coordinates)
+
+
+def _place_by_gower(table: pd.DataFrame, columns: list[str], name: str) -> Points:
+    """Return the records of a mixed table; a column written ``name:category`` is one of categories."""
+    coded = [column not in table.columns and column.endswith(CATEGORY) for column in columns]
+    names = [column.removesuffix(CATEGORY) if code else column for column, code in zip(columns, coded, strict=True)]
+    _check_columns(table, names, name)
+    values = mixed_table(table[names], coded, name=name)
+    for row in np.flatnonzero([all(value is None for value in record) for record in values]):
+        raise InputError(f"{name}: row {row + 1}: no value in any of the columns {', '.join(names)}")
+    return Points(values, Gower.of(values))
+
+
 def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, name: str) -> NDArray[Any]:
     """Return the coordinates of every record, from columns of the table or as given."""
-    if not (isinstance(coordinates, (list, tuple)) and all(isinstance(c, str) for c in coordinates)):
+    if not _are_names(coordinates):
         found = np.asarray(coordinates)
         if len(found) != len(table):
             raise InputError(f"{name}: {len(table)} records, but {len(found)} coordinates")
         return found
-    columns = [str(c) for c in coordinates]
-    for column in columns:
-        if column not in table.columns:
-            raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
+    columns = [str(c) for c in coordinates]  # type: ignore[union-attr]
+    _check_columns(table, columns, name)
     if callable(metric):
         return np.asarray(table[columns if len(columns) > 1 else columns[0]].to_numpy())
     if metric in GEOGRAPHIC and len(columns) != 2:
-        raise InputError(f"{name}: coordinates {','.join(columns)}: {metric} takes two columns, longitude and latitude")
+        raise InputError(
+            f"{name}: coordinates {','.join(columns)}: {metric} takes two columns, longitude and latitude; for "
+            "vectors say the metric, euclidean, cosine or gower"
+        )
     found = np.column_stack([_numbers(table[column], name) for column in columns])
     if metric in GEOGRAPHIC:
         for row in np.flatnonzero(np.abs(found[:, 1]) > 90):
@@ -158,6 +191,12 @@ def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, nam
                 "are longitude and latitude swapped?"
             )
     return found
+
+
+def _check_columns(table: pd.DataFrame, columns: Sequence[str], name: str) -> None:
+    for column in columns:
+        if column not in table.columns:
+            raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
 
 
 def _numbers(column: pd.Series[Any], name: str) -> FloatArray:

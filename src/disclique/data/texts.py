@@ -174,6 +174,10 @@ class Texts:
         """Return some of the strings, in the order of ``rows``."""
         return replace(self, strings=tuple(self.strings[int(row)] for row in rows))
 
+    def join(self, other: Texts) -> Texts:
+        """Return the strings of both, one after the other, with the metric of the first."""
+        return replace(self, strings=self.strings + other.strings)
+
     def identities(self) -> list[Hashable]:
         """Return what makes two records the same: their strings."""
         return list(self.strings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -91,7 +91,8 @@ class Mask:
     ``dial`` is the one parameter that makes protection stronger when it rises (``dial_rises``) or falls;
     ``other_dials`` are more of the kind, each with whether it must rise. ``gaussian`` says that every point moves by
     exactly Gaussian noise of ``displacement_spread()``: only there is the ceiling, what the masked data themselves
-    would give if truly aligned, an upper bound on what an attack of this kind finds.
+    would give if truly aligned, an upper bound on what an attack of this kind finds. A ``rigid`` mask leaves every
+    distance as it is, and so protects nothing.
     """
 
     name: ClassVar[str]
@@ -104,6 +105,7 @@ class Mask:
     conditional: ClassVar[bool] = False
     simulated_files: ClassVar[int] = 20
     gaussian: ClassVar[bool] = False
+    rigid: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for parameter in dataclasses.fields(self):
@@ -120,13 +122,29 @@ class Mask:
     @property
     def spec(self) -> str:
         """The text that ``parse_mask`` reads back as this mask."""
+        told = [
+            parameter.name
+            for parameter in dataclasses.fields(self)
+            if not parameter.metadata.get("extra") or getattr(self, parameter.name) != parameter.default
+        ]
+        return self._spec(told)
+
+    @property
+    def brief(self) -> str:
+        """The spec without parameters that are as by default, but for the dial: what people need to tell settings."""
+        told = [
+            parameter.name
+            for parameter in dataclasses.fields(self)
+            if parameter.name == self.dial or getattr(self, parameter.name) != parameter.default
+        ]
+        return self._spec(told)
+
+    def _spec(self, parameters: Sequence[str]) -> str:
         parts = []
-        for parameter in dataclasses.fields(self):
-            value = getattr(self, parameter.name)
-            if parameter.metadata.get("extra") and value == parameter.default:
-                continue
+        for name in parameters:
+            value = getattr(self, name)
             text = str(value) if isinstance(value, (Quantity, str)) else number(value)
-            parts.append(f"{spec_name(parameter.name)}={text}")
+            parts.append(f"{spec_name(name)}={text}")
         return f"{self.name}:{','.join(parts)}" if parts else self.name
 
     def __str__(self) -> str:

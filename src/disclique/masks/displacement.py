@@ -58,6 +58,11 @@ class RadiusMask(PointMask):
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Return the coordinates after the walk."""
+        if not points.is_map or points.coordinates.shape[1] != 2:
+            raise InputError(
+                f"mask {self.name} moves points of the Earth or of a plane, but these are "
+                f"{points.coordinates.shape[1]}-dimensional vectors ({points.metric}); gaussian takes these too"
+            )
         return walk(points.coordinates, self.radii(points, rng), str(points.metric), rng)
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:

@@ -167,6 +167,7 @@ class Affine(PointMask):
     name: ClassVar[str] = "affine"
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "Armstrong, Rushton and Zimmerman 1999, Statistics in Medicine 18:497-525"
+    rigid: ClassVar[bool] = True
 
     mirror: str = field(default="random", metadata=one_of("random", "yes", "no"))
 
@@ -177,10 +178,10 @@ class Affine(PointMask):
             lon, lat = points.coordinates.T
             return wrap((-lon if turned_over else lon) + rng.uniform(-180, 180), lat)
         if points.metric not in ("sphere", "euclidean"):
-            raise InputError("mask affine: the rigid motions of a metric of one's own are not known")
+            raise InputError(f"mask affine: the rigid motions of the metric {points.metric} are not known to it")
         sphere = points.metric == "sphere"
         space = unit_vectors(np.radians(points.coordinates)) if sphere else points.coordinates
-        motion = _random_rotation(space.shape[1], rng)
+        motion = random_rotation(space.shape[1], rng)
         if turned_over:
             motion[0] *= -1
         if sphere:
@@ -188,12 +189,8 @@ class Affine(PointMask):
         centre = space.mean(axis=0)
         return np.asarray((space - centre) @ motion.T + centre + rng.normal(0, 1, space.shape[1]) * space.std())
 
-    def displacement_spread(self) -> Spread:
-        """Return 0: an attack undoes the motion."""
-        return Spread(0.0, 0.0, "km")
 
-
-def _random_rotation(dimensions: int, rng: np.random.Generator) -> FloatArray:
+def random_rotation(dimensions: int, rng: np.random.Generator) -> FloatArray:
     """Draw a rotation uniform over all rotations."""
     if dimensions == 1:
         return np.ones((1, 1))

@@ -106,6 +106,7 @@ class Projection(Mask):
     """Distances after a random Gaussian projection of the records to ``dimensions``, right on average when squared.
 
     Points of the Earth are projected as places in space (km through the Earth), a matrix by its classical scaling.
+    Vectors that are compared by their cosine are so after the projection.
     """
 
     name: ClassVar[str] = "projection"
@@ -123,11 +124,14 @@ class Projection(Mask):
         """Return the straight distances between the projected records."""
         places = _places(distances)
         image = places @ rng.normal(0, 1 / np.sqrt(self.dimensions), (places.shape[1], self.dimensions))
-        return Matrix(cdist(image, image))
+        by_cosine = isinstance(distances, Points) and distances.metric == "cosine"
+        return Matrix(pairwise(image, image, "cosine" if by_cosine else "euclidean"))
 
 
 def _places(distances: Distances) -> FloatArray:
     """Return the records as places of a Euclidean space."""
+    if isinstance(distances, Points) and distances.metric == "cosine":
+        return np.asarray(distances.coordinates)
     if isinstance(distances, Points) and not callable(distances.metric):
         return to_space(distances.coordinates, distances.metric)
     if distances.directed:

@@ -74,6 +74,10 @@ class Truth:
         pairs = [(row, rows[person]) for person, row in _rows_of(target, "target").items() if person in rows]
         return Truth(np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2))
 
+    def without(self, target: RowNumbers) -> Truth:
+        """Return who is who among the other people than those of these target rows."""
+        return Truth(self.pairs[~np.isin(self.pairs[:, 0], target)])
+
     def holds(self, target: RowNumbers, known: RowNumbers) -> NDArray[np.bool_]:
         """Say which of the pairs (rows from 0) are one person."""
         partner = dict(self.pairs.tolist())
@@ -103,20 +107,29 @@ class Judged:
     tied: tuple[int, ...]
 
 
-def judge(claims: Claims, truth: Truth) -> Judged:
+def judge(claims: Claims, truth: Truth, seeds: Sequence[tuple[int, int]] = ()) -> Judged:
     """Hold the claims of an attack against the truth: the one place where it is decided what is correct.
+
+    ``seeds`` are pairs that the snooper knew beforehand: these people are neither found nor missed, and a claim about
+    their released records is neither right nor wrong.
 
     >>> from disclique.attacks.claims import make_claims
     >>> pairs = np.array([0, 1], np.int32), np.array([0, 0], np.int32), np.array([0.9, 0.6])
     >>> judge(make_claims(pairs, attack="mine"), Truth(np.array([[0, 0]]))).risk
     Risk(tp=1, fp=1, fn=0)
+    >>> judge(make_claims(pairs, attack="mine"), Truth(np.array([[0, 0]])), seeds=[(0, 0)]).risk
+    Risk(tp=0, fp=1, fn=0)
     """
+    told = [row for row, _ in seeds]
+    others = truth.without(told)
     target, known, _ = claims.claimed()
-    true = truth.holds(target, known)
+    asked = ~np.isin(target, told)
+    target, known = target[asked], known[asked]
+    true = others.holds(target, known)
     pairs = np.column_stack([target, known]).astype(np.int32).reshape(-1, 2)
     correct = int(np.count_nonzero(true))
     return Judged(
-        risk=Risk(tp=correct, fp=len(true) - correct, fn=len(truth) - correct),
+        risk=Risk(tp=correct, fp=len(true) - correct, fn=len(others) - correct),
         correct=pairs[true],
         wrong=pairs[~true],
         weighed=truth.holds(claims.target, claims.known),

@@ -15,9 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.data.distances import Points, full_matrix, paired
+from disclique.data.distances import Points, full_matrix, paired, select_distances
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, box_area, from_space, to_space
+from disclique.masks import Mask
+from disclique.measures.clusters import cluster
+from disclique.measures.linkage import best_f1, encode_twice
 from disclique.model import Distances, FloatArray, IntArray, Json
 from disclique.quantities import percent
 
@@ -31,7 +34,8 @@ class BeforeAfter:
     """The same records before and after a mask, from which every measure is computed.
 
     Pairs are taken between the records ``rows``; ``order`` is a random order of all records, by which ties between
-    neighbours are broken; ``groups`` is the largest number of clusters.
+    neighbours are broken; ``groups`` is the largest number of clusters. ``across`` are released distances from some
+    records to the same ones with typing errors, masked under the same key, where the mask can do that.
     """
 
     original: Distances
@@ -39,6 +43,7 @@ class BeforeAfter:
     rows: IntArray
     order: IntArray
     groups: int = 20
+    across: FloatArray | None = None
 
     @cached_property
     def before(self) -> FloatArray:
@@ -136,7 +141,7 @@ def rankings() -> tuple[str, ...]:
     """Return the names of the measures by which settings can be ranked.
 
     >>> rankings()
-    ('neighbours', 'spearman', 'pearson', 'rand_index')
+    ('neighbours', 'spearman', 'pearson', 'rand_index', 'linkage')
     """
     return tuple(name for name, measure in _MEASURES.items() if measure.ranks)
 
@@ -193,12 +198,19 @@ class Utility:
 
 
 def utility(
-    original: Distances, released: Distances, *, rng: np.random.Generator, sample: int = 1000, groups: int = 20
+    original: Distances,
+    released: Distances,
+    *,
+    rng: np.random.Generator,
+    sample: int = 1000,
+    groups: int = 20,
+    mask: Mask | None = None,
 ) -> Utility:
     """Return the usefulness that is left in ``released`` for the records of ``original``, in the same order.
 
     At most ``sample`` records are compared with one another, and at most so many are asked for their neighbours in the
-    whole file; ``groups`` is the largest number of clusters into which the sample is divided.
+    whole file; ``groups`` is the largest number of clusters into which the sample is divided. With the ``mask`` that
+    encoded texts it is also measured how well two files that it encodes under one key can be linked.
 
     >>> file = Points([[0, 0], [3, 4], [6, 0], [0, 8]], "euclidean")
     >>> utility(file, file, rng=np.random.default_rng(0))["published"]
@@ -211,7 +223,9 @@ def utility(
     rows = np.arange(original.size, dtype=np.int32)
     if original.size > sample:
         rows = np.sort(rng.choice(rows, size=sample, replace=False))
-    found = BeforeAfter(original, released, rows, rng.permutation(original.size).astype(np.int32), groups)
+    order = rng.permutation(original.size).astype(np.int32)
+    across = encode_twice(select_distances(original, rows), mask, rng)
+    found = BeforeAfter(original, released, rows, order, groups, across)
     values = {name: measure.compute(found) for name, measure in _MEASURES.items()}
     return Utility(original.size, len(found.deviation), values)
 
@@ -250,7 +264,7 @@ def _rand_index(found: BeforeAfter) -> float | None:
     numbers = np.arange(2, min(found.groups, len(found.rows) - 1) + 1)
     if not len(numbers):
         return None
-    one, other = (cut_tree(_tree(matrix), n_clusters=numbers) for matrix in (found.before, found.after))
+    one, other = (cut_tree(cluster(matrix), n_clusters=numbers) for matrix in (found.before, found.after))
     return float(np.mean([adjusted_rand_score(a, b) for a, b in zip(one.T, other.T, strict=True)]))
 
 
@@ -272,7 +286,7 @@ def _stress(found: BeforeAfter) -> float | None:
 
 def _centre_drift(found: BeforeAfter) -> float | None:
     """Return how far the mean point moved; on the Earth that of the points in space, brought back to the surface."""
-    if found.points is None or callable(found.points[0].metric):
+    if found.points is None or found.points[0].metric not in (*GEOGRAPHIC, "euclidean"):
         return None
     centres = []
     for points in found.points:
@@ -287,7 +301,7 @@ def _ripley_change(found: BeforeAfter) -> float | None:
     Both sides are taken with the area of the original's box and without edge correction. Written here on a k-d tree:
     pointpats, with which the tests compare it, would bring geopandas into the core for these ten lines.
     """
-    if found.points is None or callable(found.points[0].metric) or found.points[0].coordinates.shape[1] != 2:
+    if found.points is None or not found.points[0].is_map or found.points[0].coordinates.shape[1] != 2:
         return None
     from scipy.spatial import cKDTree
 
@@ -303,6 +317,10 @@ def _ripley_change(found: BeforeAfter) -> float | None:
         pairs = tree.count_neighbors(tree, radii) - size
         levels.append(np.sqrt(area * pairs / (size * (size - 1)) / np.pi))
     return float(np.abs(levels[0] - levels[1]).max())
+
+
+def _linkage(found: BeforeAfter) -> float | None:
+    return None if found.across is None else best_f1(found.across)
 
 
 def _of_moves(statistic: Callable[[FloatArray], float]) -> Callable[[BeforeAfter], float | None]:
@@ -323,28 +341,6 @@ def _nearest(distances: Distances, rows: IntArray, columns: IntArray) -> NDArray
     return np.where(np.isinf(np.take_along_axis(block, order, axis=1)), -1, columns[order])
 
 
-def _tree(matrix: FloatArray) -> FloatArray:
-    """Return average linkage; an unpublished distance is replaced by the shortest way over published ones."""
-    from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import squareform
-
-    values = _completed(matrix) if np.isnan(matrix).any() else np.array(matrix)
-    values = (values + values.T) / 2
-    np.fill_diagonal(values, 0.0)
-    return np.asarray(linkage(squareform(values, checks=False), method="average"))
-
-
-def _completed(values: FloatArray) -> FloatArray:
-    """Return the matrix with shortest ways for what is missing, and twice the longest way between separate parts."""
-    from scipy.sparse.csgraph import csgraph_from_dense, shortest_path
-
-    graph = csgraph_from_dense(values, null_value=np.nan, nan_null=True)
-    ways = shortest_path(graph, directed=True)
-    finite = np.isfinite(ways)
-    ways[~finite] = 2 * ways[finite].max(initial=1.0)
-    return np.where(np.isnan(values), ways, values)
-
-
 def _kept(k: int) -> Callable[[BeforeAfter], float | None]:
     return lambda found: found.neighbours_kept.get(k)
 
@@ -354,6 +350,10 @@ def _quantile(probability: float) -> Callable[[BeforeAfter], float | None]:
 
 
 _KEPT = "Of every record's ten nearest neighbours {value} are still among its ten nearest"
+_LINKED = (
+    "Linking the release to a second file under the same key, with a typing error in every second record, reaches an "
+    "F1 of {value} at the best threshold"
+)
 _RANKED = "What remains useful: {value} is the "
 _OF_DISTANCES = "correlation of released and original distances"
 for _each in (
@@ -368,6 +368,7 @@ for _each in (
         f"{_RANKED}agreement of clusterings (adjusted Rand index)",
         ranks=True,
     ),
+    Measure("linkage", "F1 of linking a copy with typing errors", _linkage, _LINKED, ranks=True),
     Measure("bias", "mean of d′ - d", _of_deviations(lambda deviation: -deviation.mean())),
     Measure("variance", "variance of d - d′", _variance),
     Measure("wasserstein", "Wasserstein distance of the distances", _wasserstein),

@@ -43,8 +43,8 @@ def save_figure(figure: Figure, path: Path) -> None:
 def layout(data: Microdata) -> FloatArray:
     """A place on the page for every record: its coordinates, or a map made from the distances (classical MDS)."""
     source = data.distances
-    if isinstance(source, Points) and isinstance(source.metric, str):
-        return np.asarray(source.coordinates[:, :2], dtype=float)
+    if isinstance(source, Points) and source.is_map and source.coordinates.shape[1] == 2:
+        return np.asarray(source.coordinates, dtype=float)
     rows = np.arange(len(data), dtype=np.int32)
     d = source.block(rows, rows)
     d = np.fmax(d, d.T)

@@ -10,7 +10,8 @@ from typing import Any
 
 from disclique.attacks import attack_names
 from disclique.audits.rates import AttackRisk
-from disclique.audits.result import AuditResult, Person, Setting
+from disclique.audits.result import AuditResult, Setting
+from disclique.data.kinds import PLANE
 from disclique.measures.utility import measures
 from disclique.model import Json
 
@@ -80,7 +81,7 @@ def _risk(result: AuditResult) -> Json | None:
     alt = _alt()
     rows = [
         {
-            "mask": s.spec,
+            "mask": s.brief or s.spec,
             "attack": a.attack,
             "recall": a.recall.value,
             "low": a.recall.low,
@@ -93,6 +94,8 @@ def _risk(result: AuditResult) -> Json | None:
             "repetitions": s.repetitions,
             "bound": _cut_words(s, a),
             "mark": "≥" if a.cut and s.risk.lower_bound else "",
+            **{f"seeded{one.seeds}": one.value for one in s.seeded},
+            "seeded": max((one.value for one in s.seeded), default=None),
         }
         for s in result.settings
         for a in s.attacks
@@ -100,9 +103,11 @@ def _risk(result: AuditResult) -> Json | None:
     ]
     if not rows:
         return None
-    order = [s.spec for s in result.settings]
+    order = [s.brief or s.spec for s in result.settings]
+    mapped = any(s.insider is not None for s in result.settings)
+    seeds = sorted({one.seeds for s in result.settings for one in s.seeded})
     attacks = list(dict.fromkeys(str(row["attack"]) for row in rows))
-    y = alt.Y("mask:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
+    y = alt.Y("mask:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=260))
     offset = alt.YOffset("attack:N", sort=attacks)
     tooltip = [
         alt.Tooltip("mask:N"),
@@ -113,7 +118,8 @@ def _risk(result: AuditResult) -> Json | None:
         alt.Tooltip("precision:Q", title="claims that are right", format=PERCENT),
         alt.Tooltip("control:Q", title="false claims in the control", format=PERCENT),
         alt.Tooltip("guess:Q", title="by guessing", format=PERCENT),
-        alt.Tooltip("insider:Q", title="if the map's position is known", format=PERCENT),
+        *([alt.Tooltip("insider:Q", title="if the map's position is known", format=PERCENT)] if mapped else []),
+        *(alt.Tooltip(f"seeded{n}:Q", title=f"of the others, if {n} are known", format=PERCENT) for n in seeds),
         alt.Tooltip("repetitions:Q"),
         alt.Tooltip("bound:N", title="search"),
     ]
@@ -121,7 +127,8 @@ def _risk(result: AuditResult) -> Json | None:
     looks = _looks(attacks, "attack", "attack")
     title = "people re-identified"
     layers = [
-        base.mark_tick(thickness=6, opacity=0.4, color="#999999").encode(x=_share("insider", title)),
+        *([base.mark_tick(thickness=6, opacity=0.4, color="#999999").encode(x=_share("insider", title))] * mapped),
+        *([base.mark_tick(thickness=6, opacity=0.5, color="#E69F00").encode(x=_share("seeded", title))] * bool(seeds)),
         base.mark_rule(strokeWidth=2).encode(x=_share("low", title), x2="high:Q", color=looks["color"]),
         base.mark_point(size=75, filled=True, opacity=1).encode(x=_share("recall", title), **looks),
         base.mark_text(dx=5, align="left", fontSize=14).encode(x=_share("high", title), text="mark:N"),
@@ -152,7 +159,13 @@ def _risk_row(setting: Setting) -> Json:
     """Return the risk of a setting as a row of a chart's data."""
     low, high = setting.risk.interval
     worst = setting.risk.attack or "none"
-    return {"setting": setting.spec, "risk": setting.risk.value, "low": low, "high": high, "attack": worst}
+    return {
+        "setting": setting.brief or setting.spec,
+        "risk": setting.risk.value,
+        "low": low,
+        "high": high,
+        "attack": worst,
+    }
 
 
 def _risk_tooltip() -> list[Any]:
@@ -246,7 +259,8 @@ def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | No
         *_risk_tooltip(),
         alt.Tooltip("repetitions:Q"),
     ]
-    x = alt.X("dial:Q", scale=alt.Scale(type="log", nice=False, padding=10), title=title)
+    kind = "log" if all(row["dial"] > 0 for row in rows) else "linear"
+    x = alt.X("dial:Q", scale=alt.Scale(type=kind, nice=False, padding=10), title=title)
     base = alt.Chart(_data(rows)).encode(x=x, tooltip=tooltip)
     y = alt.Y("risk:Q", title="risk (worst attack)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
     layers = [
@@ -296,7 +310,7 @@ def _people(result: AuditResult) -> Json | None:
     records = result.records
     if records is None or not records.people or records.people[0].x is None:
         return None
-    plane = result.file.distances == "coordinates" and _plane(records.people)
+    plane = result.file.distances == PLANE
     shades = alt.Color(
         "risk:Q",
         scale=alt.Scale(domain=[0, 0.5, 1], range=["#8C96A3", "#E69F00", "#D55E00"]),
@@ -324,8 +338,3 @@ def _people(result: AuditResult) -> Json | None:
             dots.encode(longitude="x:Q", latitude="y:Q", color=shades, size=size, tooltip=tooltip),
         ).project("mercator")
     return _plain(shown.properties(height=520))
-
-
-def _plane(people: Sequence[Person]) -> bool:
-    """Return whether places are coordinates of a plane instead of degrees."""
-    return any(abs(person.x or 0.0) > 360 or abs(person.y or 0.0) > 90 for person in people)

@@ -10,6 +10,7 @@ from typing import Any
 from disclique.attacks import attacks
 from disclique.audits.rates import Rate
 from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, AuditResult, TypicalMatches
+from disclique.data.kinds import MAPS
 from disclique.errors import MissingDependency
 from disclique.measures.utility import measures
 from disclique.show.report.charts import charts
@@ -31,12 +32,20 @@ def report(result: AuditResult) -> str:
     '<!doctype html>'
     """
     drawn = charts(result)
+    idle = {one.attack: one.why for s in result.settings for one in s.attacks if not one.applies}
+    busy = {one.attack for s in result.settings for one in s.attacks if one.applies}
+    there = {name for s in result.settings for name, value in (s.utility or {}).items() if value is not None}
     return str(
         _template().render(
+            has_map=result.file.distances in MAPS,
+            mapped=any(s.insider is not None for s in result.settings),
+            bounded=any(s.ceiling is not None for s in result.settings),
+            seeds=sorted({one.seeds for s in result.settings for one in s.seeded}),
+            idle={name: why for name, why in idle.items() if name not in busy},
             result=result,
             status=STATUS[result.verdict.status],
             attacks={spec: attacks().get(spec.partition(":")[0]) for spec in result.plan.attacks},
-            measures=list(measures().values()),
+            measures=[measure for measure in measures().values() if measure.name in there],
             charts=drawn,
             specs=_script_json(drawn),
             css=_file("report.css"),
