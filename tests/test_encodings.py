@@ -60,7 +60,7 @@ def test_distances_are_those_of_scipy(metric, share, length, monkeypatch):
     made = encodings_of_array(bits, metric)
     expected = np.nan_to_num(cdist(bits, bits, metric))
     np.testing.assert_allclose(full_matrix(made), expected, atol=1e-12)
-    monkeypatch.setattr("disclique.data.encodings._CELLS", 50)
+    monkeypatch.setattr("disclique.data.sets._CELLS", 50)
     rows, columns = np.array([3, 0, 3], dtype=np.int32), np.array([7, 3], dtype=np.int32)
     np.testing.assert_allclose(made.block(rows, columns), expected[np.ix_(rows, columns)], atol=1e-12)
     chosen = select_distances(made, rows)

@@ -64,6 +64,10 @@ def test_names_are_encoded_and_attacked_on_the_command_line(run, tmp_path):
         found.append(json.loads((tmp_path / "j.json").read_text())["attacks"][0]["matches"])
     assert found[0] == found[1] == found[2]
     assert len(found[0]) >= 3
+    made = dq.read(tmp_path / "t.csv", encodings="encoding").distances
+    np.save(tmp_path / "d.npy", full_matrix(made))  # the release may have come as distances, too
+    assert run(*attack, *text, "--target-distances", "d.npy", "--unit", "none", "--alpha", "0.9")[0] == 0
+    assert json.loads((tmp_path / "j.json").read_text())["attacks"][0]["matches"] == found[0]
     for options, says in (
         (("--encodings", "nothing"), "no column 'nothing' of encodings"),
         (("--encodings", "encoding", "--metric", "sphere"), "metric 'sphere': encodings are compared by"),
@@ -77,7 +81,8 @@ def test_names_are_encoded_and_attacked_on_the_command_line(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--text", "first", "--label", "first"), "--label first: ids, coordinates and text are never released"),
+        (("--text", "first", "--label", "first"), "--label first: ids, coordinates, text and encodings are never"),
+        (("--encodings", "first", "--label", "first"), "--label first: ids, coordinates, text and encodings are never"),
         (("--text", "nobody"), "no column 'nobody'"),
         (("--text", "first", "--mask", "gaussian:sigma=1km"), "moves coordinates, but the records are given by text"),
         (("--text", "first", "--matrix", "xls"), "--matrix xls: choose one of csv, npy, parquet, none"),

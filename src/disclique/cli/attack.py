@@ -298,7 +298,6 @@ def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, 
     from disclique.data.write import plain
 
     sides = [options.source(side) for side in ("target", "known")]
-    paths = [target, known, *(side[what] for side in sides for what in ("distances", "vectors"))]
-    encodings = {options.encodings, options.target_encodings, options.known_encodings} - {None}
-    paths += [Path(source) for source in sorted(map(str, encodings)) if Path(source).is_file()]
+    beside = [side[what] for side in sides for what in ("distances", "vectors")]
+    paths = [target, known, *beside, *options.encoding_files]
     return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}

@@ -164,7 +164,8 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
         columns = options.columns | (NO_COLUMNS if any(beside.values()) else {})
         theirs = disclique.read(known, **beside, **columns)
     more = None if others is None else disclique.read(others, vectors=paths["others_vectors"], **options.columns)
-    return Audit(replace(plan, inputs=hashes([file, *paths.values(), others])), target, theirs, more)
+    inputs = hashes([file, *paths.values(), others, *options.encoding_files])
+    return Audit(replace(plan, inputs=inputs), target, theirs, more)
 
 
 def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:

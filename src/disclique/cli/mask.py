@@ -46,6 +46,7 @@ def command(
     from disclique.data.geography import LAT, LON
     from disclique.data.provenance import hashes
     from disclique.data.reading import Layout, read
+    from disclique.data.tables import CATEGORY
     from disclique.data.write import check_writable
     from disclique.releases import release, write_release
 
@@ -53,11 +54,11 @@ def command(
     options = options.filled()
     layout = Layout(**options.columns)
     for name in layout.labels:
-        if name in (options.id, LON, LAT, *(layout.coordinates or ()), *layout.text):
-            raise InputError(f"--label {name}: ids, coordinates and text are never released")
-    data = read(file, layout, distances=options.distances, vectors=options.vectors)
-    made = release(data, mask, seed)
-    inputs = hashes([file, options.distances, options.vectors])
+        hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]
+        if name in (options.id, LON, LAT, *hidden, *layout.text, layout.encodings):
+            raise InputError(f"--label {name}: ids, coordinates, text and encodings are never released as they are")
+    made = release(read(file, layout, distances=options.distances, vectors=options.vectors), mask, seed)
+    inputs = hashes([file, options.distances, options.vectors, *options.encoding_files])
     written = write_release(made, out, inputs=inputs, kind=matrix, key=key)
     screen, columns = (
         Screen(quiet),

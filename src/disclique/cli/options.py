@@ -124,6 +124,12 @@ class ReadOptions(Options):
         return [part.strip() for given in list_of(self.text) for part in given.split(",")]
 
     @property
+    def encoding_files(self) -> list[Path]:
+        """The files of encodings that are named, by which a run can be repeated."""
+        named = (getattr(self, about.name) for about in fields(self) if about.name.endswith("encodings"))
+        return [Path(source) for source in named if source is not None and Path(source).is_file()]
+
+    @property
     def columns(self) -> dict[str, Any]:
         """The fields of ``Layout``: which columns mean what."""
         same = ("id", "coordinates", "encodings", "metric", "crs", "unit", "directed", "unpublished")

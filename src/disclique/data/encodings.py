@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from disclique.data.sets import Sets
+from disclique.data.sets import Sets, in_parts
 from disclique.errors import InputError
 from disclique.model import FloatArray, IntArray
 
@@ -23,7 +23,6 @@ BIT_METRICS = ("dice", "jaccard", "hamming")
 COLUMN = "encoding"  # what a release calls its column of encodings
 _SPARSE = 0.05  # with fewer bits set than this, counting those that two records share goes by lists of them
 _FEW = 4  # records whose bits are compared with those of others as they are packed
-_CELLS = 1 << 22  # distances for which shared bits are counted at a time
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)  # bits set in each byte
 _FORMS = {
     "0 and 1": re.compile(r"[01]+"),
@@ -109,16 +108,20 @@ class Encodings:
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``; all counts are exact."""
-        both = self.weights[rows][:, None] + self.weights[columns]
+        found = np.empty((len(rows), len(columns)))
+        count, width = self._counter(rows, columns)
+        for place, part in in_parts(rows, width):
+            found[place] = self._distance(count(part), self.weights[part][:, None] + self.weights[columns])
+        return found
+
+    def _counter(self, rows: IntArray, columns: IntArray) -> tuple[Callable[[IntArray], FloatArray], int]:
+        """Return how the bits that some rows share with all columns are counted best, and the width of that work."""
         if float(self.weights.sum()) < _SPARSE * self.length * self.size:
-            return self._distance(self._sets.shared(rows, columns), both)
+            return lambda part: self._sets.shared(part, columns), max(len(columns), self.size)
         if min(len(rows), len(columns)) <= _FEW:
-            return self._distance(self._few(rows, columns), both)
-        shared, across = np.empty(both.shape), self._unpacked(columns).T
-        step = max(1, _CELLS // max(len(columns), self.length))
-        for start in range(0, len(rows), step):
-            shared[start : start + step] = self._unpacked(rows[start : start + step]) @ across
-        return self._distance(shared, both)
+            return lambda part: self._few(part, columns), len(columns)
+        across = self._unpacked(columns).T
+        return lambda part: np.asarray(self._unpacked(part) @ across, dtype=float), max(len(columns), self.length)
 
     def identities(self) -> list[Hashable]:
         """Return what makes two records the same: their bits."""
@@ -134,8 +137,7 @@ class Encodings:
     @cached_property
     def _sets(self) -> Sets:
         """The positions of the bits that are set, which is less than the bits where few are."""
-        step = max(1, _CELLS // self.length)
-        parts = [self._open(self.bits[start : start + step]) for start in range(0, max(self.size, 1), step)]
+        parts = [self._open(self.bits[part]) for _, part in in_parts(np.arange(self.size, dtype=np.int32), self.length)]
         return Sets(sparse.vstack([sparse.csr_matrix(part, dtype=np.int32) for part in parts], format="csr"))
 
     def _few(self, rows: IntArray, columns: IntArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,18 @@ import numpy as np
 
 from disclique.model import FloatArray, IntArray
 
-_CELLS = 1 << 22  # distances for which shared elements are counted at a time: a sparse product needs thrice that
+_CELLS = 1 << 22  # distances that are computed at a time: what is in between takes several times their memory
+
+
+def in_parts(rows: IntArray, width: int) -> Iterator[tuple[slice, IntArray]]:
+    """Return the rows of a block in parts, each with its place, such that ``width`` numbers for each row are few.
+
+    >>> [(place.start, part.size) for place, part in in_parts(np.arange(5), _CELLS // 2)]
+    [(0, 2), (2, 2), (4, 1)]
+    """
+    step = max(1, _CELLS // max(width, 1))
+    for start in range(0, len(rows), step):
+        yield slice(start, start + step), rows[start : start + step]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +42,7 @@ class Sets:
 
     def shared(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return how much each of ``rows`` shares with each of ``columns``; exact."""
-        found = np.empty((len(rows), len(columns)))
-        most = 2 * len(columns) >= self.members.shape[0]  # then choosing among all is cheaper than turning some
-        across = self._turned if most else self.members[columns].T.tocsr()
-        step = max(1, _CELLS // max(across.shape[1], 1))
-        for start in range(0, len(rows), step):
-            counts = (self.members[rows[start : start + step]] @ across).toarray()
-            found[start : start + step] = counts[:, columns] if most else counts
-        return found
+        if 2 * len(columns) < self.members.shape[0]:
+            return np.asarray((self.members[rows] @ self.members[columns].T).toarray(), dtype=float)
+        counts = (self.members[rows] @ self._turned).toarray()  # choosing among all is cheaper than turning most
+        return np.asarray(counts[:, columns], dtype=float)

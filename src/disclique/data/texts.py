@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from disclique.data.labels import canonical
-from disclique.data.sets import Sets
+from disclique.data.sets import Sets, in_parts
 from disclique.errors import InputError
 from disclique.model import FloatArray, IntArray
 
@@ -189,9 +189,11 @@ class Texts:
         return self._edits(rows, columns)
 
     def _dice(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        counts = self.grams.counts
-        shared = self.grams.sets.shared(rows, columns)
-        return np.asarray(1 - 2 * shared / (counts[rows][:, None] + counts[columns]))
+        counts, found = self.grams.counts, np.empty((len(rows), len(columns)))
+        for place, part in in_parts(rows, max(len(columns), self.size)):
+            shared = self.grams.sets.shared(part, columns)
+            found[place] = 1 - 2 * shared / (counts[part][:, None] + counts[columns])
+        return found
 
     def _edits(self, rows: IntArray, columns: IntArray) -> FloatArray:
         from rapidfuzz.process import cdist

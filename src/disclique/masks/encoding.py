@@ -145,7 +145,7 @@ class Bloom(TextMask):
         if self.diffuse:
             bits = _diffused(bits, self.diffuse, chance_of(key, "diffuse"))
         if self.flip:
-            bits = bits ^ (rng.random(bits.shape) < self.flip)
+            bits = bits ^ (rng.random(bits.shape, dtype=np.float32) < self.flip)
         if self.balance == "yes":
             order = chance_of(key, "balance").permutation(2 * bits.shape[1])
             bits = np.concatenate([bits, 1 - bits], axis=1)[:, order]
