@@ -207,10 +207,10 @@ def _content(data: Microdata) -> bytes:
     elif isinstance(source, Texts):
         records = (source.metric, source.strings)
     elif isinstance(source, Encodings):
-        records = (source.metric, source.length, hashlib.sha256(source.bits).hexdigest())
+        records = (source.metric, source.length, hashlib.sha256(source.bits.data).hexdigest())
     else:
         values = source.values if isinstance(source, Matrix) else full_matrix(source)
-        records = hashlib.sha256(np.ascontiguousarray(values)).hexdigest()  # hashed where it lies: it may be large
+        records = hashlib.sha256(np.ascontiguousarray(values).data).hexdigest()  # hashed where it lies: it may be large
     return repr((data.ids, label_tuples(data.labels), records)).encode()
 
 
