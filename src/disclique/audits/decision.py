@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from disclique.audits.plan import MOST_EFFORT
 from disclique.audits.ranges import MaskRange
 from disclique.audits.rates import SettingRisk
+from disclique.masks import parse_mask
 
 FEW = 5  # repetitions of a first look
 COARSE = 4  # every fourth setting is looked at first
@@ -117,9 +118,10 @@ def _raise(spec: str, found: Look) -> list[Wish]:
 
 def _none(mask: MaskRange, looked: dict[int, Look]) -> Decision:
     last = max(looked)
-    why = f"even the strongest setting tried, {mask.settings[last]}, does not keep the limit"
+    strongest = parse_mask(mask.settings[last]).brief
+    why = f"even the strongest setting tried, {strongest}, does not keep the limit"
     if looked[last].is_open:
-        why = f"the strongest setting tried, {mask.settings[last]}, is not shown to keep the limit: work was cut short"
+        why = f"the strongest setting tried, {strongest}, is not shown to keep the limit: work was cut short"
     return Decision(mask.spec, None, tuple(mask.settings[i] for i in looked), why)
 
 
@@ -127,7 +129,7 @@ def _found(mask: MaskRange, looked: dict[int, Look], place: int) -> Decision:
     if place == 0:
         why = "the weakest setting of the range suffices; a weaker one outside it might too"
     else:
-        why = f"the next weaker setting tried, {mask.settings[place - 1]}, does not suffice"
+        why = f"the next weaker setting tried, {parse_mask(mask.settings[place - 1]).brief}, does not suffice"
     return Decision(mask.spec, mask.settings[place], tuple(mask.settings[i] for i in looked), why)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from disclique.audits.plan import GERMANY, Plan, Snooper
-from disclique.data.distances import Points, can_join, full_matrix
+from disclique.data.distances import Matrix, Points, can_join, full_matrix
+from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower
 from disclique.data.kinds import kind_of
 from disclique.data.labels import label_tuples
@@ -204,8 +206,11 @@ def _content(data: Microdata) -> bytes:
         records: object = (str(source.metric), source.coordinates.tolist())
     elif isinstance(source, Texts):
         records = (source.metric, source.strings)
+    elif isinstance(source, Encodings):
+        records = (source.metric, source.length, hashlib.sha256(source.bits.data).hexdigest())
     else:
-        records = hashlib.sha256(full_matrix(source).tobytes()).hexdigest()
+        values = source.values if isinstance(source, Matrix) else full_matrix(source)
+        records = hashlib.sha256(np.ascontiguousarray(values).data).hexdigest()  # hashed where it lies: it may be large
     return repr((data.ids, label_tuples(data.labels), records)).encode()
 
 

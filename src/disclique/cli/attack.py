@@ -298,6 +298,6 @@ def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, 
     from disclique.data.write import plain
 
     sides = [options.source(side) for side in ("target", "known")]
-    paths = [target, known, *(side[what] for side in sides for what in ("distances", "vectors"))]
-    paths += options.encoding_files
+    beside = [side[what] for side in sides for what in ("distances", "vectors")]
+    paths = [target, known, *beside, *options.encoding_files]
     return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}

@@ -46,6 +46,7 @@ def command(
     from disclique.data.geography import LAT, LON
     from disclique.data.provenance import hashes
     from disclique.data.reading import Layout, read
+    from disclique.data.tables import CATEGORY
     from disclique.data.write import check_writable
     from disclique.releases import release, write_release
 
@@ -53,14 +54,15 @@ def command(
     options = options.filled()
     layout = Layout(**options.columns)
     for name in layout.labels:
-        if name in (options.id, LON, LAT, *(layout.coordinates or ()), *layout.text, layout.encodings):
+        hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]
+        if name in (options.id, LON, LAT, *hidden, *layout.text, layout.encodings):
             raise InputError(f"--label {name}: ids, coordinates, text and encodings are never released as they are")
-    data = read(file, layout, distances=options.distances, vectors=options.vectors)
-    made = release(data, mask, seed)
+    made = release(read(file, layout, distances=options.distances, vectors=options.vectors), mask, seed)
     inputs = hashes([file, options.distances, options.vectors, *options.encoding_files])
     written = write_release(made, out, inputs=inputs, kind=matrix, key=key)
-    screen, shown = Screen(quiet), list(made.table.columns) if layout.labels or made.encoded else ["none"]
-    screen.say(
-        [f"released columns: {', '.join(map(str, shown))}; {len(made.key)} records in random order; mask {made.mask}"]
+    screen, columns = (
+        Screen(quiet),
+        ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none",
     )
+    screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}"])
     screen.say([f"{what}: {path}" for what, path in written.items()])
