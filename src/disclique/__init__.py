@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from disclique.data.encodings import Encodings
     from disclique.data.labels import Exact
     from disclique.data.reading import read
+    from disclique.data.seeds import read_seeds
     from disclique.data.tables import microdata
     from disclique.data.texts import Texts
     from disclique.engine import maximum_clique, maximum_cliques
@@ -68,6 +69,7 @@ _ROOMS = {
     "data.encodings": ("Encodings",),
     "data.labels": ("Exact",),
     "data.reading": ("read",),
+    "data.seeds": ("read_seeds",),
     "data.tables": ("microdata",),
     "data.texts": ("Texts",),
     "engine": ("maximum_clique", "maximum_cliques"),
@@ -132,6 +134,7 @@ __all__ = [
     "quantiles",
     "read",
     "read_result",
+    "read_seeds",
     "register_attack",
     "register_mask",
     "release",

@@ -10,8 +10,18 @@ from disclique.attacks.knowledge import Knowledge, Search, learn
 from disclique.attacks.kroll import CliqueAttack, QuasiCliqueAttack
 from disclique.attacks.labels import Guess, LabelAttack
 from disclique.attacks.link import LabelRule, Tried, attack, attack_by_all, run_attacks
+from disclique.attacks.profiles import ProfilesAttack
 from disclique.attacks.register.attacks import Ceiling, IsomapAttack, RegisterAttack
-from disclique.attacks.registry import Attack, attack_names, attacks, parse_attack, parse_attacks, register_attack
+from disclique.attacks.registry import (
+    Attack,
+    Fetch,
+    attack_names,
+    attacks,
+    build_attacks,
+    parse_attack,
+    parse_attacks,
+    register_attack,
+)
 from disclique.attacks.result import AttackResult, Baseline
 
 # One line adds an attack: people see them in this order.
@@ -21,6 +31,7 @@ for _kind in (
     ExtendAttack,
     RegisterAttack,
     IsomapAttack,
+    ProfilesAttack,
     QuasiCliqueAttack,
     Ceiling,
     Guess,
@@ -34,11 +45,13 @@ __all__ = [
     "Ceiling",
     "CliqueAttack",
     "ExtendAttack",
+    "Fetch",
     "Guess",
     "IsomapAttack",
     "Knowledge",
     "LabelAttack",
     "LabelRule",
+    "ProfilesAttack",
     "QuasiCliqueAttack",
     "RegisterAttack",
     "Search",
@@ -47,6 +60,7 @@ __all__ = [
     "attack_by_all",
     "attack_names",
     "attacks",
+    "build_attacks",
     "learn",
     "parse_attack",
     "parse_attacks",

@@ -18,7 +18,7 @@ from disclique.attacks.claims import make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.kroll import CliqueAttack
 from disclique.attacks.register.posterior import estimated_share, matching_posterior
-from disclique.attacks.registry import Attack
+from disclique.attacks.registry import Attack, Fetch, attacks, fetcher
 from disclique.engine.kernels.profiles import LEAST, Anchored, crowding, profile_scores
 from disclique.errors import InputError
 from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray, Microdata
@@ -26,6 +26,8 @@ from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray,
 MOST_ANCHORS = 100  # more of them tell little more and cost time
 NEIGHBOURS = 8  # decoys from which their density is estimated
 ROUNDS = 20
+MOST_SEEN = 1000  # matches whose distances show the deviation
+NORMAL_MEDIAN = 0.6745  # median of |x| for a standard normal x
 CONSISTENT = 3.0  # standard deviations that the typical residual of a true anchor stays under
 # Mean and variance of the score of a true pair when points are displaced in the plane, by simulation: half of every
 # residual's variance is the record's own displacement, which all its distances share, half the anchors'.
@@ -48,49 +50,75 @@ class ScoredPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class ExtendAttack(Attack):
-    """The clique's matches as anchors: every other pair is judged by its distances to them, and so on until stable."""
+    """Matches as anchors: every other pair is judged by its distances to them, and so on until stable.
+
+    The anchors are the matches of the ``clique``. Where it has fewer than three, was refused or is not known, they are
+    those of ``otherwise``, and the deviation is at least what their distances show.
+    """
 
     name: ClassVar[str] = "extend"
     needs: ClassVar[str] = "any distances, directed or incomplete ones too"
     summary: ClassVar[str] = (
-        "The clique's pairs as anchors; every other pair is judged by its distances to them, by the probability that "
-        "it is one person."
+        "The clique's pairs as anchors, those of profiles where it has too few; every other pair is judged by its "
+        "distances to them, by the probability that it is one person."
     )
     by_agreement: ClassVar[bool] = True
     by_evidence: ClassVar[bool] = True
 
-    clique: CliqueAttack
-    deviation: float  # standard deviation of d - d′ for a true pair, in the unit of the distances
+    clique: Attack | None
+    deviation: float | None = None  # standard deviation of d - d′ for a true pair, in the unit of the distances
     common: float | None = None
+    otherwise: Attack | None = None
 
     @classmethod
     def build(cls, knowledge: Knowledge, search: Search) -> Self:
-        """Build the attack from the snooper's ≈ and the deviation of distances."""
-        return cls(CliqueAttack.build(knowledge, search), knowledge.needed_deviation(cls.name), knowledge.common)
-
-    @property
-    def start(self) -> CliqueAttack:
-        """The search for the anchors."""
-        return self.clique
+        """Build the attack from the snooper's ≈ and the deviation of distances, as far as they are known."""
+        clique = None if knowledge.agreement is None else CliqueAttack.build(knowledge, search)
+        otherwise = attacks()["profiles"].build(knowledge, search)
+        return cls(clique, knowledge.known_deviation, knowledge.common, otherwise)
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
-        """Search for the clique first, then link what its matches support."""
-        return self.run_from(self.clique.run(target, known, candidates), target, known, candidates)
+        """Search for the anchors first, then link what they support."""
+        return self.run_from(fetcher(target, known, lambda attack: candidates), target, known, candidates)
 
-    def run_from(self, start: Claims, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
-        """Link what the matches of a clique support; a clique search that was cut short cuts this one short too."""
+    def run_from(self, fetch: Fetch, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Link what matches support; a clique search that was cut short cuts this one short too, if it rests on it."""
+        start, by_clique = self._start(fetch)
+        anchors, spread = start.claimed()[:2], self.deviation
+        if not by_clique or spread is None:
+            seen = estimate_deviation(target.distances, known.distances, anchors)
+            spread = max(spread or 0.0, seen)  # a mask may also shift all distances
         found = extend(
             target.distances,
             known.distances,
             candidates=candidates,
-            anchors=start.claimed()[:2],
-            spread=self.deviation,
-            common=self.common,
+            anchors=anchors,
+            spread=spread,
+            common=start.details.get("common") if self.common is None else self.common,
+            plane=by_clique,
         )
-        found = replace(found, work=start.work)
+        found = replace(found, work=start.work, details={**found.details, "start": start.attack})
         if start.complete:
             return found
-        return replace(found, cut=f"it rests on the clique: {start.cut}", most=min(len(target), len(known)))
+        cut = f"it rests on the {start.attack}: {start.cut}"
+        return replace(found, cut=cut, most=min(len(target), len(known)))
+
+    def _start(self, fetch: Fetch) -> tuple[Claims, bool]:
+        """Return the claims to start from, and whether they are a clique's."""
+        clique = None
+        try:
+            clique = None if self.clique is None else fetch(self.clique)
+        except InputError:
+            if self.otherwise is None:
+                raise
+        few = clique is None or len(clique.claimed()[0]) < LEAST or "thinned" in clique.details
+        if few and self.otherwise is not None:
+            other = fetch(self.otherwise)
+            if clique is None or len(other.claimed()[0]) >= LEAST:
+                return other, False
+        if clique is None:
+            raise InputError(f"the attack {self.name} needs matches to start from: give an agreement such as Within(5)")
+        return clique, True
 
 
 @dataclass(frozen=True)
@@ -123,24 +151,28 @@ def extend(
     anchors: Anchors,
     spread: float,
     common: float | None = None,
+    plane: bool = True,
 ) -> Claims:
     """Find matches that agree in their distances to matches, starting from ``anchors``, until nothing changes.
 
     ``spread`` is the standard deviation of d - d′ for a true pair, ``common`` the expected share of the target's
-    records that are in the known file, estimated if it is None. Directed and incomplete distances are fine. Nothing is
+    records that are in the known file, estimated if it is None. Off the ``plane`` the law of scores is learned from the
+    anchors alone. Directed and incomplete distances are fine. Nothing is
     claimed from fewer than three anchors, true or false.
     """
     if not (np.isfinite(spread) and spread >= 0):
         raise InputError(f"spread = {spread}: a standard deviation is a finite number from 0 up")
     spread = max(spread, _exactness(target))
     anchors = _consistent(target, known, anchors, spread)
-    law, seen = TrueScores(*PLANE), set()
+    law = TrueScores(*PLANE)
+    seen: set[tuple[tuple[int, int], ...]] = set()
     found: tuple[ScoredPairs, FloatArray] | None = None
-    share = common
+    share, begun = common, len(anchors[0])
     for _ in range(ROUNDS):
         key = tuple(sorted(zip(anchors[0].tolist(), anchors[1].tolist(), strict=True)))
         if len(key) < LEAST:
-            why = f"{len(key)} matches to start from: at least {LEAST} are needed to judge others by their distances"
+            left = f"{len(key)} of {begun} matches are left" if seen else f"{len(key)} matches to start from"
+            why = f"{left}: at least {LEAST} are needed to judge others by their distances"
             return no_claims(why, attack="extend")
         if key in seen:
             break
@@ -153,7 +185,7 @@ def extend(
         found = pairs, posterior
         sure = posterior > 0.5
         anchors = pairs.target[sure].astype(np.int32), pairs.known[sure].astype(np.int32)
-        law = _law(pairs.score[sure])
+        law = _law(pairs.score[sure], plane=plane)
     assert found is not None
     claims = (found[0].target.astype(np.int32), found[0].known.astype(np.int32), found[1])
     details = {"rounds": len(seen), "anchors": len(anchors[0]), "common": share, "mean_score": law.mean}
@@ -170,6 +202,21 @@ def _consistent(target: Distances, known: Distances, anchors: Anchors, spread: f
     typical = np.nanmedian(np.where(silent[:, None], 0.0, residual), axis=1)
     keep = np.asarray(silent | (typical <= CONSISTENT * spread))
     return anchors[0][keep], anchors[1][keep]
+
+
+def estimate_deviation(target: Distances, known: Distances, anchors: Anchors) -> float:
+    """Return the standard deviation of d - d′ that the distances among matches show, by their median; 0 if none do.
+
+    >>> from disclique.data.distances import Matrix
+    >>> sides = [Matrix(np.array([[0, a, 3], [a, 0, 4], [3, 4, 0.0]])) for a in (2.0, 5.0)]
+    >>> estimate_deviation(*sides, (np.arange(3, dtype=np.int32), np.arange(3, dtype=np.int32)))
+    0.0
+    """
+    most = np.unique(np.linspace(0, max(len(anchors[0]) - 1, 0), MOST_SEEN).round().astype(np.int64))
+    left, right = (side[most] if len(side) else side for side in anchors)
+    residual = np.abs(known.block(right, right) - target.block(left, left))[~np.eye(len(left), dtype=bool)]
+    residual = residual[~np.isnan(residual)]
+    return float(np.median(residual)) / NORMAL_MEDIAN if len(residual) else 0.0
 
 
 def _exactness(target: Distances) -> float:
@@ -238,11 +285,22 @@ def _gains(candidates: Candidates, records: int) -> dict[int, tuple[Ints, FloatA
     return found
 
 
-def _law(scores: FloatArray) -> TrueScores:
-    """Return the law of true scores from those of the present matches, held to what is expected while they are few."""
+def _own_scores(target: Distances, known: Distances, anchors: Anchors, spread: float) -> FloatArray:
+    """Return the scores of the anchors themselves."""
+    anchored = _anchored(target, known, anchors)
+    found = [profile_scores(anchored, int(v), spread)[w] for v, w in zip(*anchors, strict=True)]
+    return np.array([score for score in found if np.isfinite(score)])
+
+
+def _law(scores: FloatArray, *, plane: bool) -> TrueScores:
+    """Return the law of true scores from those of the present matches.
+
+    While they are few it is held to what is expected in the ``plane``; elsewhere nothing is.
+    """
     n = len(scores)
     if n == 0:
         return TrueScores(*PLANE)
-    mean = (float(scores.sum()) + WEIGHT_OF_PLANE * PLANE[0]) / (n + WEIGHT_OF_PLANE)
-    variance = (float(((scores - mean) ** 2).sum()) + WEIGHT_OF_PLANE * PLANE[1]) / (n + WEIGHT_OF_PLANE)
+    weight = WEIGHT_OF_PLANE if plane else 0
+    mean = (float(scores.sum()) + weight * PLANE[0]) / (n + weight)
+    variance = (float(((scores - mean) ** 2).sum()) + weight * PLANE[1]) / (n + weight)
     return TrueScores(mean, min(max(variance, 1e-3), mean**2 / 1.5))

@@ -30,7 +30,8 @@ class Knowledge:
     that are in the known file and ``coordinate_error`` the standard deviation, per axis, of the snooper's own
     coordinates. Lengths are in the unit of the distances. A ``bold`` snooper is sure that the files share people, and
     follows the best alignment of the maps where another one would find it too doubtful to claim anything. ``seeds`` are
-    pairs (target row, known row), counted from 0, that an insider knows to be one person beforehand.
+    pairs (target row, known row), counted from 0, that an insider knows to be one person beforehand. ``mask`` is how
+    the release was made, with which the snooper may mask their own file.
 
     >>> Knowledge(noise=Spread(0.5, 0.5, "km"), common=0.1).common
     0.1
@@ -47,6 +48,7 @@ class Knowledge:
     alpha: float | None = None
     deviation: float | None = None
     seeds: tuple[tuple[int, int], ...] = ()
+    mask: Mask | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", tuple((int(t), int(k)) for t, k in self.seeds))
@@ -72,11 +74,12 @@ class Knowledge:
             )
         return self.agreement
 
-    def needed_deviation(self, attack: str) -> float:
-        """Return the standard deviation of d - d′; half the width of the agreement interval is about one."""
-        if self.deviation is not None:
+    @property
+    def known_deviation(self) -> float | None:
+        """The standard deviation of d - d′; half the width of the agreement interval is about one."""
+        if self.deviation is not None or self.agreement is None:
             return self.deviation
-        low, high = self.needed_agreement(attack).interval(np.array([100.0]))
+        low, high = self.agreement.interval(np.array([100.0]))
         return float(high[0] - low[0]) / 2
 
     def at(self, alpha: float, calibration: Calibration) -> Knowledge:
@@ -88,7 +91,8 @@ class Knowledge:
 class Search:
     """How the maximum clique is searched: by which solver, how long, on how many threads, listing how many ties.
 
-    ``seed`` is for yardsticks that draw at random.
+    ``seed`` is for attacks that draw at random, ``starts`` the most alignments that ``profiles`` tries, by the size of
+    the files if it is None.
 
     >>> Search(budget=Budget(work=2)).solver
     'exact'
@@ -99,6 +103,7 @@ class Search:
     threads: int | None = None
     limit: int = 1000
     seed: int = 0
+    starts: int | None = None
 
     def __post_init__(self) -> None:
         if self.limit < 1:
@@ -126,7 +131,7 @@ def learn(
     Spread(east=2.0, north=2.0, unit='km')
     """
     deviation = float(np.sqrt(calibration.variance))
-    told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation)
+    told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation, mask=mask)
     on_earth = mask.on != "text" and (points is None or points.metric in GEOGRAPHIC)
     exact = Spread(0.0, 0.0, "km" if on_earth else "plane")
     if mask.rigid:

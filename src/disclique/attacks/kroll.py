@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
 from disclique.attacks.knowledge import ALPHA, Knowledge, Search
-from disclique.attacks.registry import Attack, Oracle
+from disclique.attacks.registry import Attack, Fetch, Oracle, attacks
 from disclique.engine import maximum_clique, maximum_cliques
-from disclique.engine.product import product_graph
+from disclique.engine.product import DEFAULT_MEMORY, product_graph
 from disclique.engine.quasi import quasi_clique
 from disclique.engine.subgraph import common_subgraph, member_pairs, violation
+from disclique.errors import TooLarge
 from disclique.model import (
     Agreement,
     Budget,
@@ -28,12 +29,16 @@ from disclique.model import (
 )
 from disclique.progress import tell, teller
 
-ENOUGH = 10.0  # billions of operations for a search among the true pairs, a graph of one vertex a person
+ENOUGH = 10.0  # billions of operations for a search in a graph of about one vertex a person
 
 
 @dataclass(frozen=True)
 class CliqueAttack(Attack):
-    """The paper's attack: the matches of a maximum approximate common subgraph."""
+    """The paper's attack: the matches of a maximum approximate common subgraph.
+
+    Where the product graph does not fit into ``memory``, it is thinned to the pairs that the attack ``thinner`` holds
+    for possible, if there is one.
+    """
 
     name: ClassVar[str] = "clique"
     needs: ClassVar[str] = "any distances"
@@ -45,17 +50,22 @@ class CliqueAttack(Attack):
 
     agreement: Agreement
     search: Search = Search()  # noqa: RUF009 - a frozen value
+    memory: int = DEFAULT_MEMORY
+    thinner: Attack | None = None
 
     @classmethod
     def build(cls, knowledge: Knowledge, search: Search) -> Self:
         """Build the attack from the snooper's ≈."""
-        return cls(knowledge.needed_agreement(cls.name), search)
+        thinner = attacks()["profiles"].build(knowledge, search)
+        return cls(knowledge.needed_agreement(cls.name), search, thinner=thinner)
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link by a maximum clique; a pair is as probable as its support among all maximum cliques."""
         search = self.search
         tell("product graph")
-        graph = product_graph(target.distances, known.distances, candidates=candidates, agreement=self.agreement)
+        graph = product_graph(
+            target.distances, known.distances, candidates=candidates, agreement=self.agreement, memory=self.memory
+        )
         tell("maximum clique")
         clique = maximum_clique(
             graph, solver=search.solver, budget=search.budget, threads=search.threads, progress=_search_teller()
@@ -68,6 +78,36 @@ class CliqueAttack(Attack):
         if wrong:
             raise AssertionError(f"the solver {search.solver} returned no common subgraph: {wrong}")
         return _claim(self.name, graph, clique, cliques)
+
+    def run_from(self, fetch: Fetch, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Do the same, in a thinner graph where the whole one is too large; then nothing is proven."""
+        try:
+            return self.run(target, known, candidates)
+        except TooLarge as error:
+            if self.thinner is None:
+                raise
+            pairs = fetch(self.thinner)
+            if not len(pairs.target):
+                raise
+            said = str(error)
+        only = _candidates_of(pairs, len(target), len(known))
+        work = self.search.budget.work
+        budget = replace(self.search.budget, work=ENOUGH if work is None else min(work, ENOUGH))  # no proof to wait for
+        found = replace(self, search=replace(self.search, budget=budget), thinner=None).run(target, known, only)
+        assert found.work is not None
+        clique = replace(found.work.clique, bound=min(len(target), len(known)), trace=None)
+        cliques = replace(found.work.cliques, complete=False)
+        cut = (
+            f"the product graph was thinned to the {len(pairs.target):,} pairs that {self.thinner.name} holds for "
+            f"possible: nothing is proven; as a whole it is too large: {said}"
+        )
+        return replace(
+            found,
+            cut="" if clique.proven else cut,
+            most=None,
+            work=replace(found.work, clique=clique, cliques=cliques),
+            details={"thinned": len(pairs.target)},
+        )
 
     def find_most(self, oracle: Oracle) -> int:
         """Bound the true pairs in any clique: they are a clique among the true pairs, a graph that is small."""
@@ -130,6 +170,12 @@ def _claim(attack: str, graph: ProductGraph, clique: Clique, cliques: MaximumCli
         ties=tuple(member_pairs(graph, members) for members in cliques.cliques),
         work=CliqueWork(graph.order, graph.size, clique, cliques),
     )
+
+
+def _candidates_of(claims: Claims, target: int, known: int) -> Candidates:
+    """Return the pairs of some claims as candidates, every record a class of its own."""
+    pairs = np.unique(np.column_stack([claims.target, claims.known]), axis=0).astype(np.int32)
+    return Candidates(np.arange(target, dtype=np.int32), np.arange(known, dtype=np.int32), pairs)
 
 
 def true_candidates(oracle: Oracle) -> Candidates:

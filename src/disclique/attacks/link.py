@@ -7,15 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.claims import no_claims
 from disclique.attacks.knowledge import Knowledge, Search
-from disclique.attacks.registry import Attack, parse_attack
+from disclique.attacks.registry import Attack, fetcher, parse_attack
 from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
 from disclique.data.labels import Comparator, candidates, canonical
-from disclique.errors import DiscliqueError, InputError
+from disclique.errors import InputError
 from disclique.measures.risk import Truth, judge
 from disclique.model import Agreement, Candidates, Claims, Microdata
 from disclique.progress import Listener, listening, tell
@@ -58,12 +56,13 @@ def attack(  # noqa: PLR0913 - the public door
     target, known : Microdata
         The released file and the snooper's identification file.
     agreement : Agreement
-        Which known distances agree with a target distance, such as ``Within(5)``; for ``clique``, ``extend`` and
-        ``quasi``.
+        Which known distances agree with a target distance, such as ``Within(5)``; for ``clique``, ``quasi`` and,
+        if it is known, ``extend`` and ``profiles``.
     by : str or Attack
         The name of an attack (see ``attacks()``), a spec such as ``quasi:gamma=0.7``, or an attack of one's own.
     knowledge : Knowledge
-        What the snooper knows of the mask and the files; for ``register``, ``isomap`` and ``extend``.
+        What the snooper knows of the mask and the files; for ``register``, ``isomap``, ``extend`` and ``profiles``.
+        Of the people in its ``seeds`` the risk says nothing: they were known beforehand.
     truth : column name
         A column of both tables that tells which records belong to one person; only the data holder has it.
     labels : LabelRule
@@ -90,9 +89,10 @@ def attack(  # noqa: PLR0913 - the public door
         tell("labels")
         begun = time.perf_counter()
         found = (labels or LabelRule()).candidates(target, known)
-        claims = by.run(target, known, found)
+        claims = by.run_from(fetcher(target, known, lambda attack: found), target, known, found)
         tell("matches")
-        return _judge_claims(claims, (target, known), found, truth, time.perf_counter() - begun)
+        work = _Work(target, known, found, truth, by.told)
+        return work.judge(claims, time.perf_counter() - begun)
 
 
 def attack_by_all(
@@ -103,41 +103,46 @@ def attack_by_all(
     truth: str | None = None,
     labels: LabelRule | None = None,
     progress: Listener | None = None,
-) -> tuple[list[AttackResult], dict[str, str]]:
-    """Carry out several attacks, given by their specs; return the results, and why the others do not apply."""
+) -> dict[str, AttackResult | str]:
+    """Carry out several attacks, given by their specs; return the result of each, or why it does not apply."""
     with listening(progress):
         found = (labels or LabelRule()).candidates(target, known)
         tried = run_attacks(attacks, target, known, lambda attack: found)
-        results = [
-            _judge_claims(one.claims, (target, known), found, truth, one.seconds)
-            for one in tried
-            if one.claims is not None
-        ]
-        return results, {one.spec: one.why for one in tried if one.claims is None}
+        told = tuple(dict.fromkeys(pair for attack in attacks.values() for pair in attack.told))
+        work = _Work(target, known, found, truth, told)
+        return {one.spec: one.why if one.claims is None else work.judge(one.claims, one.seconds) for one in tried}
 
 
-def _judge_claims(
-    claims: Claims, files: tuple[Microdata, Microdata], found: Candidates, truth: str | None, seconds: float
-) -> AttackResult:
-    """Return the claims as matches, with what they are worth where a truth is given."""
-    target, known = files
-    rows, others, probability = claims.claimed()
-    more: dict[str, NDArray[Any]] = {"probability" if claims.weighed else "support": probability}
-    risk = None
-    if truth is not None:
-        who = truth_of(target, known, truth)
-        risk = judge(claims, who).risk
-        more["true"] = who.holds(rows, others)
-    return AttackResult(
-        claims=claims,
-        matches=match_table(rows, others, (target.ids, known.ids), **more),
-        baseline=measure_baseline(found),
-        twins=find_twins(target),
-        risk=risk,
-        notes=note_labels(target, known, found),
-        seconds=seconds,
-        files=files,
-    )
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Two files, their candidates, and how claims about them are judged: the truth, without who was known before."""
+
+    target: Microdata
+    known: Microdata
+    candidates: Candidates
+    truth: str | None
+    told: tuple[tuple[int, int], ...]
+
+    def judge(self, claims: Claims, seconds: float) -> AttackResult:
+        """Return the claims as matches, with what they are worth where a truth is given."""
+        target, known = self.target, self.known
+        rows, others, probability = claims.claimed()
+        more: dict[str, NDArray[Any]] = {"probability" if claims.weighed else "support": probability}
+        risk = None
+        if self.truth is not None:
+            who = truth_of(target, known, self.truth)
+            risk = judge(claims, who, self.told).risk
+            more["true"] = who.holds(rows, others)
+        return AttackResult(
+            claims=claims,
+            matches=match_table(rows, others, (target.ids, known.ids), **more),
+            baseline=measure_baseline(self.candidates),
+            twins=find_twins(target),
+            risk=risk,
+            notes=note_labels(target, known, self.candidates),
+            seconds=seconds,
+            files=(target, known),
+        )
 
 
 def truth_of(target: Microdata, known: Microdata, column: str) -> Truth:
@@ -164,33 +169,21 @@ class Tried:
 def run_attacks(
     attacks: Mapping[str, Attack], target: Microdata, known: Microdata, candidates: Callable[[Attack], Candidates]
 ) -> list[Tried]:
-    """Carry out several attacks, by their specs, on the same files; the start that some share is searched once.
+    """Carry out several attacks, by their specs, on the same files; what some of them share is searched once.
 
     ``candidates`` chooses the pairs that an attack may link. An attack that does not apply to these files says why, and
     the others go on. One that would apply but could not be carried out claims nothing and was cut short: that is no
     sign of safety.
     """
-    done: dict[Attack, Claims] = {}
-
-    def run(attack: Attack) -> Claims:
-        if attack in done:
-            return done[attack]
-        if attack.start is None:
-            claims = attack.run(target, known, candidates(attack))
-        else:
-            claims = attack.run_from(run(attack.start), target, known, candidates(attack))
-        return done.setdefault(attack, claims)
-
+    fetch = fetcher(target, known, candidates)
     tried = []
     for spec, attack in attacks.items():
         begun = time.perf_counter()
         tell(spec)
         claims, why = None, ""
         try:
-            claims = run(attack)
+            claims = fetch(attack)
         except InputError as error:
             why = str(error)
-        except (DiscliqueError, ImportError, np.linalg.LinAlgError) as error:  # too large, not installed, no solution
-            claims = no_claims(str(error), attack=attack.name, cut=f"it was not carried out: {error}")
         tried.append(Tried(spec, claims, why, round(time.perf_counter() - begun, 6)))
     return tried

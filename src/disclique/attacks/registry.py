@@ -8,12 +8,15 @@ The command line, studies, audits and the report take everything they say about 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Self, TypeVar
 
+import numpy as np
+
+from disclique.attacks.claims import no_claims
 from disclique.attacks.knowledge import Knowledge, Search
-from disclique.errors import InputError
+from disclique.errors import DiscliqueError, InputError
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Claims, Microdata
 
@@ -51,17 +54,17 @@ class Attack:
         raise NotImplementedError
 
     @property
-    def start(self) -> Attack | None:
-        """The attack whose claims this one rests on, if any."""
-        return None
+    def told(self) -> tuple[tuple[int, int], ...]:
+        """The pairs (target row, known row) that it was told beforehand: these people it does not find."""
+        return ()
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link ``target`` to ``known`` among the candidate pairs."""
         raise NotImplementedError
 
-    def run_from(self, start: Claims, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
-        """Do the same, given the claims of the attack that this one rests on."""
-        raise NotImplementedError
+    def run_from(self, fetch: Fetch, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Do the same with the help of other attacks on the same files, whose claims ``fetch`` returns."""
+        return self.run(target, known, candidates)
 
     def find_most(self, oracle: Oracle) -> int | None:
         """Return how many people the attack could find at the most, had its search come to the best end.
@@ -70,6 +73,38 @@ class Attack:
         that only expects not to find more must not answer.
         """
         return None
+
+
+Fetch = Callable[[Attack], Claims]
+
+
+def fetcher(target: Microdata, known: Microdata, candidates: Callable[[Attack], Candidates]) -> Fetch:
+    """Return a function that carries out attacks on these files, equal ones once, whoever asks for them first.
+
+    ``candidates`` chooses the pairs that an attack may link. InputError says that an attack does not apply to these
+    files. One that would apply but could not be carried out claims nothing and was cut short.
+
+    >>> import disclique as dq
+    >>> from disclique.attacks import LabelAttack
+    >>> target, known = dq.poets()
+    >>> fetch = fetcher(target, known, lambda attack: dq.LabelRule().candidates(target, known))
+    >>> fetch(LabelAttack()) is fetch(LabelAttack())
+    True
+    """
+    done: dict[Attack, Claims] = {}
+
+    def fetch(attack: Attack) -> Claims:
+        if attack not in done:
+            try:
+                claims = attack.run_from(fetch, target, known, candidates(attack))
+            except InputError:
+                raise
+            except (DiscliqueError, ImportError, np.linalg.LinAlgError) as error:  # too large, not installed, unsolved
+                claims = no_claims(str(error), attack=attack.name, cut=f"it was not carried out: {error}")
+            done[attack] = claims
+        return done[attack]
+
+    return fetch
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +206,22 @@ def parse_attacks(specs: str | Iterable[str]) -> tuple[AttackSpec, ...]:
     if not named:
         raise InputError(f"no attack: choose from {', '.join(attack_names())} or {ALL}")
     return tuple(parse_attack(spec) for spec in dict.fromkeys(named))
+
+
+def build_attacks(specs: Iterable[AttackSpec], knowledge: Knowledge, search: Search) -> dict[str, Attack | str]:
+    """Build attacks by their specs; in the place of one that needs to know more stands the sentence that says so.
+
+    >>> built = build_attacks(parse_attacks(["clique", "profiles"]), Knowledge(), Search())
+    >>> [isinstance(one, Attack) for one in built.values()]
+    [False, True]
+    """
+    built: dict[str, Attack | str] = {}
+    for spec in specs:
+        try:
+            built[spec.spec] = spec.build(knowledge, search)
+        except InputError as error:
+            built[spec.spec] = str(error)
+    return built
 
 
 def list_attacks() -> str:

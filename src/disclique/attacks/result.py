@@ -117,6 +117,7 @@ class AttackResult:
             }
         return {
             "attack": self.attack,
+            "applies": True,
             **found,
             "matches": self.matches.to_dict("records"),
             "expected_matches": claims.expected,

@@ -29,6 +29,7 @@ from disclique.runs import Unit
 
 MOST_COMMON = 0.99  # no snooper is certain that everybody is in the file
 TIES = 20  # maximum cliques listed
+STARTS, STARTS_ON_MAP = 8, 4  # alignments that profiles tries; on a map others find what it would
 SAMPLED = 3  # repetitions in which the control is run, insiders are asked, and utility is measured
 INSIDERS = (10, 50)  # true pairs that insiders know beforehand
 
@@ -66,7 +67,7 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
         ceiling=ceiling,
         utility=utility(known.released.distances, masked, rng=rng, mask=mask).to_dict() if sampled else None,
         attempts=tuple(_with_control(audit, unit, attempts, attacks, target, known) if sampled else attempts),
-        seeded=_ask_insiders(audit, unit, target, known) if sampled else (),
+        seeded=_ask_insiders(audit, unit, target, known, tries) if sampled else (),
     )
 
 
@@ -84,7 +85,8 @@ def build_attacks(audit: Audit, unit: Unit, known: KnownFile, seeds: Pairs | Non
     An insider is told the ``seeds``, by default those of the known file.
     """
     plan = audit.plan
-    search = Search(budget=Budget(work=plan.budget * RAISE**unit.effort), threads=1, limit=TIES)
+    starts = STARTS_ON_MAP if audit.points is not None and audit.points.is_map else STARTS
+    search = Search(budget=Budget(work=plan.budget * RAISE**unit.effort), threads=1, limit=TIES, starts=starts)
     specs = [spec for spec in parse_attacks(plan.attacks) if spec.kind.by_agreement or not unit.effort]
     knowledge = _knowledge(audit, unit.mask, _share(known))
     knowledge = replace(knowledge, seeds=known.seeds if seeds is None else seeds)
@@ -178,8 +180,13 @@ def _measure_ceiling(audit: Audit, spec: str, masked: Distances, known: KnownFil
     return judge(claims, known.truth, known.seeds).risk.tp, best
 
 
-def _ask_insiders(audit: Audit, unit: Unit, target: Microdata, known: KnownFile) -> tuple[Seeded, ...]:
-    """Count what insiders find who know some true pairs beforehand, by the attacks that start from these."""
+def _ask_insiders(
+    audit: Audit, unit: Unit, target: Microdata, known: KnownFile, tries: Sequence[Tried]
+) -> tuple[Seeded, ...]:
+    """Count what insiders find who know some true pairs beforehand: by the attacks that start from these, or any other.
+
+    ``tries`` are the attacks without seeds, which an insider can carry out as well.
+    """
     if known.seeds:  # the attacks themselves are those of an insider
         return ()
     found = []
@@ -189,9 +196,10 @@ def _ask_insiders(audit: Audit, unit: Unit, target: Microdata, known: KnownFile)
         insider = known.with_seeds(count, audit.chance.rng("insider", count, unit.repetition))
         attacks = build_attacks(audit, unit, insider)
         attacks = {spec: attack for spec, attack in attacks.items() if attack.by_seeds}
-        tries = run_attacks(attacks, target, known.data, _candidates(audit, target, known.data))
-        hits = [judge(one.claims, known.truth, insider.seeds).risk.tp for one in tries if one.claims is not None]
-        if hits:
+        told = run_attacks(attacks, target, known.data, _candidates(audit, target, known.data))
+        if any(one.claims is not None for one in told):
+            claims = [one.claims for one in (*told, *tries) if one.claims is not None]
+            hits = [judge(one, known.truth, insider.seeds).risk.tp for one in claims]
             found.append(Seeded(count, max(hits), len(insider.sought)))
     return tuple(found)
 

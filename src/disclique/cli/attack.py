@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
     Files = tuple[Microdata, Microdata]
 
-AGREE, KNOWS, LABELS = "Agreement", "What the snooper knows (register, isomap, extend)", "Labels"
+AGREE, KNOWS, LABELS = "Agreement", "What the snooper knows (register, isomap, extend, profiles)", "Labels"
 SEARCH, OUTPUT = "Attack and search", "Output"
+
+
+SEVERAL = 60.0  # seconds of a clique search that must not keep other attacks waiting
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,9 @@ class AttackOptions(ReadOptions):
     matrix_noise: str | None = option("Independent noise on each distance.", panel=KNOWS, default="0")
     common: float | None = option("Share of the target in the known file; estimated if not given.", panel=KNOWS)
     coordinate_error: str | None = option("Error of the known coordinates.", panel=KNOWS, default="0")
+    seeds: Path | None = option(
+        "Pairs that an insider knows beforehand (profiles): columns target_id, known_id.", panel=KNOWS, metavar="FILE"
+    )
     missing: str | None = option("A missing label value matches never or any value.", panel=LABELS, default="never")
     compare: list[str] | None = option(
         "Forgive label errors: age=tolerance:1, name=similar:0.85, sex=exact:0.01, place=hierarchy:FILE.",
@@ -62,7 +68,11 @@ class AttackOptions(ReadOptions):
     )
     truth: str | None = option("Column of both files that tells who is who.", panel=LABELS)
     solver: str | None = option("{solvers}.", panel=SEARCH, default="exact")
-    budget: float | None = option("Stop searching after this time.", panel=SEARCH, metavar="SECONDS")
+    budget: float | None = option(
+        "Stop searching for a clique after this time (60 where several attacks are run).",
+        panel=SEARCH,
+        metavar="SECONDS",
+    )
     threads: int | None = option("Threads to search with (all cores).", panel=SEARCH)
     cliques: int | None = option("List at most this many maximum cliques.", panel=SEARCH, default=1000)
 
@@ -144,8 +154,16 @@ class AttackOptions(ReadOptions):
         size = self.length(self.noise, "--noise")
         return Spread(size, size, "km" if self.in_km else "plane")
 
-    def knowledge(self, target: Distances, known: Distances) -> Knowledge:
+    def knowledge(self, target: Microdata, known: Microdata) -> Knowledge:
         """Return what the snooper knows: as it was said, or by simulating the mask at the known places."""
+        from dataclasses import replace
+
+        from disclique.data.seeds import read_seeds
+
+        told = self._knowledge(target.distances, known.distances)
+        return told if self.seeds is None else replace(told, seeds=read_seeds(self.seeds, target, known))
+
+    def _knowledge(self, target: Distances, known: Distances) -> Knowledge:
         from disclique.attacks import Knowledge
 
         error = self.length(str(self.coordinate_error), "--coordinate-error")
@@ -193,10 +211,12 @@ def command(
 ) -> None:
     """Link a released file to a known one by labels and distances, and say what that is worth.
 
-    For the paper's attack (clique) distances agree by one of --within, --relative, --between and --mask; rows are
-    counted from 1. Without --truth the matches are listed but not judged.
+    For the paper's attack (clique) distances agree by one of --within, --relative, --between and --mask; profiles and
+    extend need none of them. Rows are counted from 1. Without --truth the matches are listed but not judged; those that
+    were given by --seeds are not judged either.
     """
-    from disclique.attacks import LabelRule, Search, parse_attacks
+    from disclique.attacks import LabelRule, Search, build_attacks, parse_attacks
+    from disclique.attacks import attacks as every_attack
     from disclique.cli.screen import Screen
     from disclique.data.comparators import parse_comparator
     from disclique.data.write import check_writable
@@ -205,13 +225,16 @@ def command(
     screen, options = Screen(quiet), options.filled(config)
     check_writable([out, json, plot])
     rule = LabelRule(str(options.missing), dict(parse_comparator(spec) for spec in list_of(options.compare)))
-    search = Search(str(options.solver), Budget(options.budget), options.threads, int(options.cliques or 0))
     specs = parse_attacks(list_of(options.attack))
+    budget = SEVERAL if options.budget is None and len(specs) > 1 else options.budget
+    search = Search(str(options.solver), Budget(budget), options.threads, int(options.cliques or 0))
+    if options.seeds is not None and not any(spec.kind.by_seeds for spec in specs):
+        names = " or ".join(name for name, kind in every_attack().items() if kind.by_seeds)
+        raise InputError(f"--seeds {options.seeds}: none of the attacks starts from known pairs; add --attack {names}")
     with screen.steps() as step:
         files = _read(target, known, options)
-        knowledge = options.knowledge(files[0].distances, files[1].distances)
-        attacks = {spec.spec: spec.build(knowledge, search) for spec in specs}
-        results = _carry_out(files, attacks, options.truth, rule, screen, step)
+        knowledge = options.knowledge(*files)
+        results = _carry_out(files, build_attacks(specs, knowledge, search), options.truth, rule, screen, step)
     _show(screen, results, files, {"out": out, "json": json, "plot": plot}, _provenance(target, known, options))
 
 
@@ -230,37 +253,49 @@ def _read(target: Path, known: Path, options: AttackOptions) -> Files:
 
 
 def _carry_out(
-    files: Files, attacks: dict[str, Attack], truth: str | None, rule: LabelRule, screen: Screen, step: Any
-) -> list[AttackResult]:
+    files: Files, attacks: dict[str, Attack | str], truth: str | None, rule: LabelRule, screen: Screen, step: Any
+) -> dict[str, AttackResult | str]:
     """Return what each attack finds; one of several that does not apply says so instead of ending the rest."""
     from disclique.attacks import attack, attack_by_all
     from disclique.engine.kernels.cache import warm
 
     if not warm():
         screen.say(["compiling the kernels, once: this takes about half a minute"])
-    if len(attacks) == 1:
-        return [attack(*files, by=one, truth=truth, labels=rule, progress=step) for one in attacks.values()]
-    found, problems = attack_by_all(*files, attacks, truth=truth, labels=rule, progress=step)
-    screen.say([f"{spec} does not apply: {why}" for spec, why in problems.items()])
-    screen.say([f"{one.attack}: no sign of safety: {one.claims.cut}" for one in found if one.lower_bound])
-    return found
+    built = {spec: one for spec, one in attacks.items() if not isinstance(one, str)}
+    if len(built) == len(attacks) == 1:
+        return {spec: attack(*files, by=one, truth=truth, labels=rule, progress=step) for spec, one in built.items()}
+    found = attack_by_all(*files, built, truth=truth, labels=rule, progress=step)
+    results = {spec: found.get(spec, str(one)) for spec, one in attacks.items()}
+    refused = {spec: why for spec, why in results.items() if isinstance(why, str)}
+    if len(refused) == len(results):
+        spec, why = next(iter(refused.items()))
+        raise InputError(why if len(results) == 1 else f"no attack applies, not even {spec}: {why}")
+    screen.say([f"{spec} does not apply: {why}" for spec, why in refused.items()])
+    done = [one for one in results.values() if not isinstance(one, str)]
+    screen.say([f"{one.attack}: no sign of safety: {one.claims.cut}" for one in done if one.lower_bound])
+    return results
 
 
 def _show(
-    screen: Screen, results: list[AttackResult], files: Files, to: dict[str, Path | None], repeat: dict[str, Any]
+    screen: Screen,
+    found: dict[str, AttackResult | str],
+    files: Files,
+    to: dict[str, Path | None],
+    repeat: dict[str, Any],
 ) -> None:
     """Write what was asked for, then print it: one attack in full, several side by side."""
     import pandas as pd
 
     from disclique.data.write import write_json, write_table
 
+    results = [one for one in found.values() if not isinstance(one, str)]
     several = len(results) > 1
     tables = [result.matches.assign(attack=result.attack) if several else result.matches for result in results]
     matches = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
     if to["out"] is not None:
         write_table(matches, to["out"])
     if to["json"] is not None:
-        write_json({"attacks": [result.to_dict() for result in results], **repeat}, to["json"])
+        write_json({"attacks": [_entry(*one) for one in found.items()], **repeat}, to["json"])
     if to["plot"] is not None and results:
         from disclique.show.plots import save_figure
 
@@ -270,6 +305,13 @@ def _show(
     elif results:
         screen.say(results[0].lines())
         screen.table(matches, title="Matches")
+
+
+def _entry(spec: str, found: AttackResult | str) -> dict[str, Any]:
+    """Return what is written of an attack: what it found, or why it does not apply."""
+    if isinstance(found, str):
+        return {"attack": spec, "applies": False, "why": found, "matches": []}
+    return found.to_dict()
 
 
 def _row(result: AttackResult) -> dict[str, object]:
@@ -299,5 +341,5 @@ def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, 
 
     sides = [options.source(side) for side in ("target", "known")]
     beside = [side[what] for side in sides for what in ("distances", "vectors")]
-    paths = [target, known, *beside, *options.encoding_files]
+    paths = [target, known, *beside, *options.encoding_files, options.seeds]
     return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}

@@ -282,7 +282,7 @@ def _sendable(error: BaseException) -> BaseException:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Return a block in which the linear algebra libraries use one thread: the cores are taken by the processes."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
         yield

@@ -32,7 +32,7 @@ class MapAttack(Attack):
         """Return the known file's points, which attacks by a map cannot do without."""
         if not isinstance(known.distances, Points) or callable(known.distances.metric):
             raise InputError(
-                f"{known.name}: the attack {self.name} needs coordinates of the known records; clique and extend do not"
+                f"{known.name}: the attack {self.name} needs coordinates of the known records; profiles does not"
             )
         return known.distances
 

@@ -1,0 +1,200 @@
+"""The two files as the attack sees them: single-precision distances on one scale.
+
+By Kerckhoffs' principle the snooper knows the mask, so they mask their own file with it, several times: the mean of the
+draws is what the release of a known record should look like, and their spread is the law of its errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import shortest_path
+
+from disclique.attacks.profiles.evidence import F4, Ints
+from disclique.errors import DiscliqueError
+from disclique.masks import Mask
+from disclique.model import Distances
+
+WHOLE = 6000  # records up to which all distances of a file are held at once
+LANDMARKS = 2500  # records to which distances are held in a larger file
+DRAWS = 5  # times the snooper masks their own file
+SPARSE = 0.2  # published share below which gaps are filled by shortest paths
+ALIKE = 0.2  # relative difference of location and spread up to which two files are on one scale
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One file: its distances in one or several draws, and those to its landmarks, complete and symmetric.
+
+    ``draws`` are held as arrays where the file is small enough. ``expected`` is what a release shows on the mean, if
+    that is known; else it is the mean of all draws but the first, which is left for trials.
+    """
+
+    draws: tuple[F4 | Distances, ...]
+    landmarks: Ints
+    directed: bool
+    expected: F4 | None = None
+    exact: bool = False  # what is expected is known, not the mean of some draws
+    curve: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None  # bends the scale to that of the other file
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        first = self.draws[0]
+        return len(first) if isinstance(first, np.ndarray) else first.size
+
+    def near(self, draw: int | None) -> F4:
+        """Return the distances of every record to the landmarks, as expected or in one draw, without gaps."""
+        found = self._bent(self._shown(self.landmarks, draw))
+        if self.directed:
+            width = len(self.landmarks)
+            found = np.asarray((found[:, :width] + found[:, width:]) / 2, np.float32)
+        return _without_gaps(found, self.landmarks)
+
+    def profiles(self, anchors: Ints, draw: int | None = None) -> F4:
+        """Return distances of every record to the anchors (both ways if directed), as expected or in one draw.
+
+        NaN is a distance that is not published, or that of a record to itself.
+        """
+        found = self._shown(anchors, draw)
+        for begin in range(0, found.shape[1], len(anchors)):
+            found[anchors, begin + np.arange(len(anchors))] = np.nan
+        return self._bent(found)
+
+    def _shown(self, columns: Ints, draw: int | None) -> F4:
+        if draw is not None:
+            return _columns(self.draws[draw], columns, self.directed)
+        if self.expected is not None:
+            return _columns(self.expected, columns, self.directed)
+        return _mean([_columns(source, columns, self.directed) for source in self.draws[1:] or self.draws])
+
+    def _bent(self, found: F4) -> F4:
+        return found if self.curve is None else np.interp(found, *self.curve).astype(np.float32)
+
+
+def _mean(parts: list[F4]) -> F4:
+    """Return the mean of the draws, of those that are published."""
+    said = sum((~np.isnan(part) for part in parts), np.zeros(parts[0].shape, np.int32))
+    total = sum((np.nan_to_num(part) for part in parts), np.zeros(parts[0].shape, np.float32))
+    return np.where(said > 0, total / np.maximum(said, 1), np.nan).astype(np.float32)
+
+
+def _columns(source: F4 | Distances, chosen: Ints, directed: bool) -> F4:
+    if isinstance(source, np.ndarray):
+        held = source[:, chosen]
+        return np.asarray(np.hstack([held, source[chosen].T]) if directed else held, np.float32)
+    every, some = np.arange(source.size, dtype=np.int32), chosen.astype(np.int32)
+    near = _block(source, every, some)
+    return np.hstack([near, _block(source, some, every).T]) if directed else near
+
+
+def _block(source: Distances, rows: NDArray[np.int32], columns: NDArray[np.int32]) -> F4:
+    step = max(1, 20_000_000 // max(len(columns), 1))
+    parts = [source.block(rows[k : k + step], columns).astype(np.float32) for k in range(0, len(rows), step)]
+    return np.concatenate(parts)
+
+
+def _without_gaps(near: F4, landmarks: Ints) -> F4:
+    """Fill what is not published: by the shortest way over what is, or by the means of both records."""
+    gaps = np.isnan(near)
+    near[landmarks, np.arange(len(landmarks))] = 0.0
+    gaps[landmarks, np.arange(len(landmarks))] = False
+    if not gaps.any():
+        return near
+    if gaps.mean() > 1 - SPARSE and len(landmarks) == len(near):
+        ways = shortest_path(csr_matrix(np.where(gaps, 0.0, near)), directed=False)
+        reached = np.isfinite(ways)
+        ways[~reached] = 1.5 * ways[reached].max(initial=1.0)
+        return np.asarray(ways, np.float32)
+    with np.errstate(invalid="ignore"):
+        said = ~gaps
+        filled = np.where(gaps, 0.0, near)
+        middle = filled.sum() / max(said.sum(), 1)
+        rows = filled.sum(axis=1) / np.maximum(said.sum(axis=1), 1)
+        columns = filled.sum(axis=0) / np.maximum(said.sum(axis=0), 1)
+    guess = np.maximum(rows[:, None] + columns[None] - middle, 0.0)
+    return np.where(gaps, guess, near).astype(np.float32)
+
+
+def both_sides(target: Distances, known: Distances, mask: Mask | None, rng: np.random.Generator) -> tuple[Side, Side]:
+    """Return both files, the known one as the mask would show it; without a mask the target's scale is bent to it."""
+    directed = target.directed or known.directed
+    theirs = _side((target,), rng, directed)
+    draws = _masked(known, mask, rng)
+    if draws:
+        ours = _side(draws, rng, directed)
+        expected = _expected(known, mask, ours.draws)
+        if expected is None and known.size <= WHOLE:
+            mean = _mean([draw for draw in ours.draws[1:] if isinstance(draw, np.ndarray)])
+            return theirs, replace(ours, expected=mean)
+        return theirs, replace(ours, expected=expected, exact=expected is not None)
+    ours = _side((known,), rng, directed)
+    return replace(theirs, curve=_curve(theirs, ours)), ours
+
+
+def _side(draws: tuple[Distances, ...], rng: np.random.Generator, directed: bool) -> Side:
+    size = draws[0].size
+    if size <= WHOLE:
+        return Side(tuple(map(_held, draws)), np.arange(size), directed)
+    return Side(draws, np.sort(rng.choice(size, LANDMARKS, replace=False)), directed)
+
+
+def _held(source: Distances) -> F4:
+    every = np.arange(source.size, dtype=np.int32)
+    return _block(source, every, every)
+
+
+def _masked(known: Distances, mask: Mask | None, rng: np.random.Generator) -> tuple[Distances, ...]:
+    """Return draws of the snooper's file under the mask, none where it is not known or does not fit that file."""
+    if mask is None:
+        return ()
+    draws = DRAWS if known.size <= WHOLE / 2 else 3
+    if known.size > WHOLE and mask.on == "distances":
+        return ()  # it would form the whole matrix
+    try:
+        return tuple(mask.apply(known, rng) for _ in range(draws))
+    except DiscliqueError:
+        return ()  # the snooper's file is of another kind than the holder's
+
+
+def _expected(known: Distances, mask: Mask | None, draws: tuple[F4 | Distances, ...]) -> F4 | None:
+    """Return the mean of what the mask makes of each distance, where that depends on the distance alone.
+
+    What no draw publishes is expected to be as it is.
+    """
+    if mask is None or known.size > WHOLE or mask.on == "text":
+        return None
+    true = _held(known)
+    if mask.scope == "file":
+        mean = _mean([draw for draw in draws[1:] if isinstance(draw, np.ndarray)])
+        return np.where(np.isnan(mean), true, mean).astype(np.float32) if np.isnan(mean).any() else None
+    before = np.concatenate([true.ravel()] * len(draws))
+    after = np.concatenate([draw.ravel() for draw in draws if isinstance(draw, np.ndarray)])
+    said = ~(np.isnan(before) | np.isnan(after)) & (before > 0)
+    before, after = before[said], after[said]
+    bins = np.unique(np.quantile(before, np.linspace(0, 1, 201)))
+    place = np.clip(np.searchsorted(bins, before, side="right") - 1, 0, len(bins) - 2)
+    count = np.maximum(np.bincount(place, minlength=len(bins) - 1), 1)
+    middle = np.bincount(place, weights=before, minlength=len(bins) - 1) / count
+    shift = np.bincount(place, weights=after - before, minlength=len(bins) - 1) / count
+    return np.asarray(true + np.interp(true, middle, shift), np.float32)
+
+
+def _curve(target: Side, known: Side) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return how the target's distances are bent to the known file's: quantile by quantile, where the scales differ."""
+    grid = np.linspace(0, 1, 101)
+    quantiles = []
+    for side in (target, known):
+        found = side.near(0)
+        found = found[np.linspace(0, len(found) - 1, min(len(found), 1000)).astype(np.int64)]
+        quantiles.append(np.quantile(found[found > 0], grid) if (found > 0).any() else grid * 0.0)
+    mine, theirs = quantiles
+    spread = [q[75] - q[25] for q in quantiles]
+    middle = max(abs(theirs[50]), 1e-12)
+    if abs(mine[50] - theirs[50]) <= ALIKE * middle and abs(spread[0] - spread[1]) <= ALIKE * max(spread[1], 1e-12):
+        return None
+    rising = np.concatenate([[True], np.diff(mine) > 0])
+    return np.concatenate([[0.0], mine[rising]]), np.concatenate([[0.0], theirs[rising]])
