@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow bench schema clean
+.PHONY: help demo test check slow bench matching schema clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -43,6 +43,10 @@ slow: $(READY)  ## full-scale checks
 bench: $(READY) ## time the engine and its peers
 	$(BIN)/disclique bench --out benchmarks/results
 	$(BIN)/python benchmarks/document.py
+
+matching: $(READY) ## the attack on two matrices beside others, hours: make matching DATA=DIR
+	$(BIN)/python benchmarks/matching.py --data $(DATA)
+	$(BIN)/python benchmarks/matching.py --data $(DATA) --show
 
 schema: $(READY) ## write the schema of an audit's result.json from its classes
 	$(BIN)/python -c 'import json; from disclique.audits.result import result_schema; print(json.dumps(result_schema(), indent=2))' > src/disclique/audits/result.schema.json
