@@ -58,12 +58,14 @@ graph = cliquematch.Graph.from_edgelist(numpy.load(sys.argv[1]), int(sys.argv[2]
 print("clique", *graph.get_max_clique(), flush=True)
 os._exit(0)
 """
+_TRIES = 3
 
 
 def cliquematch(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     """Return a maximum clique by cliquematch, or a single vertex if the budget ends before.
 
-    It runs in a process of its own, since freeing its graphs can crash the interpreter (version 3.0.2).
+    It runs in a process of its own, since freeing its graphs can crash the interpreter (version 3.0.2), and again where
+    it finds no clique at all, as now and then on the smallest graphs of a busy machine.
     """
     _library("cliquematch")
     pairs = _edge_list(graph)
@@ -74,11 +76,12 @@ def cliquematch(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
         file = Path(folder) / "edges.npy"
         np.save(file, (pairs + 1).astype(np.uint32))
         command = [sys.executable, "-c", _CLIQUEMATCH, str(file), str(graph.order)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=min(seconds, 1e6), check=False)
-        except subprocess.TimeoutExpired:
-            return Clique((0,), graph.order)
-    answers = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("clique ")]
-    if done.returncode != 0 or not answers:
-        raise DiscliqueError(f"cliquematch ended with code {done.returncode}: {done.stderr.strip()[-200:]}")
-    return Clique(tuple(int(v) - 1 for v in answers[0]), len(answers[0]))
+        for _ in range(_TRIES):
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, timeout=min(seconds, 1e6), check=False)
+            except subprocess.TimeoutExpired:
+                return Clique((0,), graph.order)
+            answers = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("clique ")]
+            if done.returncode == 0 and answers:
+                return Clique(tuple(int(v) - 1 for v in answers[0]), len(answers[0]))
+    raise DiscliqueError(f"cliquematch ended with code {done.returncode}: {done.stderr.strip()[-200:]}")
