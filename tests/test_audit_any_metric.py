@@ -261,6 +261,16 @@ def test_insiders_are_asked_beside_the_attacks() -> None:
     assert alone.settings[0].seeded == ()
 
 
+def test_what_only_an_insider_finds_is_not_shown_to_be_safe() -> None:
+    """The attacks find nobody, but 50 known pairs lead to more people than the limit allows."""
+    asked = {"attacks": ["labels", "parrot"], "repetitions": 1}
+    found = dq.audit(make("texts", 130), "bloom", max_risk=0.5, **asked)
+    assert (found.verdict.status, found.settings[0].meets, found.settings[0].open) == ("unproven", False, True)
+    assert "knows 50 of the people beforehand finds 62 % of the others" in found.verdict.sentences[0]
+    kept = dq.audit(make("texts", 130), "bloom", max_risk=0.7, **asked)
+    assert kept.verdict.status == "meets"
+
+
 @pytest.mark.parametrize("kind", MASKS)
 def test_the_control_has_nobody_of_the_release_but_the_seeds(kind: str) -> None:
     for more in ({}, {"overlap": 0.5}, {"seeds": 4}, {"overlap": 0.8, "seeds": 4}):

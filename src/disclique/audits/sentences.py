@@ -78,6 +78,14 @@ def _fails(safest: Setting, limit: float) -> tuple[str, str]:
 
 
 def _unproven(best: Setting, limit: float) -> tuple[str, str]:
+    if not best.risk.lower_bound:
+        insider = max(best.seeded, key=lambda one: one.value)
+        return (
+            f"No release tried is shown to keep the limit of {percent(limit)}: with {name_setting(best)} the worst "
+            f"attack re-identifies {percent(best.risk.value)}, but only for want of a way in; an insider who knows "
+            f"{insider.seeds} of the people beforehand finds {percent(insider.value)} of the others.",
+            "Do not release on this result: another way in may be found; consider stronger settings.",
+        )
     return (
         f"No release tried is shown to keep the limit of {percent(limit)}: with {name_setting(best)} the worst "
         f"attack re-identifies {percent(best.risk.value)}, but {_and(best.risk.cut)} had to be cut short and might "
@@ -107,6 +115,14 @@ def _meets(best: Setting, settings: Sequence[Setting], plan: Plan) -> tuple[str,
     if any(s.open for s in settings):
         rest = f"; {failing} other settings do not keep the limit or are not shown to"
     use = f"{describe(plan.utility, best.usefulness)}{rest}."
+    lost = [one.attack for one in best.attacks if one.doubtful and parse_attack(one.attack).kind.by_seeds]
+    if best.insider is None and lost:
+        return (
+            first,
+            use,
+            f"{_and(lost)} found no way to lay the two files on each other: a search that failed, not a proof that "
+            "there is none.",
+        )
     if best.ceiling is None or best.ceiling <= (plan.max_risk or 0.0):
         return first, use
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -98,6 +98,8 @@ def _setting(audit: Audit, spec: str, records: Records) -> Setting:
     attacks = [one for one in (measure_attack(records, name) for name in plan.attack_names) if one is not None]
     useful = average_utility(records)
     look = None if plan.max_risk is None else Look(risk, 0, plan.max_risk, plan.repetitions)
+    seeded = _seeded(records)
+    hidden = _only_the_way_is_hidden(audit, seeded)
     return Setting(
         spec=spec,
         mask=mask.name,
@@ -108,8 +110,8 @@ def _setting(audit: Audit, spec: str, records: Records) -> Setting:
         family=asked.spec,
         repetitions=risk.repetitions,
         risk=risk,
-        meets=None if look is None else look.tried and look.keeps,
-        open=look is not None and look.is_open,
+        meets=None if look is None else look.tried and look.keeps and not hidden,
+        open=look is not None and (look.is_open or (look.keeps and hidden)),
         settled=explain_settled(risk, attacks),
         guess=float(np.mean([record.guess for record in records.values()])),
         guess_share=_share(records, "guess") or 0.0,
@@ -118,9 +120,20 @@ def _setting(audit: Audit, spec: str, records: Records) -> Setting:
         attacks=tuple(attacks),
         utility=useful,
         usefulness=None if useful is None else usefulness(useful, plan.utility),
-        seeded=_seeded(records),
+        seeded=seeded,
         brief=mask.brief,
     )
+
+
+def _only_the_way_is_hidden(audit: Audit, seeded: Sequence[InsiderShare]) -> bool:
+    """Say whether people are there to be found off the map, by whoever finds the way that an insider knows.
+
+    On a map the ceiling tells that, and registration finds the way. Elsewhere the search for an alignment may fail
+    where a better one would not: what a few known pairs give away is then no smaller risk than the limit.
+    """
+    on_map = audit.points is not None and audit.points.is_map
+    limit = audit.plan.max_risk
+    return not on_map and limit is not None and any(one.value > limit for one in seeded)
 
 
 def _seeded(records: Records) -> tuple[InsiderShare, ...]:
