@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow bench matching schema clean
+.PHONY: help demo test check slow bench matching coverage posteriors schema clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -47,6 +47,12 @@ bench: $(READY) ## time the engine and its peers
 matching: $(READY) ## the attack on two matrices beside others, hours: make matching DATA=DIR
 	$(BIN)/python benchmarks/matching.py --data $(DATA)
 	$(BIN)/python benchmarks/matching.py --data $(DATA) --show
+
+coverage: $(READY) ## how often the ends of intervals hold: tables and picture of docs/audit.md, ten minutes
+	$(BIN)/python benchmarks/bounds_coverage.py --document
+
+posteriors: $(READY) ## how far the probabilities of registration hold on other data: docs/attacks.md, half an hour
+	$(BIN)/python benchmarks/posteriors.py --document
 
 schema: $(READY) ## write the schema of an audit's result.json from its classes
 	$(BIN)/python -c 'import json; from disclique.audits.result import result_schema; print(json.dumps(result_schema(), indent=2))' > src/disclique/audits/result.schema.json
