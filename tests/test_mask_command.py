@@ -1,6 +1,7 @@
 """``disclique mask``: what is released, what is not, and that it can be repeated only with the recipe."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import disclique as dq
 from conftest import Run
 from disclique.data.distances import full_matrix
+from disclique.data.write import whole_file
 
 
 @pytest.fixture(autouse=True)
@@ -140,8 +142,103 @@ def test_a_release_from_python(tmp_path: Path) -> None:
     assert masked.ids == file.ids
     np.testing.assert_array_equal(made.distances, full_matrix(masked.distances)[np.ix_(made.key, made.key)])
     assert not np.array_equal(full_matrix(dq.mask(file, mask).distances), full_matrix(masked.distances))
-    assert repr(made) == "Release(30 records, columns (sex), mask gaussian:sigma=5km)"
+    assert repr(made) == (
+        "Release(30 records, columns (sex), mask gaussian:sigma=5km, not for publication: short seed)"
+    )
     assert "<b>" not in made._repr_html_()
     written = made.save(str(tmp_path / "r.csv"), kind="npy", key=tmp_path / "k.csv")
     np.testing.assert_array_equal(np.load(written["distances"]), made.distances)
     assert pd.read_csv(tmp_path / "k.csv")["id"].tolist() == [f"n{k}" for k in made.key]
+
+
+def _mode(path: str) -> int:
+    return Path(path).stat().st_mode & 0o777
+
+
+def test_what_is_made_with_a_short_seed_says_that_it_is_not_for_publication(run: Run) -> None:
+    """Command, recipe and Python say so for a short seed; a fresh one has 128 bits, and its repetition says nothing."""
+    spec = ("--mask", "gaussian:sigma=500m")
+    code, _, err = run(*MASK, *spec, "--out", "trial.csv", "--seed", "20241115")
+    assert code == 0
+    assert "not for publication" in err
+    assert json.loads(Path("trial_recipe.json").read_text())["publication"].startswith("not for publication")
+    code, _, err = run(*MASK, *spec, "--out", "fresh.csv")
+    assert "not for publication" not in err
+    text = Path("fresh_recipe.json").read_text()
+    assert "not for publication" not in text
+    seed = json.loads(text)["seed"]
+    assert seed.bit_length() == 129
+    _, _, err = run(*MASK, *spec, "--out", "again.csv", "--seed", str(seed))
+    assert "not for publication" not in err
+    assert Path("again_distances.csv").read_bytes() == Path("fresh_distances.csv").read_bytes()
+    file = dq.microdata(pd.read_csv("f.csv"), ["sex"], coordinates=["lon", "lat"])
+    trial, fresh = dq.release(file, "gaussian:sigma=500m", 2**63), dq.release(file, "gaussian:sigma=500m")
+    assert (trial.publishable, fresh.publishable) == (False, True)
+    assert "not for publication" in repr(trial)
+    assert "not for publication" in trial._repr_html_()
+    assert "not for publication" not in repr(fresh)
+    seeds = {dq.release(file, "affine").seed for _ in range(20)}
+    assert len(seeds) == 20
+    ones = sum(bin(s - 2**128).count("1") for s in seeds)  # of 2560 bits; the bounds are eight standard deviations off
+    assert 1080 < ones < 1480
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+@pytest.mark.parametrize("key", ["k.csv", "k.parquet"])
+def test_recipe_and_key_are_their_owners_alone(run: Run, key: str) -> None:
+    """Both are unreadable for others whatever the umask, also where they replace a file that everybody could read."""
+    for name in ("r_recipe.json", key):
+        Path(name).touch()
+        Path(name).chmod(0o666)
+    before = os.umask(0o000)
+    try:
+        assert run(*MASK, "--mask", "gaussian:sigma=500m", "--out", "r.csv", "--key", key)[0] == 0
+    finally:
+        os.umask(before)
+    assert [_mode(name) for name in ("r_recipe.json", key)] == [0o600, 0o600]
+    assert [_mode(name) for name in ("r.csv", "r_distances.csv")] == [0o666, 0o666]
+
+
+def test_private_files_are_never_open_to_others_while_they_are_written(tmp_path: Path) -> None:
+    """The draft that takes the file's place is private from its first byte."""
+    before = os.umask(0o000)
+    try:
+        with whole_file(tmp_path / "k.csv", private=True) as draft:
+            draft.write_text("secret")
+            assert draft.stat().st_mode & 0o077 == 0
+    finally:
+        os.umask(before)
+
+
+def _off_the_map(d: np.ndarray) -> float:
+    """How much of a matrix of distances no plane can explain: the share of all but the two largest eigenvalues."""
+    centred = -0.5 * (d**2 - (d**2).mean(axis=0) - (d**2).mean(axis=1)[:, None] + (d**2).mean())
+    values = np.sort(np.abs(np.linalg.eigvalsh(centred)))
+    return float(values[:-2].sum() / values.sum())
+
+
+def test_a_short_seed_is_found_by_trying() -> None:
+    """The reason: from the release alone each of 400 seeds is tried, and only under the true one is the rest a map.
+
+    The noise of a seed is what it adds to distances that are all equal; the seed gives the order of the rows as well.
+    """
+    mask = dq.parse_mask("matrix-gaussian:sd=20km")
+    rng = np.random.default_rng(5)
+    places = rng.uniform(0, 1000, (30, 2))
+    true = np.linalg.norm(places[:, None] - places, axis=2)
+    frame = pd.DataFrame({"sex": ["f"] * 30})
+    made = dq.release(dq.microdata(frame, ["sex"], distances=true), mask, seed=271)
+    blank = dq.microdata(frame, ["sex"], distances=1e6 * (1 - np.eye(30)))
+
+    def take_off(seed: int) -> np.ndarray:
+        tried = dq.release(blank, mask, seed=seed)
+        inverse = np.argsort(tried.key)
+        rest = (made.distances - tried.distances + 1e6)[np.ix_(inverse, inverse)]
+        np.fill_diagonal(rest, 0.0)
+        return rest
+
+    score = [_off_the_map(take_off(seed)) for seed in range(400)]
+    assert int(np.argmin(score)) == 271
+    assert score[271] < 0.2 * np.partition(score, 1)[1]
+    untouched = (true > 80) & (made.distances[np.ix_(np.argsort(made.key), np.argsort(made.key))] > 0)
+    np.testing.assert_allclose(take_off(271)[untouched], true[untouched], atol=1e-6)

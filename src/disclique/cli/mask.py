@@ -20,7 +20,8 @@ def command(
     out: Annotated[Path, typer.Option(help="The released table: CSV, TSV or Parquet; the distances go beside it.")],
     options: FileOptions,
     seed: Annotated[
-        int | None, typer.Option(help="Repeats a release; by default drawn anew and kept in the recipe.")
+        int | None,
+        typer.Option(help="Repeats a release, or for trials: by default 128 random bits, kept in the recipe."),
     ] = None,
     matrix: Annotated[
         str | None,
@@ -39,8 +40,9 @@ def command(
 
     A mask that encodes text puts a column of encodings into the table instead; the text itself is never released.
 
-    Beside it goes a recipe with mask, seed, versions and hashes. With the recipe the noise can be taken off again: keep
-    it, and do not publish it.
+    Beside it goes a recipe with mask, seed, versions and hashes, which only you can read. With the recipe the noise can
+    be taken off again: keep it, and do not publish it. A seed of your own is for trials: a short one is found by
+    trying, and what is made with it is not for publication.
     """
     from disclique.cli.screen import Screen
     from disclique.data.geography import LAT, LON
@@ -48,7 +50,7 @@ def command(
     from disclique.data.reading import Layout, read
     from disclique.data.tables import CATEGORY
     from disclique.data.write import check_writable
-    from disclique.releases import release, write_release
+    from disclique.releases import TRIAL, release, write_release
 
     check_writable([out, key])
     options = options.filled()
@@ -66,3 +68,5 @@ def command(
     )
     screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}"])
     screen.say([f"{what}: {path}" for what, path in written.items()])
+    if not made.publishable:
+        screen.say([f"seed {made.seed}: {TRIAL}"])

@@ -17,8 +17,12 @@ from disclique.errors import InputError
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a path to write to; it takes the place of ``path`` only when the block has ended well."""
+def whole_file(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """Give a path to write to; it takes the place of ``path`` only when the block has ended well.
+
+    A ``private`` file is its owner's alone: it is created so, never opened to others in between, and a file that it
+    replaces leaves its permissions behind.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
@@ -30,7 +34,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield draft
         if path.is_dir():
             raise InputError(f"{path}: cannot be written (it is a folder)")
-        os.chmod(draft, 0o666 & ~_umask())
+        os.chmod(draft, 0o600 if private else 0o666 & ~_umask())
         draft.replace(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
@@ -56,8 +60,8 @@ def check_writable(paths: Sequence[Path | None]) -> None:
             raise InputError(f"{path}: cannot be written")
 
 
-def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table as CSV, TSV or Parquet by the ending of its name."""
+def write_table(frame: pd.DataFrame, path: Path, *, private: bool = False) -> None:
+    """Write a table as CSV, TSV or Parquet by the ending of its name; a ``private`` one for its owner alone."""
     writers: dict[str, Callable[[Path], Any]] = {
         ".csv": lambda to: frame.to_csv(to, index=False),
         ".tsv": lambda to: frame.to_csv(to, index=False, sep="\t"),
@@ -65,14 +69,14 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
     }
     if path.suffix.lower() not in writers:
         raise InputError(f"{path}: unknown kind of table {path.suffix!r}; use {', '.join(writers)}")
-    with whole_file(path) as draft:
+    with whole_file(path, private=private) as draft:
         writers[path.suffix.lower()](draft)
 
 
-def write_json(content: dict[str, Any], path: Path) -> None:
+def write_json(content: dict[str, Any], path: Path, *, private: bool = False) -> None:
     """Write a result as JSON; numbers that are not finite become null, so that every reader takes it."""
     text = json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
-    with whole_file(path) as draft:
+    with whole_file(path, private=private) as draft:
         draft.write_text(text + "\n", encoding="utf-8")
 
 

@@ -3,6 +3,6 @@
 Whether a release is safe is not decided here: that is asked of ``audits``.
 """
 
-from disclique.releases.publish import Release, mask, release, write_release
+from disclique.releases.publish import TRIAL, Release, mask, release, write_release
 
-__all__ = ["Release", "mask", "release", "write_release"]
+__all__ = ["TRIAL", "Release", "mask", "release", "write_release"]

@@ -24,6 +24,9 @@ from disclique.model import Distances, FloatArray, Microdata
 
 KINDS = ("csv", "npy", "parquet")
 NO_MATRIX = "none"
+FRESH = 128  # bits of a seed that is drawn: as many as the generator's state has
+ENOUGH = 100  # bits of a seed that is given: nobody types 31 digits for a trial, and 2**100 cannot be tried
+TRIAL = "not for publication: a short seed is found by trying, and the noise is then taken off; release without --seed"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,12 +35,13 @@ class Release:
 
     ``table`` and ``distances`` are in the same random order and are published; a mask that encodes text publishes a
     column of encodings in the table, from which the ``distances`` follow. ``mask`` and ``seed`` repeat the release,
-    ``key`` is the row of each released record in the file and ``ids`` its name there: keep these.
+    ``key`` is the row of each released record in the file and ``ids`` its name there: keep these. A release whose seed
+    was given, and is short, is for trying out: it is not ``publishable``, and says so.
 
     >>> import disclique as dq
     >>> made = dq.release(dq.cities(), "gaussian:sigma=5km", seed=1)
-    >>> list(made.table.columns), made.distances.shape, made.seed
-    (['sex', 'yob'], (4, 4), 1)
+    >>> list(made.table.columns), made.distances.shape, made.seed, made.publishable
+    (['sex', 'yob'], (4, 4), 1, False)
     """
 
     table: pd.DataFrame
@@ -57,9 +61,15 @@ class Release:
         """Whether the table has encodings, so that no matrix is needed."""
         return isinstance(self.masked, Encodings)
 
+    @property
+    def publishable(self) -> bool:
+        """Whether the seed is long enough that nobody finds it by trying; that it is random too cannot be seen."""
+        return self.seed >> ENOUGH > 0
+
     def __repr__(self) -> str:
         columns = ", ".join(map(str, self.table.columns))
-        return f"Release({len(self.key)} records, columns ({columns}), mask {self.mask})"
+        trial = "" if self.publishable else ", not for publication: short seed"
+        return f"Release({len(self.key)} records, columns ({columns}), mask {self.mask}{trial})"
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self))}</p>{self.table.head().to_html()}"
@@ -75,7 +85,8 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
     """Return the release of a file under a mask: labels and masked distances, shuffled so that no order leads back.
 
     Columns of text are never released: the mask publishes their encodings, or distances. Without a ``seed`` a fresh one
-    is drawn; whoever has the seed can take the noise off again.
+    of 128 bits is drawn; whoever has the seed can take the noise off again, and a short one (a date, a small number) is
+    found by trying. Give one to try things out or, from a recipe, to repeat a release.
 
     >>> from disclique.data import microdata
     >>> people = pd.DataFrame({"sex": ["f", "m", "f"], "lon": [13.4, 2.35, 7.1], "lat": [52.5, 48.9, 50.7]})
@@ -108,7 +119,7 @@ def _check_columns(data: Microdata, rule: Mask) -> None:
 def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdata:
     """Return the same records, in the same order, with the masked distances that a snooper sees of them.
 
-    With the same seed they are the distances of ``release``.
+    With the same seed they are the distances of ``release``: give one for trials only.
 
     >>> from disclique.data import microdata
     >>> file = microdata(pd.DataFrame({"sex": ["f", "m"]}), ["sex"], distances=[[0, 7.2], [7.2, 0]])
@@ -125,8 +136,9 @@ def _rule(mask: str | Mask) -> Mask:
 
 
 def _seed(seed: int | None) -> int:
+    """Return the seed, or a fresh one: random bits below a one, so that it is never a short number by chance."""
     if seed is None:
-        return secrets.randbits(63)
+        return (1 << FRESH) | secrets.randbits(FRESH)
     if seed < 0:
         raise InputError(f"seed = {seed}: a seed is a whole number from 0 up")
     return seed
@@ -149,7 +161,8 @@ def write_release(
     """Write a release and return its files by what they are: table, distances, recipe and, if asked for, the key.
 
     ``inputs`` are names and hashes of the files that it was made from, ``kind`` is the form of the distance file: csv
-    by default, ``none`` where the table has encodings.
+    by default, ``none`` where the table has encodings. Recipe and key can be read by their owner only, and are written
+    first: a release that others can read never lies there without them.
     """
     kind = kind or (NO_MATRIX if made.encoded else KINDS[0])
     if kind not in (*KINDS, NO_MATRIX):
@@ -159,16 +172,15 @@ def write_release(
     matrix = None if kind == NO_MATRIX else out.with_name(f"{out.stem}_distances.{kind}")
     recipe = out.with_name(f"{out.stem}_recipe.json")
     check_writable([out, matrix, recipe, key])
-    if matrix is not None:
-        _write_matrix(made.distances, matrix)
     if key is not None:
         rows = np.arange(1, len(made.key) + 1)
         who = pd.DataFrame({"released_row": rows, "file_row": made.key + 1, "id": [str(i) for i in made.ids]})
-        write_table(who, key)
+        write_table(who, key, private=True)
     write_json(
         {
             "kind": "disclique recipe",
             "warning": "whoever has this recipe can take the noise off the release: keep it, do not publish it",
+            "publication": "the seed is long enough" if made.publishable else TRIAL,
             "mask": made.mask,
             "seed": made.seed,
             "records": len(made.key),
@@ -176,7 +188,10 @@ def write_release(
             "versions": versions(),
         },
         recipe,
+        private=True,
     )
+    if matrix is not None:
+        _write_matrix(made.distances, matrix)
     write_table(made.table, out)
     paths = {
         "table": out,
