@@ -15,6 +15,7 @@ from disclique.data.distances import Points
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, displacement_km
 from disclique.masks import Mask
+from disclique.masks.laws import PlaceLaw, simulate_law
 from disclique.model import UNLIMITED, Agreement, Budget, Spread
 
 ALPHA = 0.5  # the paper's middle of the detection probabilities
@@ -31,7 +32,8 @@ class Knowledge:
     coordinates. Lengths are in the unit of the distances. A ``bold`` snooper is sure that the files share people, and
     follows the best alignment of the maps where another one would find it too doubtful to claim anything. ``seeds`` are
     pairs (target row, known row), counted from 0, that an insider knows to be one person beforehand. ``mask`` is how
-    the release was made, with which the snooper may mask their own file.
+    the release was made, with which the snooper may mask their own file, and ``law`` the law of a masked place given
+    the true one, of which ``noise`` is the second moment.
 
     >>> Knowledge(noise=Spread(0.5, 0.5, "km"), common=0.1).common
     0.1
@@ -49,6 +51,7 @@ class Knowledge:
     deviation: float | None = None
     seeds: tuple[tuple[int, int], ...] = ()
     mask: Mask | None = None
+    law: PlaceLaw | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", tuple((int(t), int(k)) for t, k in self.seeds))
@@ -121,8 +124,9 @@ def learn(
 ) -> Knowledge:
     """Derive what the snooper knows from the mask: the deviation of distances and the displacement of points.
 
-    Where the mask's law is not written down, its displacement is simulated at ``points``, places like the target's; a
-    mask that displaces no points is known by the noise that it puts on distances, as far as it has a law.
+    Where the mask's law is not written down, its displacement and the law of the places are simulated at ``points``,
+    places like the target's (``law.simulated``); a mask that displaces no points is known by the noise that it puts on
+    distances, as far as it has a law.
 
     >>> from disclique.attacks.calibration import calibrate
     >>> from disclique.masks import parse_mask
@@ -135,11 +139,12 @@ def learn(
     on_earth = mask.on != "text" and (points is None or points.metric in GEOGRAPHIC)
     exact = Spread(0.0, 0.0, "km" if on_earth else "plane")
     if mask.rigid:
-        return replace(told, noise=exact)  # an attack undoes the motion
+        return replace(told, noise=exact, law=mask.place_law(points))  # an attack undoes the motion
     if mask.on != "coordinates":
         return replace(told, noise=exact, matrix_noise=mask.matrix_sd)
     spread = mask.displacement_spread()
-    return replace(told, noise=spread if spread is not None else simulate_spread(mask, points, rng))
+    noise = spread if spread is not None else simulate_spread(mask, points, rng)
+    return replace(told, noise=noise, law=mask.place_law(points) or simulate_law(mask, points, rng))
 
 
 def simulate_spread(mask: Mask, points: Points | None, rng: np.random.Generator) -> Spread | None:

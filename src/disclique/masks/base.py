@@ -14,6 +14,7 @@ from disclique.data.encodings import Encodings
 from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
+from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
 from disclique.model import Distances, FloatArray, Spread
 from disclique.quantities import KM_IN, LENGTH_UNITS, PLACE_UNITS, RATE_UNITS, Quantity, number, parse_quantity
 
@@ -178,6 +179,13 @@ class Mask:
     def displacement_spread(self) -> Spread | None:
         """Return how far points move, where the law of the displacement is known."""
         return None
+
+    def place_law(self, points: Points | None = None) -> PlaceLaw | None:
+        """Return the law of a masked place given the true one; None where it is not written down.
+
+        ``points`` are places like the target's, by which a law may be chosen. It is not ``law``, that of distances.
+        """
+        return GaussianLaw(Spread(0.0, 0.0, unit_of_places(points))) if self.rigid else None
 
     @property
     def matrix_sd(self) -> float | None:

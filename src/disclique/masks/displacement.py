@@ -11,6 +11,7 @@ from disclique.data.distances import Points
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, shift, walk, wrap
 from disclique.masks.base import LENGTH, LENGTH_OR_ZERO, PLACE, RATE, PointMask, length_in, place_in, unit_of
+from disclique.masks.laws import Exponential, GaussianLaw, PlaceLaw, RadialLaw, Ring
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray, Spread
 from disclique.quantities import Quantity
@@ -52,6 +53,10 @@ class Gaussian(PointMask):
         sigma, unit = _in_own_unit(self.sigma)
         return Spread(sigma, sigma, unit)
 
+    def place_law(self, points: Points | None = None) -> PlaceLaw:
+        """Return Gaussian noise."""
+        return GaussianLaw(self.displacement_spread())
+
 
 class RadiusMask(PointMask):
     """A mask that walks from each point in a uniform direction: subclasses draw the length of the walk."""
@@ -89,6 +94,10 @@ class Disc(RadiusMask):
         """Return half the radius on each axis."""
         radius, unit = _in_own_unit(self.max)
         return Spread(radius / 2, radius / 2, unit)
+
+    def place_law(self, points: Points | None = None) -> PlaceLaw:
+        """Return the disc."""
+        return RadialLaw(((1.0, Ring(0.0, _in_own_unit(self.max)[0])),))
 
 
 @register_mask
@@ -129,6 +138,10 @@ class Donut(RadiusMask):
         sd = float(np.sqrt((low**2 + high**2) / 4))
         return Spread(sd, sd, unit)
 
+    def place_law(self, points: Points | None = None) -> PlaceLaw:
+        """Return the ring."""
+        return RadialLaw(((1.0, Ring(_in_own_unit(self.min)[0], _in_own_unit(self.max)[0])),))
+
 
 @register_mask
 @dataclass(frozen=True)
@@ -158,3 +171,7 @@ class Laplace(RadiusMask):
         """Return half of E r² = 6/ε² on each axis."""
         step, unit = self._mean_step()
         return Spread(float(np.sqrt(3) * step), float(np.sqrt(3) * step), unit)
+
+    def place_law(self, points: Points | None = None) -> PlaceLaw:
+        """Return planar Laplace noise."""
+        return RadialLaw(((1.0, Exponential(self._mean_step()[0])),))

@@ -14,6 +14,7 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, KM_PER_DEGREE, chord_km, from_space, to_space, unit_vectors, wrap
 from disclique.masks.base import LENGTH, PLACE, PointMask, between, length_in, one_of, place_in, unit_of
 from disclique.masks.displacement import RadiusMask
+from disclique.masks.laws import ExchangeLaw, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw, Walk
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray, Spread
 from disclique.quantities import Quantity
@@ -22,6 +23,11 @@ from disclique.quantities import Quantity
 def _centres(x: FloatArray, cell: FloatArray | float) -> FloatArray:
     """Return the middle of the cell that each number falls into, cells counted from 0."""
     return np.asarray((np.floor(x / cell) + 0.5) * cell)
+
+
+def _length(quantity: Quantity) -> float:
+    """Return a length in km, or in the unit of the coordinates where it has none."""
+    return quantity.km if quantity.unit else quantity.value
 
 
 @register_mask
@@ -60,6 +66,10 @@ class GridCells(PointMask):
         side, unit = (quantity.km, "km") if quantity.unit in ("m", "km") else (quantity.value, quantity.unit)
         return Spread(float(side / np.sqrt(12)), float(side / np.sqrt(12)), unit)
 
+    def place_law(self, points: Points | None = None) -> PlaceLaw:
+        """Return that anybody can put a point into its cell."""
+        return ReplayLaw(self, self.displacement_spread())
+
 
 @register_mask
 @dataclass(frozen=True)
@@ -83,6 +93,10 @@ class Voronoi(PointMask):
         middle = (places + places[nearest[:, 1]]) / 2
         half_way = middle if points.metric == "euclidean" else from_space(middle)
         return np.asarray(half_way[which.ravel()])
+
+    def place_law(self, points: Points | None = None) -> PlaceLaw | None:
+        """Return half the way to the nearest place of the release, on a map of two dimensions."""
+        return HalfWayLaw() if points is None or points.coordinates.shape[1] == 2 else None
 
 
 @register_mask
@@ -119,6 +133,10 @@ class Swap(PointMask):
                     free[[record, partner]] = False
         return np.asarray(points.coordinates[owner])
 
+    def place_law(self, points: Points | None = None) -> PlaceLaw:
+        """Return the exchange of places."""
+        return ExchangeLaw(_length(self.radius))
+
 
 @register_mask
 @dataclass(frozen=True)
@@ -153,6 +171,13 @@ class Dhs(RadiusMask):
         urban, rural, far = (length_in(unit_of(points), self, name) for name in ("urban", "rural", "far"))
         outside = np.where(rng.random(points.size) < self.far_share, far, rural)
         return np.asarray(np.where(self.is_urban(points), urban, outside) * rng.random(points.size))
+
+    def place_law(self, points: Points | None = None) -> PlaceLaw:
+        """Return the mixture of the three walks with their shares: who is urban, the release does not say."""
+        rest = 1 - self.urban_share
+        shares = self.urban_share, rest * (1 - self.far_share), rest * self.far_share
+        lengths = (_length(one) for one in (self.urban, self.rural, self.far))
+        return RadialLaw(tuple((share, Walk(most)) for share, most in zip(shares, lengths, strict=True)))
 
 
 @register_mask
