@@ -137,7 +137,7 @@ def test_a_bold_snooper_weighs_a_doubtful_alignment() -> None:
             ours += rates(bold, case.truth)[1]
             top += rates(best(case), case.truth)[1]
         else:
-            np.testing.assert_array_equal(careful.probability, bold.probability)
+            np.testing.assert_array_equal(careful.probability, bold.probability[bold.probability >= 0.01])
     assert hoped > 40
     assert sum(bolder) == pytest.approx(hoped, rel=0.25)
     assert ours > 0.7 * top > 0

@@ -10,30 +10,34 @@ motions. Nothing here knows of masks, studies or audits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
 from disclique.attacks.claims import make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register.align import StepListener
+from disclique.attacks.register.align import UNKNOWN, StepListener
 from disclique.attacks.register.incomplete import MapNotFound
 from disclique.attacks.register.likelihood import find_pairs
 from disclique.attacks.register.maps import TargetMap, refuse_directed
 from disclique.attacks.register.positions import locate_known
 from disclique.attacks.register.rebuild import rebuild_from_short, rebuild_map
+from disclique.attacks.register.series import average_places, find_different, join_maps
 from disclique.attacks.register.weigh import (
     AttackInputs,
     best_of_each_target,
     equalise_ties,
+    find_law_pairs,
     level_strangers,
     link_map,
     weigh_matchings,
 )
 from disclique.data.distances import Points
+from disclique.data.series import Series
 from disclique.errors import InputError
-from disclique.model import Candidates, Claims, Distances, IntArray
+from disclique.model import Candidates, Claims, Distances, IntArray, Json
 
 __all__ = ["best_of_each_target", "ceiling", "isomap", "register"]
 
@@ -58,7 +62,7 @@ def register(
     given up, for a map or for an alignment, is said in ``cut``.
     """
     refuse_directed(target)
-    inputs = AttackInputs(locate_known(known), candidates, knowledge, start, progress)
+    inputs = AttackInputs(locate_known(known), candidates, knowledge, start, progress, known)
     if target.size < 2 or known.size < 2:
         return no_claims("fewer than two records in a file: there is nothing to align", attack="register")
     inputs.tell("rebuilding the map of the target")
@@ -80,7 +84,7 @@ def isomap(
     claims nothing and says so.
     """
     refuse_directed(target)
-    inputs = AttackInputs(locate_known(known), candidates, knowledge, None, progress)
+    inputs = AttackInputs(locate_known(known), candidates, knowledge, None, progress, known)
     inputs.tell("making a map from the small distances")
     return _rebuild_and_link(target, inputs, rebuild_from_short, attack="isomap", unless=InputError)
 
@@ -91,31 +95,72 @@ def _rebuild_and_link(
     """Claim what the rebuilt map gives; nothing, with the reason, where rebuilding it fails by ``unless``."""
     began = perf_counter()
     try:
-        target_map = rebuild(target, inputs.known_map.radius, inputs.knowledge.matrix_noise)
+        target_map = _rebuild_all(target, inputs, rebuild, unless)
     except unless as why:
         return no_claims(str(why), attack=attack, cut=_MAP_CUT if isinstance(why, MapNotFound) else "")
-    return link_map(target_map, inputs, attack=attack, details={"seconds": {"map": perf_counter() - began}})
+    details: Json = {"seconds": {"map": perf_counter() - began}}
+    if target_map.copies:
+        inputs = inputs.take_mean(target_map.copies)
+        details["releases"] = len(target_map.copies)
+    return link_map(target_map, inputs, attack=attack, details=details)
+
+
+def _rebuild_all(target: Distances, inputs: AttackInputs, rebuild: Rebuild, unless: type[InputError]) -> TargetMap:
+    """Rebuild the map of a release; of a series that of every release from which it can be done, as one."""
+    radius, noise = inputs.known_map.radius, inputs.knowledge.matrix_noise
+    if not isinstance(target, Series):
+        return rebuild(target, radius, noise)
+    maps, failed = [], None
+    for release in target.releases:
+        try:
+            maps.append(rebuild(release, radius, noise))
+        except unless as why:
+            failed = why
+    if failed is not None and not maps:
+        raise failed
+    return join_maps(maps, radius, inputs.least_difference)
 
 
 def ceiling(
-    masked: Points, known: Points, *, candidates: Candidates, knowledge: Knowledge, bound: bool = False
+    masked: Points | Sequence[Points],
+    known: Points,
+    *,
+    candidates: Candidates,
+    knowledge: Knowledge,
+    bound: bool = False,
 ) -> Claims:
     """Weigh all pairs as a snooper could who was given the masked coordinates themselves.
 
-    ``masked`` are the target's points after the mask, in the coordinates of the known file. No pair within four
-    standard deviations is left out. Pairs are weighed as by ``register``, which takes the density of
-    strangers around each known record; an attack that does not can find a few more. As a ``bound`` it is taken once
-    per target: then, as far as displacements are Gaussian with the stated spread and labels and the share of common
-    targets are as stated, ``best_of_each_target`` of these claims is expected to be right at least as often as any
-    attack that claims one known record per target.
+    ``masked`` are the target's points after the mask, in the coordinates of the known file, or those of several
+    releases of the same records, whose likelihoods multiply. A mask that only moves the whole map is undone as by
+    ``register``.
+    No pair is left out that the law of the mask allows (of Gaussian noise within four standard deviations). Pairs are
+    weighed as by ``register``, which takes the density of strangers around each known record; an attack that does not
+    can find a few more. As a ``bound`` it is taken once per target: then, as far as the law and the labels are exact,
+    displacements independent of each other and the share of common targets as stated, ``best_of_each_target`` of these
+    claims is expected to be right at least as often as any attack that claims one known record per target. A simulated
+    law, places that are exchanged and ways to a neighbour are only approximated.
     """
     if knowledge.noise is None:
         raise InputError("the ceiling is for a known mask: state its spread")
-    inputs = AttackInputs(locate_known(known), candidates, knowledge)
-    model = inputs.build_model(knowledge.noise, inputs.finest)
-    who = np.flatnonzero(model.matchable)
-    pairs = find_pairs(model, inputs.known_map.place(masked)[who], np.zeros(len(who)), who)
+    releases = (masked,) if isinstance(masked, Points) else tuple(masked)
+    if knowledge.mask is not None and knowledge.mask.rigid:
+        told = replace(knowledge, bold=True)
+        return replace(register(releases[0], known, candidates=candidates, knowledge=told), attack="ceiling")
+    inputs = AttackInputs(locate_known(known), candidates, knowledge, points=known)
+    copies = [inputs.known_map.place(one) for one in releases]
+    copies = [copies[which] for which in find_different(copies, inputs.least_difference)]
+    inputs = inputs.take_mean(copies)
+    assert inputs.knowledge.noise is not None
+    model = inputs.build_model(inputs.knowledge.noise, inputs.finest)
+    who, laws = np.flatnonzero(model.matchable), inputs.build_laws(model)
+    if laws is None:
+        places = average_places(copies, inputs.known_map.radius)
+        pairs = find_pairs(model, places[who], np.zeros(len(who)), who)
+    else:
+        common = UNKNOWN if knowledge.common is None else knowledge.common
+        pairs = find_law_pairs(laws.of_series(copies), copies, np.full(len(copies[0]), inputs.finest**2), who, common)
     pairs = level_strangers(model, pairs) if bound else pairs
-    share, probability = weigh_matchings(pairs, (masked.size, known.size), knowledge.common)
+    share, probability = weigh_matchings(pairs, (len(copies[0]), known.size), knowledge.common)
     claims, tied = equalise_ties((pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability))
     return make_claims(claims, attack="ceiling", floor=0.0, details={"common": share} | tied)

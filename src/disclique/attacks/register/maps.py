@@ -26,6 +26,12 @@ class TargetMap:
     positions: FloatArray  # (n, 3); on the sphere of the known map's radius, or with third coordinate 0
     variance: FloatArray  # (n,), per axis, of the error of the position
     misfit: float  # root mean square difference between the published distances and those of the map
+    copies: tuple[FloatArray, ...] = ()  # of several releases: the positions in each, laid on each other
+
+    @property
+    def releases(self) -> tuple[FloatArray, ...]:
+        """The positions in every release."""
+        return self.copies or (self.positions,)
 
 
 def refuse_directed(target: Distances) -> None:

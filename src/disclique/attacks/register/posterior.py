@@ -11,6 +11,7 @@ from disclique.model import FloatArray
 Ints = NDArray[np.int64]
 ROUNDS = 400
 FAINT = 1e-4  # a pair less probable than that, were the target alone, is left out
+NEARLY = 0.05  # of a record's most likely pair: those likelier than that stay however faint they are
 
 
 def matching_posterior(
@@ -28,13 +29,20 @@ def matching_posterior(
     with np.errstate(divide="ignore"):
         weight = np.exp(np.minimum(ratio + np.log(share) - np.log1p(-share) - np.log(strangers), 200.0))
     alone = weight / (1 + np.bincount(target, weights=weight, minlength=targets))[target]
-    live = np.flatnonzero(alone > FAINT)
+    live = np.flatnonzero((alone > FAINT) | _is_best(target, weight, targets) | _is_best(known, weight, knowns))
     found = np.zeros(len(weight))
     rows, columns = _group_edges(target[live], targets), _group_edges(known[live], knowns)
     found[live] = marginalise_matchings(weight[live], rows, columns, ROUNDS)
     for record, records in ((target, targets), (known, knowns)):  # cycles may leave a little more than certainty
         found /= np.maximum(np.bincount(record, weights=found, minlength=records), 1.0)[record]
     return found
+
+
+def _is_best(record: Ints, weight: FloatArray, records: int) -> NDArray[np.bool_]:
+    """Return which pairs are about the most likely ones of their record: whoever must name one names one of these."""
+    top = np.zeros(records)
+    np.maximum.at(top, record, weight)
+    return np.asarray((weight > NEARLY * top[record]) & (weight > 0))
 
 
 def _group_edges(record: Ints, records: int) -> tuple[Ints, Ints]:

@@ -29,7 +29,8 @@ class Alignment:
     """A motion that lays the map on the known file.
 
     ``evidence`` is the log of the odds that the files share records and lie so, against sharing none: the likelihood
-    ratio of the best motion, less the room it was chosen from. ``common`` is the share of common targets it suggests.
+    ratio of the best motion, less the room it was chosen from. ``common`` is the share of common targets it suggests,
+    ``blur`` the variance with which the exact law of the mask is best seen, where that is used.
     """
 
     motion: Motion
@@ -37,6 +38,7 @@ class Alignment:
     evidence: float
     common: float
     curvature: FloatArray  # (3, 3), of the log likelihood over small motions
+    blur: float = 0.0
 
 
 class Aligner:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -9,9 +10,11 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.claims import Weighed, make_claims, no_claims
+from disclique.attacks.claims import FLOOR, Weighed, make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register.align import (
+    CLEAR,
+    UNKNOWN,
     Alignments,
     StartPairs,
     StepListener,
@@ -20,6 +23,9 @@ from disclique.attacks.register.align import (
     find_alignments,
     find_density_scale,
 )
+from disclique.attacks.register.by_law import LawModel, build_law_model, is_gaussian
+from disclique.attacks.register.density import MotionPrior
+from disclique.attacks.register.exchange import find_exchanged
 from disclique.attacks.register.likelihood import (
     CandidatePairs,
     LikelihoodModel,
@@ -28,9 +34,13 @@ from disclique.attacks.register.likelihood import (
 )
 from disclique.attacks.register.maps import TargetMap
 from disclique.attacks.register.noise import estimate_noise
-from disclique.attacks.register.positions import KnownMap
+from disclique.attacks.register.polish import START, Polisher
+from disclique.attacks.register.positions import KnownMap, Motion
 from disclique.attacks.register.posterior import estimated_share, matching_posterior
-from disclique.attacks.register.refine import Aligner
+from disclique.attacks.register.refine import Aligner, Alignment
+from disclique.attacks.register.series import SAME, shrink_spread
+from disclique.data.distances import Points
+from disclique.masks.laws import ExchangeLaw
 from disclique.model import Candidates, Claims, FloatArray, IntArray, Json, Spread
 
 Ints = NDArray[np.int64]
@@ -52,6 +62,7 @@ class AttackInputs:
     knowledge: Knowledge
     start: StartPairs | None = None
     progress: StepListener | None = None
+    points: Points | None = None  # of the known file, to which a snooper can apply the rule of a mask
 
     def tell(self, step: str) -> None:
         """Tell whoever listens which step begins."""
@@ -69,6 +80,30 @@ class AttackInputs:
         variances = self.known_map.variances(noise, self.knowledge.coordinate_error)
         return build_model(self.known_map, self.candidates, np.maximum(variances, floor**2))
 
+    @property
+    def least_difference(self) -> float:
+        """By how much two releases of the same records differ at the least if they are not one and the same."""
+        if self.knowledge.noise is None:
+            return self.finest
+        return max(SAME * float(np.sqrt(self.known_map.variances(self.knowledge.noise, 0.0).mean())), self.finest)
+
+    def take_mean(self, copies: Sequence[FloatArray]) -> AttackInputs:
+        """Return the same for the mean of several releases, which is displaced less than each."""
+        if self.knowledge.noise is None:
+            return self
+        noise = shrink_spread(self.knowledge.noise, copies, self.known_map)
+        return replace(self, knowledge=replace(self.knowledge, noise=noise))
+
+    def build_laws(self, model: LikelihoodModel) -> LawModel | None:
+        """Build the model of the exact law of the mask; None where it is Gaussian or not known."""
+        law = self.knowledge.law
+        if is_gaussian(law) or self.points is None or self.knowledge.noise is None:
+            return None
+        assert law is not None
+        common = UNKNOWN if self.knowledge.common is None else self.knowledge.common
+        error, targets = self.knowledge.coordinate_error, len(model.target_class)
+        return build_law_model(law, model, self.points, error=error, targets=targets, common=common)
+
 
 def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, details: Json) -> Claims:
     """Claim what a snooper with the target's map can claim."""
@@ -84,22 +119,21 @@ def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, detail
         why = "all target records lie at one place: their distances say nothing beyond their labels"
         return no_claims(why, attack=attack, details=details)
     inputs.tell("looking for the alignment with the known file")
-    found = choose_alignments(model, target_map, inputs=inputs, floor=floor)
+    laws = inputs.build_laws(model)
+    found, doubt, cut = align_map(model, target_map, laws, inputs=inputs, floor=floor)
     aligned = perf_counter()
-    doubt, cut = _explain_doubt(found), found.cut
-    if doubt and inputs.knowledge.bold and inputs.knowledge.common is not None:
-        found = assume_overlap(found, inputs.knowledge.common)
     if doubt and not (inputs.knowledge.bold and found.ranked):
         details |= {"seconds": details.get("seconds", {}) | {"align": aligned - began}}
         details |= {"evidence": found.ranked[0].evidence if found.ranked else None}
         return no_claims(doubt, attack=attack, cut=cut, details=details)
     inputs.tell("weighing the candidate pairs")
-    claims, share = weigh_pairs(found, inputs.knowledge.common)
+    claims, share = weigh_pairs(found, inputs.knowledge.common, laws)
     seconds = details.get("seconds", {}) | {"align": aligned - began, "posterior": perf_counter() - aligned}
     details |= describe_alignment(found, share) | {"alignments": len(found.ranked), "seconds": seconds}
     claims, tied = equalise_ties(claims)
     details |= tied
-    return make_claims(claims, attack=attack, cut=cut, doubt=doubt, details=details)
+    lowest = 0.0 if inputs.knowledge.bold else FLOOR
+    return make_claims(claims, attack=attack, floor=lowest, cut=cut, doubt=doubt, details=details)
 
 
 def drop_unplaced(target_map: TargetMap, inputs: AttackInputs) -> tuple[TargetMap, AttackInputs]:
@@ -121,11 +155,73 @@ def _explain_doubt(found: Alignments) -> str:
     return f"no alignment of the target's map with the known file is clearly better than chance ({best})"
 
 
+def align_map(
+    model: LikelihoodModel, target_map: TargetMap, laws: LawModel | None, *, inputs: AttackInputs, floor: float
+) -> tuple[Alignments, str, str]:
+    """Return the alignments worth considering, why they are in doubt, and what was not tried.
+
+    They are searched as if the displacement were Gaussian. Where its ``laws`` are others, the best are polished and
+    compared under these.
+    """
+    if laws is not None and target_map.copies:
+        return align_series(model, target_map, laws, inputs=inputs, floor=floor)
+    prior, motions = build_prior(model, target_map)
+    common, bold = inputs.knowledge.common, inputs.knowledge.bold
+    if laws is None:
+        found = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor)
+        doubt, cut = _explain_doubt(found), found.cut
+        if doubt and bold and common is not None:
+            found = assume_overlap(found, common)
+        return found, doubt, cut
+    aligner = Aligner(model, target_map, prior)
+    polisher = Polisher(laws, aligner, finest=max(floor, laws.grain), common=common)
+    if not laws.labelled:
+        inputs.tell("looking for places that coincide")
+        error = float(np.sqrt(target_map.variance.mean() + laws.components[0].variance))
+        found = polisher.start_from_coincidence(max(floor, 3 * error))
+        if found.ranked and found.ranked[0].evidence > CLEAR:
+            return found, "", ""
+    rough = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor)
+    inputs.tell("polishing the alignment under the law of the mask")
+    found = polisher.polish_all(rough)
+    doubt, cut = _explain_doubt(found), found.cut
+    if doubt and bold and common is not None:
+        found = polisher.polish_all(assume_overlap(rough, common))
+    return found, doubt, cut
+
+
+def align_series(
+    model: LikelihoodModel, target_map: TargetMap, laws: LawModel, *, inputs: AttackInputs, floor: float
+) -> tuple[Alignments, str, str]:
+    """Return the alignment of several releases with the known file, found from their mean, each settled by itself."""
+    prior, motions = build_prior(model, target_map)
+    common = inputs.knowledge.common
+    rough = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor)
+    doubt, cut = _explain_doubt(rough), rough.cut
+    if doubt and inputs.knowledge.bold and common is not None:
+        rough = assume_overlap(rough, common)
+    if not rough.ranked:
+        return rough, doubt, cut
+    inputs.tell("polishing the alignment of every release under the law of the mask")
+    finest = max(floor, laws.grain)
+    first = Polisher(laws, Aligner(model, target_map, prior), finest=finest, common=common)
+    aligner = Aligner(model, first.settle_releases(rough.ranked[0].motion), prior)
+    polisher = Polisher(laws.of_series(aligner.target_map.releases), aligner, finest=finest, common=common)
+    best = polisher.polish(Motion(np.eye(3), np.zeros(3)), START * aligner.sigma, rough.ranked[0].common)
+    found = replace(rough, aligner=aligner, ranked=[best])
+    return found, _explain_doubt(found), cut
+
+
 def choose_alignments(
-    model: LikelihoodModel, target_map: TargetMap, *, inputs: AttackInputs, floor: float
+    model: LikelihoodModel,
+    target_map: TargetMap,
+    prior: MotionPrior,
+    motions: list[Motion],
+    *,
+    inputs: AttackInputs,
+    floor: float,
 ) -> Alignments:
     """Return the alignments worth considering, under the known or the most likely displacement."""
-    prior, motions = build_prior(model, target_map)
     find = partial(find_alignments, share=inputs.knowledge.common, start=inputs.start, tell=inputs.tell)
     if inputs.knowledge.noise is not None:
         return find(Aligner(model, target_map, prior), motions)
@@ -143,15 +239,13 @@ def choose_alignments(
     return replace(max(tried, key=lambda one: one.ranked[0].evidence, default=found), compared=compared)
 
 
-def weigh_pairs(found: Alignments, common: float | None) -> tuple[Weighed, float]:
+def weigh_pairs(found: Alignments, common: float | None, laws: LawModel | None = None) -> tuple[Weighed, float]:
     """Return pairs with probabilities over all alignments worth considering, and the share of common targets."""
     aligner, probabilities = found.aligner, found.probabilities
     sizes = len(aligner.model.target_class), len(aligner.model.known_class)
     keys, values, shares = [], [], []
     for alignment, weight in zip(found.ranked, probabilities, strict=True):
-        positions = alignment.motion(aligner.target_map.positions[aligner.who])
-        extra = aligner.target_map.variance[aligner.who] + aligner.find_motion_variance(alignment)
-        pairs = find_pairs(aligner.model, positions, extra, aligner.who)
+        pairs = find_aligned_pairs(aligner, alignment, laws)
         share, probability = weigh_matchings(pairs, sizes, common)
         keys.append(pairs.target * sizes[1] + pairs.known)
         values.append(weight * probability)
@@ -160,6 +254,28 @@ def weigh_pairs(found: Alignments, common: float | None) -> tuple[Weighed, float
     total = np.bincount(where, weights=np.concatenate(values), minlength=len(key)).astype(float)
     rows, columns = (key // sizes[1]).astype(np.int32), (key % sizes[1]).astype(np.int32)
     return (rows, columns, total), float(sum(shares) / probabilities.sum())
+
+
+def find_aligned_pairs(aligner: Aligner, alignment: Alignment, laws: LawModel | None) -> CandidatePairs:
+    """Find the pairs that lie together under an alignment, by Gaussian noise or by the exact law."""
+    who, target_map = aligner.who, aligner.target_map
+    doubt = aligner.find_motion_variance(alignment)
+    if laws is None:
+        extra = target_map.variance[who] + doubt
+        return find_pairs(aligner.model, alignment.motion(target_map.positions[who]), extra, who)
+    variance = target_map.variance + alignment.blur
+    variance[who] += doubt
+    copies = [alignment.motion(positions) for positions in target_map.releases]
+    return find_law_pairs(laws.of_series(copies), copies, variance, who, alignment.common)
+
+
+def find_law_pairs(
+    laws: LawModel, copies: Sequence[FloatArray], variance: FloatArray, who: Ints, common: float
+) -> CandidatePairs:
+    """Find the pairs of the targets ``who`` by the exact law; ``copies`` are all targets' positions in each release."""
+    if isinstance(laws.law, ExchangeLaw):
+        return find_exchanged(laws, copies, variance, common=common)
+    return laws.find_pairs(copies, variance, who)
 
 
 def level_strangers(model: LikelihoodModel, pairs: CandidatePairs) -> CandidatePairs:
@@ -207,15 +323,16 @@ def equalise_ties(claims: Weighed) -> tuple[Weighed, Json]:
     target, known, probability = claims
     order = np.lexsort((known, -probability, target))
     rows, fair = target[order], probability[order].copy()
-    first = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]]) if len(rows) else np.zeros(0, np.int64)
-    many = np.diff(np.r_[first, len(rows)])
-    tied = []
-    for at, size in zip(first[many > 1], many[many > 1], strict=True):
-        equal = int((fair[at : at + size] > fair[at] - TIE).sum())
-        if equal > 1 and fair[at] > TIED:
-            fair[at : at + equal] = fair[at : at + equal].min()
-            tied.append(int(rows[at]) + 1)
-    return (rows, known[order], fair), {"ties": {"targets": len(tied), "rows": tied}}
+    starts = np.r_[True, rows[1:] != rows[:-1]] if len(rows) else np.zeros(0, dtype=bool)
+    which = np.cumsum(starts) - 1  # of the targets, in order
+    top = fair[starts]
+    equal = fair > top[which] - TIE
+    tied = (np.bincount(which, equal, len(top)) > 1) & (top > TIED)
+    lowest = top.copy()
+    np.minimum.at(lowest, which[equal], fair[equal])
+    fair[equal & tied[which]] = lowest[which][equal & tied[which]]
+    found = (rows[starts][tied] + 1).tolist()
+    return (rows, known[order], fair), {"ties": {"targets": len(found), "rows": found}}
 
 
 def best_of_each_target(claims: Claims) -> tuple[IntArray, IntArray]:
