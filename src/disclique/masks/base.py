@@ -93,7 +93,8 @@ class Mask:
     ``other_dials`` are more of the kind, each with whether it must rise. ``gaussian`` says that every point moves by
     exactly Gaussian noise of ``displacement_spread()``: only there is the ceiling, what the masked data themselves
     would give if truly aligned, an upper bound on what an attack of this kind finds. A ``rigid`` mask leaves every
-    distance as it is, and so protects nothing.
+    distance as it is, and so protects nothing. A ``replayed`` mask publishes exact distances, or exact values of one
+    function that was drawn for the whole file: whoever finds out that function tells all people apart.
     """
 
     name: ClassVar[str]
@@ -107,6 +108,7 @@ class Mask:
     simulated_files: ClassVar[int] = 20
     gaussian: ClassVar[bool] = False
     rigid: ClassVar[bool] = False
+    replayed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for parameter in dataclasses.fields(self):
@@ -195,6 +197,17 @@ class Mask:
     @property
     def law(self) -> Any:
         """The law of d - d' as a frozen scipy distribution, where it is known and the same for every distance."""
+        return None
+
+    def score(self, masked: FloatArray, true: FloatArray, unit: str) -> tuple[FloatArray, FloatArray] | None:
+        """Return the slope of log f(d′ | d) in d of each masked distance, if its noise has a density, and its square.
+
+        The second is its mean, Fisher's information: what one published distance says about the true one.
+        """
+        return None
+
+    def possible(self, masked: FloatArray, unit: str) -> tuple[FloatArray, FloatArray] | None:
+        """Return the least and the largest distance that can have been published so, where only some can."""
         return None
 
     def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray] | None:

@@ -35,6 +35,11 @@ class MatrixGaussian(EntryMask):
         """Return distances plus noise, at least 0."""
         return np.asarray(np.maximum(d + rng.normal(0.0, length_in(unit, self, "sd"), d.shape), 0.0))
 
+    def score(self, masked: FloatArray, true: FloatArray, unit: str) -> tuple[FloatArray, FloatArray]:
+        """Return the deviation over the variance, and one over the variance."""
+        variance = length_in(unit, self, "sd") ** 2
+        return (masked - true) / variance, np.full_like(true, 1 / variance)
+
     @property
     def matrix_sd(self) -> float:
         """The noise's standard deviation."""
@@ -62,6 +67,11 @@ class MatrixLaplace(EntryMask):
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
         """Return distances plus noise, at least 0."""
         return np.asarray(np.maximum(d + rng.laplace(0.0, length_in(unit, self, "b"), d.shape), 0.0))
+
+    def score(self, masked: FloatArray, true: FloatArray, unit: str) -> tuple[FloatArray, FloatArray]:
+        """Return the sign of the deviation over the scale, and one over its square."""
+        scale = length_in(unit, self, "b")
+        return np.sign(masked - true) / scale, np.full_like(true, 1 / scale**2)
 
     @property
     def matrix_sd(self) -> float:
@@ -92,6 +102,14 @@ class Multiplicative(EntryMask):
         """Return distances times their factors."""
         return np.asarray(d * rng.lognormal(-(self.sd**2) / 2, self.sd, d.shape))
 
+    def score(self, masked: FloatArray, true: FloatArray, unit: str) -> tuple[FloatArray, FloatArray]:
+        """Return those of Gaussian noise on the logarithm: a short distance tells more than a long one."""
+        there = np.maximum(true, 1e-100)
+        with np.errstate(divide="ignore"):
+            deviation = np.log(masked) + self.sd**2 / 2 - np.log(there)
+        deviation = np.where(masked > 0, deviation, 0.0)  # the distance 0 is published as 0, whatever the factor
+        return deviation / (self.sd**2 * there), 1 / (self.sd * there) ** 2
+
     def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
         """Return the masked distance over the quantiles of the factor: proportional to the distance."""
         from scipy.stats import norm
@@ -117,6 +135,11 @@ class Round(EntryMask):
         step = length_in(unit, self, "to")
         return np.asarray(np.round(d / step) * step)
 
+    def possible(self, masked: FloatArray, unit: str) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the rounding interval."""
+        half = length_in(unit, self, "to") / 2
+        return masked - half, masked + half
+
     def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
         """Return the middle part α of the rounding interval, in which distances are nearly uniform."""
         half = alpha * _number(self.to) / 2
@@ -139,3 +162,7 @@ class TopCode(EntryMask):
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
         """Return distances cut at the top."""
         return np.asarray(np.minimum(d, length_in(unit, self, "max")))
+
+    def possible(self, masked: FloatArray, unit: str) -> tuple[FloatArray, FloatArray]:
+        """Return the distance itself; at the top it may be any larger one."""
+        return masked, np.where(masked < length_in(unit, self, "max"), masked, np.inf)

@@ -27,6 +27,7 @@ class Nearest(Mask):
     reference: ClassVar[str] = "a neighbour list, as released for spatial weights (Anselin 1988, Spatial Econometrics)"
     dial: ClassVar[str | None] = "k"
     dial_rises: ClassVar[bool] = False
+    replayed: ClassVar[bool] = True
 
     k: int = field(metadata=whole(1))
 
@@ -63,6 +64,7 @@ class Lipschitz(Mask):
     dial_rises: ClassVar[bool] = False
     conditional: ClassVar[bool] = True
     simulated_files: ClassVar[int] = 50
+    replayed: ClassVar[bool] = True
 
     sets: int = field(metadata=whole(1))
     size: int = field(default=1, metadata=whole(1))
@@ -117,6 +119,7 @@ class Projection(Mask):
     dial_rises: ClassVar[bool] = False
     conditional: ClassVar[bool] = True
     simulated_files: ClassVar[int] = 400  # one projection per file
+    replayed: ClassVar[bool] = True
 
     dimensions: int = field(metadata=whole(1))
 

@@ -1,0 +1,244 @@
+"""What the masked data would give a snooper who need not find out how they lie, under the exact law of the mask.
+
+No attack: only the data holder can carry it out, who knows who is who. It tells a release that protects from one that
+only was not broken. Displaced points are weighed where they truly lie (``ceiling``). Noise on single distances is
+undone for every record as well as it can be from the true places of all others: at Fisher's information, a limit for
+every attack. Where distances are rounded or cut off, a record may be anybody from whose place all its published
+distances are possible. And whoever finds out a function that was drawn once for the whole file can replay it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.attacks.claims import make_claims
+from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.register import ceiling
+from disclique.attacks.register.likelihood import find_pairs
+from disclique.attacks.register.positions import KnownMap, locate_known
+from disclique.attacks.register.weigh import AttackInputs, weigh_matchings
+from disclique.data.distances import Points, full_matrix, pairwise
+from disclique.errors import InputError
+from disclique.masks.base import Mask, unit_of
+from disclique.measures.risk import Truth
+from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray, Microdata, Spread
+
+NAME = "oracle"
+ROOM = 1e-9  # of a distance: what rounding may take from an interval
+SOME = 40  # distances by which most strangers are told apart before all are compared
+_UNMODELLED = "what the masked data give under the exact law of {} is not modelled for {}"
+
+
+@dataclass(frozen=True, eq=False)
+class Holder:
+    """What only the data holder has: the records before they were masked, the known file, and who is who."""
+
+    released: Microdata
+    known: Microdata
+    candidates: Candidates
+    truth: Truth
+
+
+def ask_oracle(masked: Sequence[Distances], holder: Holder, knowledge: Knowledge) -> Claims:
+    """Weigh the pairs of two files as one could who knows how the releases lie; each is one draw of the same mask.
+
+    InputError says that the law of the mask is not modelled for such data.
+    """
+    mask = knowledge.mask
+    if mask is None:
+        raise InputError("the oracle is for a known mask")
+    own, theirs = holder.released.distances, holder.known.distances
+    if mask.rigid or mask.replayed:
+        return _replay(holder, knowledge)
+    if not (isinstance(own, Points) and isinstance(theirs, Points)):
+        raise InputError(_UNMODELLED.format(mask.name, "bare distances"))
+    points = [one for one in masked if isinstance(one, Points)]
+    if len(points) == len(masked):
+        if own.is_map and theirs.is_map:
+            return ceiling(points, theirs, candidates=holder.candidates, knowledge=knowledge)
+        return _weigh_vectors(points, theirs, holder, knowledge)
+    if not (own.is_map and theirs.is_map):
+        raise InputError(_UNMODELLED.format(mask.name, "vectors"))
+    exact = knowledge.coordinate_error == 0
+    if exact and mask.possible(np.zeros(1), unit_of(own)) is not None:
+        return _list_possible(masked, mask, holder)
+    return _undo_noise(masked, mask, holder, knowledge)
+
+
+def _replay(holder: Holder, knowledge: Knowledge) -> Claims:
+    """Name for every known person the released records that nothing tells apart: those at the same place."""
+    if knowledge.coordinate_error:
+        return _replay_nearly(holder, knowledge)
+    everybody = np.arange(len(holder.released), dtype=np.int32)
+    fitting = _fitting(holder.candidates)
+    rows, columns, chances = [], [], []
+    for target, known in holder.truth.pairs.tolist():
+        apart = holder.released.distances.block(np.array([target], np.int32), everybody)[0]
+        twins = everybody[((apart == 0) | (everybody == target)) & fitting(known)]
+        rows.append(twins)
+        columns.append(np.full(len(twins), known, np.int32))
+        chances.append(np.full(len(twins), 1 / max(len(twins), 1)))
+    return _claims(rows, columns, chances)
+
+
+def _replay_nearly(holder: Holder, knowledge: Knowledge) -> Claims:
+    """Do the same for a snooper whose own places are not exact: each lies around the true one."""
+    own, theirs = holder.released.distances, holder.known.distances
+    if not (isinstance(own, Points) and isinstance(theirs, Points) and own.is_map and theirs.is_map):
+        raise InputError("what errors of the snooper's own data leave is not modelled for these")
+    return _weigh_places(theirs, own.coordinates, np.zeros(own.size), holder, knowledge)
+
+
+def _fitting(candidates: Candidates) -> Callable[[int], NDArray[np.bool_]]:
+    """Return a function that says of a known record which released ones may match it by their labels."""
+    ours, theirs = candidates.target_class, candidates.known_class
+    related: dict[int, NDArray[np.bool_]] = {}
+
+    def fitting(known: int) -> NDArray[np.bool_]:
+        own = int(theirs[known])
+        if own not in related:
+            related[own] = np.isin(ours, candidates.relation[candidates.relation[:, 1] == own, 0]) & (ours >= 0)
+        return related[own]
+
+    return fitting
+
+
+def _claims(rows: Sequence[IntArray], columns: Sequence[IntArray], chances: Sequence[FloatArray]) -> Claims:
+    none = np.zeros(0, np.int32)
+    parts = (
+        np.concatenate([*rows, none]).astype(np.int32),
+        np.concatenate([*columns, none]).astype(np.int32),
+        np.concatenate([*chances, np.zeros(0)]),
+    )
+    return make_claims(parts, attack=NAME, floor=0.0)
+
+
+def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder, knowledge: Knowledge) -> Claims:
+    """Weigh vectors that Gaussian noise has moved, by their straight distance from every known one."""
+    spread = knowledge.mask.displacement_spread() if knowledge.mask is not None else None
+    if spread is None or not knowledge.mask.gaussian or theirs.metric != "euclidean":  # type: ignore[union-attr]
+        name = "a mask" if knowledge.mask is None else knowledge.mask.name
+        raise InputError(_UNMODELLED.format(name, "vectors"))
+    variance = spread.east**2 / len(masked) + knowledge.coordinate_error**2
+    mean = np.mean([one.coordinates for one in masked], axis=0)
+    fitting = _fitting(holder.candidates)
+    rows, columns, chances = [], [], []
+    everybody = np.arange(len(mean), dtype=np.int32)
+    for known in holder.truth.pairs[:, 1].tolist():
+        likely = everybody[fitting(known)]
+        square = ((mean[likely] - theirs.coordinates[known]) ** 2).sum(axis=1)
+        weight = np.exp(-(square - square.min(initial=np.inf)) / (2 * variance))
+        rows.append(likely)
+        columns.append(np.full(len(likely), known, np.int32))
+        chances.append(weight / max(float(weight.sum()), 1e-300))
+    return _claims(rows, columns, chances)
+
+
+def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder) -> Claims:
+    """Name for every known person the records whose published distances are all possible from that person's place."""
+    own, theirs = holder.released.distances, holder.known.distances
+    assert isinstance(own, Points)
+    assert isinstance(theirs, Points)
+    everybody, unit = np.arange(own.size, dtype=np.int32), unit_of(own)
+    ends = [mask.possible(full_matrix(one), unit) for one in masked]
+    low = np.max([part[0] for part in ends if part is not None], axis=0)
+    high = np.min([part[1] for part in ends if part is not None], axis=0)
+    np.fill_diagonal(low, 0.0)
+    np.fill_diagonal(high, np.inf)
+    low, high = low - ROOM * np.maximum(low, 1.0), high + ROOM * np.maximum(high, 1.0)
+    fitting = _fitting(holder.candidates)
+    rows, columns, chances = [], [], []
+    first = np.unique(np.linspace(0, own.size - 1, min(SOME, own.size)).astype(int))
+    for target, known in holder.truth.pairs.tolist():
+        away = pairwise(theirs.coordinates[[known]], own.coordinates, own.metric)[0]
+        likely = everybody[fitting(known)]
+        here = (away[first] >= low[np.ix_(likely, first)]) & (away[first] <= high[np.ix_(likely, first)])
+        own_column = likely[:, None] == first[None, :]
+        likely = likely[(here | own_column).all(axis=1)]
+        inside = (away >= low[likely]) & (away <= high[likely])
+        # the person asked for is one of the released: nothing is published of them and themselves
+        inside[:, target] |= away[target] == 0
+        likely = likely[inside.all(axis=1)]
+        rows.append(likely)
+        columns.append(np.full(len(likely), known, np.int32))
+        chances.append(np.full(len(likely), 1 / max(len(likely), 1)))
+    return _claims(rows, columns, chances)
+
+
+def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, knowledge: Knowledge) -> Claims:
+    """Place every record as well as its published distances to the true places of all others allow, and weigh it."""
+    own, theirs = holder.released.distances, holder.known.distances
+    assert isinstance(own, Points)
+    assert isinstance(theirs, Points)
+    map_, n, unit = locate_known(own), own.size, unit_of(own)
+    everybody = np.arange(n, dtype=np.int32)
+    moved, variance = np.empty((n, 3)), np.empty(n)
+    step = max(2_000_000 // max(n, 1), 1)
+    for begin in range(0, n, step):
+        rows = everybody[begin : begin + step]
+        true = own.block(rows, everybody)
+        slope, information = np.zeros((len(rows), 2)), np.zeros((len(rows), 2, 2))
+        towards = _directions(map_, rows)
+        for one in masked:
+            found = one.block(rows, everybody)
+            score = _score(mask, found, true, unit)
+            if score is None:
+                raise InputError(_UNMODELLED.format(mask.name, "a map"))
+            there = ~np.isnan(found) & (rows[:, None] != everybody[None, :]) & (true > 0)
+            first, second = (np.where(there, part, 0.0) for part in score)
+            slope += np.einsum("ij,ija->ia", first, towards)
+            information += np.einsum("ij,ija,ijb->iab", second, towards, towards)
+        information += np.eye(2) * 1e-12 * (1e-300 + np.trace(information, axis1=1, axis2=2))[:, None, None]
+        doubt = np.linalg.inv(information)
+        offset = np.einsum("iab,ib->ia", doubt, slope)
+        moved[rows] = map_.positions[rows] + offset[:, :1] * map_.east[rows] + offset[:, 1:] * map_.north[rows]
+        variance[rows] = np.trace(doubt, axis1=1, axis2=2) / 2
+    if map_.radius:
+        moved *= map_.radius / np.linalg.norm(moved, axis=1, keepdims=True)
+    return _weigh(moved, variance, theirs, holder, knowledge)
+
+
+def _score(mask: Mask, masked: FloatArray, true: FloatArray, unit: str) -> tuple[FloatArray, FloatArray] | None:
+    """Return the slope and the information of every distance; of a rounded one as if its error were noise."""
+    found = mask.score(masked, true, unit)
+    ends = mask.possible(masked, unit)
+    if found is not None or ends is None:
+        return found
+    with np.errstate(invalid="ignore"):
+        variance = np.maximum((ends[1] - ends[0]) ** 2 / 12, 1e-12)
+    return np.where(np.isfinite(variance), (masked - true) / variance, 0.0), np.asarray(1 / variance)
+
+
+def _directions(map_: KnownMap, rows: IntArray) -> FloatArray:
+    """Return how the distance to every record grows when one of ``rows`` moves east and north."""
+    offset = map_.positions[rows][:, None, :] - map_.positions[None, :, :]
+    along = np.stack(
+        ((offset * map_.east[rows][:, None, :]).sum(axis=2), (offset * map_.north[rows][:, None, :]).sum(axis=2)),
+        axis=2,
+    )
+    return np.asarray(along / np.maximum(np.linalg.norm(along, axis=2, keepdims=True), 1e-300))
+
+
+def _weigh_places(
+    theirs: Points, places: FloatArray, variance: FloatArray, holder: Holder, knowledge: Knowledge
+) -> Claims:
+    map_ = locate_known(theirs)
+    there = map_.place(Points(places, metric=theirs.metric))
+    return _weigh(there, variance, theirs, holder, knowledge)
+
+
+def _weigh(positions: FloatArray, variance: FloatArray, theirs: Points, holder: Holder, knowledge: Knowledge) -> Claims:
+    """Weigh records at ``positions``, each off by a further ``variance``, against all known ones around."""
+    inputs = AttackInputs(locate_known(theirs), holder.candidates, knowledge)
+    exact = Spread(0.0, 0.0, "plane" if inputs.known_map.flat else "km")
+    model = inputs.build_model(exact, inputs.finest)
+    who = np.flatnonzero(model.matchable)
+    pairs = find_pairs(model, positions[who], variance[who], who)
+    _, probability = weigh_matchings(pairs, (len(positions), theirs.size), knowledge.common)
+    return make_claims(
+        (pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability), attack=NAME, floor=0.0
+    )
