@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t as student
+from scipy.stats import beta
 
 import disclique as dq
 from disclique.audits import Audit, AuditResult, Plan, Snooper, run_audit
@@ -19,19 +19,15 @@ from disclique.runs import Processes
 from small_files import make_audit, make_file, make_plan, people, without_times
 
 
-def test_interval_is_the_wider_of_student_and_wilson() -> None:
-    """Worked out by hand; repetitions that agree are not taken for certainty."""
-    shares = np.array([0.2, 0.4, 0.6])
-    half = student.ppf(0.975, 2) * shares.std(ddof=1) / np.sqrt(3)
-    found = rate([2, 4, 6], [10, 10, 10])
-    assert found.value == pytest.approx(0.4)
-    assert (found.low, found.high) == (0.0, pytest.approx(min(1, 0.4 + half)))
-    nothing = rate([0, 0, 0], [50, 50, 50])
-    z = 1.959963984540054
+def test_the_interval_is_over_releases() -> None:
+    """Clopper and Pearson's by hand where releases have all or nothing; people of one release add nothing to it."""
+    nothing = rate([0.0, 0.0, 0.0])
     assert nothing.value == nothing.low == 0
-    assert nothing.high == pytest.approx(z**2 / (150 + z**2))
-    assert rate([0, 3], [0, 4]).value == pytest.approx(0.75)  # a repetition without a trial has no share
-    assert rate([], []).value is None
+    assert nothing.high == pytest.approx(1 - 0.025 ** (1 / 3))
+    some = rate([0.0, 1.0, 1.0, 0.0])
+    assert some.value == 0.5
+    assert (some.low, some.high) == (pytest.approx(beta.ppf(0.025, 2, 3)), pytest.approx(beta.ppf(0.975, 3, 2)))
+    assert rate([]).value is None
 
 
 def test_a_rigid_motion_protects_nothing_and_noise_does() -> None:
@@ -40,12 +36,15 @@ def test_a_rigid_motion_protects_nothing_and_noise_does() -> None:
     affine = result.setting("affine:mirror=random")
     assert affine.risk.value == 1.0
     assert affine.usefulness == 1.0
-    assert result.setting("gaussian:sigma=60km").risk.interval[1] < 0.3
+    far = result.setting("gaussian:sigma=60km")
+    assert far.guess < far.risk.value < 0.7
+    assert affine.oracle is not None
+    assert affine.oracle.value == 1.0
     assert result.verdict.status == "measured"
     assert "100 %" in result.verdict.sentences[0]
     clique = next(one for one in affine.attacks if one.attack == "clique")
     assert clique.precision.value == 1.0
-    assert clique.correct.value == 60
+    assert clique.recall.value == clique.named.value == 1.0
     assert clique.control is not None
     assert 0 <= clique.control < 0.2
 
@@ -58,15 +57,15 @@ def test_independent_noise_on_the_matrix_protects_less_than_noise_on_coordinates
     assert points.utility
     assert matrix.utility
     assert points.utility["variance"] == pytest.approx(matrix.utility["variance"], rel=0.35)
-    assert matrix.risk.interval[0] > points.risk.interval[1]
+    assert matrix.risk.value > points.risk.value + 0.1
 
 
 def test_guessing_is_the_sum_of_one_over_the_group() -> None:
-    """The expected hits of a guess, counted by hand: one for every label group of the whole file."""
+    """The expected share of a guess, counted by hand: one person for every label group of the whole file."""
     file = make_file()
     result = run_audit(Audit(make_plan(repetitions=1), file))
     groups = len(set(file.labels.itertuples(index=False, name=None)))
-    assert result.settings[0].guess == pytest.approx(groups)
+    assert result.settings[0].guess == pytest.approx(groups / 60)
     assert sum(group.records for group in result.file.label_groups) == 60
 
 
@@ -135,8 +134,8 @@ def test_attacks_that_weigh_evidence_see_through_wrong_labels() -> None:
     recall = {one.attack: one.recall.value or 0.0 for one in setting.attacks}
     assert recall["clique"] < 0.7
     assert min(recall["extend"], recall["register"], recall["isomap"]) > 0.9
-    assert setting.insider is not None
-    assert setting.insider > 0.9
+    assert setting.oracle is not None
+    assert setting.oracle.value > 0.9
 
 
 def test_a_matrix_is_audited_without_coordinates() -> None:
@@ -152,24 +151,21 @@ def test_a_matrix_is_audited_without_coordinates() -> None:
         dq.audit(matrix, "gaussian:sigma=1km")
 
 
-def test_whoever_knows_how_the_map_lies_is_a_yardstick() -> None:
-    """Everybody where nothing is hidden, nobody's without masked points; the strong attack comes near it."""
+def test_the_oracle_is_a_yardstick() -> None:
+    """Everybody where nothing is hidden; the strong attack comes near it, and labels alone do not: then it is said."""
     masks = ("gaussian:sigma=1m", "gaussian:sigma=25km", "affine", "matrix-gaussian:sd=5km")
     result = run_audit(make_audit(*masks, n=90, attacks=("labels", "register")))
-    near, far, affine, matrix = result.settings
-    assert near.insider == 1.0
-    assert affine.insider is None
-    assert matrix.insider is None
-    assert far.risk.value == pytest.approx(far.insider, abs=0.05)
-    said = " ".join(line for line in result.limits if "how the released map lies" in line)
-    assert {s.spec for s in result.settings if s.spec in said} == {
-        s.spec for s in result.settings if (s.insider or 0) > s.risk.value + 0.02
-    }
-    weak = run_audit(make_audit(*masks, n=90, attacks=("labels",)))
-    (line,) = [line for line in weak.limits if "how the released map lies" in line]
-    assert "100 % instead of 0 % with gaussian:sigma=1m" in line
-    assert "with gaussian:sigma=25km" in line
-    assert "affine" not in line
+    for setting in result.settings:
+        assert setting.oracle is not None
+        assert setting.risk.value == pytest.approx(setting.oracle.value, abs=0.06)
+        assert setting.risk.interval[1] >= setting.oracle.high
+    assert [s.oracle.value for s in result.settings if s.oracle][::2] == [1.0, 1.0]
+    weak = run_audit(make_audit(*masks, n=90, attacks=("labels",), max_risk=0.3))
+    (line,) = [line for line in weak.limits if "finds out how the released data lie" in line]
+    assert "100 % instead of" in line
+    assert all(s.brief in line for s in weak.settings)
+    assert weak.verdict.status == "unproven"
+    assert not any(s.meets for s in weak.settings)
 
 
 def test_an_attack_that_does_not_apply_says_why() -> None:
@@ -195,11 +191,15 @@ def test_records_have_the_risk_of_everybody(tmp_path: Path) -> None:
     labels = pd.Series(list(file.labels.itertuples(index=False, name=None)))
     assert table["label_k"].head(60).tolist() == labels.map(labels.value_counts()).tolist()
     affine = table[table["mask"].str.startswith("affine")]
-    seen = affine[affine["times_known"] > 0]
-    assert seen["times_known"].between(1, 3).all()
+    seen = affine[affine["asked"] > 0]
+    assert seen["asked"].between(1, 3).all()
     assert (seen["risk"] == 1).all()
     assert (seen["by"] == "clique").all()
-    assert affine.loc[affine["times_known"] == 0, "risk"].isna().all()
+    assert affine.loc[affine["asked"] == 0, "risk"].isna().all()
+    chosen = table[table["mask"] == result.verdict.setting]
+    assert (chosen["by"] == "oracle").all()
+    assert (chosen["asked"] >= 200).all()
+    assert chosen["risk"].mean() == pytest.approx(result.people_risk[0].mean)
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,10 @@ from conftest import Run
 from disclique.audits import Audit, run_audit
 from disclique.audits.estimate import estimate_audit
 from disclique.audits.result import decode_result, encode_result
+from disclique.data.distances import Matrix, full_matrix
 from disclique.errors import InputError
 from disclique.runs import Executor, OnDask, Processes, Serial, Unit
-from small_files import COLUMNS, make_audit, people, without_times
+from small_files import COLUMNS, make_audit, make_file, make_plan, people, without_times
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -51,17 +52,18 @@ class Stops:
             yield function(item)
 
 
-ASKED: dict[str, Any] = {"n": 30, "max_risk": 0.25, "attacks": ("clique", "extend"), "budget": 1e-4}
-
-
 def raised() -> Audit:
-    """An audit that searches a range, and repeats searches with a larger budget."""
-    return make_audit("affine", "matrix-gaussian:sd=300km", "gaussian:sigma=5km..50km", repetitions=4, **ASKED)
+    """An audit that searches a range, and asks the oracle for every person."""
+    asked: dict[str, Any] = {"n": 30, "max_risk": 0.6, "attacks": ("clique", "extend"), "budget": 1e-4}
+    return make_audit("affine", "gaussian:sigma=20km..400km", repetitions=4, **asked)
 
 
 def fixed() -> Audit:
-    """One that repeats searches with a larger budget, but searches no range."""
-    return make_audit("affine", "matrix-gaussian:sd=300km", repetitions=4, **ASKED)
+    """One of bare distances that repeats searches with a larger budget, but searches no range."""
+    file = make_file(30)
+    matrix = replace(file, distances=Matrix(full_matrix(file.distances)))
+    masks = ("matrix-gaussian:sd=30", "matrix-laplace:b=20")
+    return Audit(make_plan(*masks, attacks=("clique",), repetitions=12, max_risk=0.52, budget=1e-4), matrix)
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +83,11 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_journal_has_a_line_for_every_unit(whole: Path) -> None:
-    """Each with its unit and its record; more effort only where a search was cut short."""
-    found = lines(whole)
+def test_the_journal_has_a_line_for_every_unit(plain: Path, whole: Path) -> None:
+    """Each with its unit and its record; more effort only where a search was cut short, people for one setting."""
+    asked = {line["unit"]["mask"] for line in lines(whole) if line["unit"]["part"] == "people"}
+    assert asked == {dq.read_result(whole / "result.json").verdict.setting}
+    found = lines(plain)
     assert all(set(line) == {"unit", "record"} for line in found)
     units = [Unit(**line["unit"]) for line in found]
     assert len(set(units)) == len(units)
@@ -167,7 +171,8 @@ def test_what_was_tried_for_the_estimate_is_not_run_again(tmp_path: Path) -> Non
     assert tried.sentence(2).startswith("about 24 units, about ")
     run_audit(audit, folder=tmp_path / "one", tried=tried.records)
     run_audit(audit, folder=tmp_path / "two")
-    assert len(lines(tmp_path / "one")) == tried.units
+    releases = [line for line in lines(tmp_path / "one") if not line["unit"]["part"]]
+    assert len(releases) == tried.units
     assert read(tmp_path / "one") == read(tmp_path / "two")
 
 

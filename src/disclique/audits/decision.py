@@ -24,17 +24,28 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What the data holder accepts: a mean risk, and perhaps a risk of the most exposed person."""
+
+    risk: float
+    person: float | None = None
+
+
+@dataclass(frozen=True)
 class Look:
     """What is known of a setting so far: its risk, how often the budget of its searches was raised, and what follows.
 
-    ``keeps`` says that it keeps the limit, whatever was cut short: by the upper end of the interval once it is tried
-    often, before that by the mean. ``is_open`` says that only work that was cut short stands between it and the limit.
+    ``person`` is the risk of the most exposed person, None where it was not measured. ``keeps`` says that the limits
+    are kept, whatever was cut short: by the upper end of the interval once it is tried often, before that by the mean.
+    ``is_cut`` says that only work that was cut short stands between it and the limit, ``is_open`` that what was
+    measured keeps the limits, but that this is not shown.
     """
 
     risk: SettingRisk
     effort: int
-    limit: float
+    limits: Limits
     repetitions: int
+    person: float | None = None
 
     @property
     def tried(self) -> bool:
@@ -43,13 +54,26 @@ class Look:
 
     @property
     def keeps(self) -> bool:
-        """The limit is kept, as far as is known."""
-        return (self.risk.interval[1] if self.tried else self.risk.most) <= self.limit
+        """The limits are kept, as far as is known."""
+        mean_kept = (self.risk.interval[1] if self.tried else self.risk.most) <= self.limits.risk
+        return mean_kept and (self._person_kept or (self.person is None and not self.tried))
+
+    @property
+    def _person_kept(self) -> bool:
+        return self.limits.person is None or (self.person is not None and self.person <= self.limits.person)
+
+    @property
+    def is_cut(self) -> bool:
+        """The limit would be kept but for what was cut short."""
+        measured = self.risk.measured_high if self.tried else self.risk.value
+        matters = bool(self.risk.cut) and not self.risk.by_oracle  # else no work shows more than the oracle does
+        return matters and not self.keeps and measured <= self.limits.risk
 
     @property
     def is_open(self) -> bool:
-        """The limit would be kept but for what was cut short."""
-        return not self.keeps and (self.risk.measured_high if self.tried else self.risk.value) <= self.limit
+        """What was measured keeps the limits, but it is not shown that they are kept."""
+        measured = self.person is None or self._person_kept
+        return not (self.keeps and self.tried) and self.risk.value <= self.limits.risk and measured
 
 
 @dataclass(frozen=True)
@@ -85,7 +109,7 @@ def search_range(mask: MaskRange, repetitions: int, look: Callable[[str], Look |
             yield more
             continue
         # a setting that stays open is skipped: a weaker one may be decided
-        failing = max((i for i, found in looked.items() if not found.keeps and not found.is_open), default=-1)
+        failing = max((i for i, found in looked.items() if not found.keeps and not found.is_cut), default=-1)
         kept = [i for i, found in looked.items() if found.keeps and i > failing]
         if not kept:
             if looked[last].tried:
@@ -111,7 +135,7 @@ def settle(settings: Sequence[str], look: Callable[[str], Look | None]) -> list[
 
 
 def _raise(spec: str, found: Look) -> list[Wish]:
-    if not found.is_open or found.effort >= MOST_EFFORT:
+    if not found.is_cut or found.effort >= MOST_EFFORT:
         return []
     return [Wish(spec, found.risk.repetitions, found.effort + 1)]
 
@@ -120,8 +144,10 @@ def _none(mask: MaskRange, looked: dict[int, Look]) -> Decision:
     last = max(looked)
     strongest = parse_mask(mask.settings[last]).brief
     why = f"even the strongest setting tried, {strongest}, does not keep the limit"
-    if looked[last].is_open:
+    if looked[last].is_cut:
         why = f"the strongest setting tried, {strongest}, is not shown to keep the limit: work was cut short"
+    elif looked[last].is_open:
+        why = f"the strongest setting tried, {strongest}, is not shown to keep the limit"
     return Decision(mask.spec, None, tuple(mask.settings[i] for i in looked), why)
 
 

@@ -38,6 +38,11 @@ class KnownFile:
     seeds: Pairs = ()
 
     @property
+    def share(self) -> float:
+        """The share of released records that the snooper knows."""
+        return len(self.truth) / len(self.released)
+
+    @property
     def sought(self) -> Truth:
         """Who is who among those whom the snooper does not know to be released beforehand."""
         return self.truth.without([row for row, _ in self.seeds])
@@ -57,7 +62,7 @@ def draw_known_file(audit: Audit, repetition: int) -> KnownFile:
     else:
         drawn = _people(audit, rng)
     released = audit.target if len(rows) == len(audit.target) else select_records(audit.target, rows)
-    data = _add_errors(audit, select_records(drawn, rng.permutation(len(drawn))), rng)
+    data = add_errors(audit, select_records(drawn, rng.permutation(len(drawn))), rng)
     found = KnownFile(data, Truth.of_people(released.ids, data.ids), released, rows)
     seeds = audit.plan.snooper.seeds
     return found.with_seeds(seeds, audit.chance.rng("seeds", repetition)) if seeds else found
@@ -112,7 +117,8 @@ def join_files(one: Microdata, other: Microdata) -> Microdata:
     return Microdata(table, labels, join_distances(one.distances, other.distances), one.ids + other.ids, "known")
 
 
-def _add_errors(audit: Audit, data: Microdata, rng: np.random.Generator) -> Microdata:
+def add_errors(audit: Audit, data: Microdata, rng: np.random.Generator) -> Microdata:
+    """Return the snooper's file with the errors that it is assumed to have."""
     snooper = audit.plan.snooper
     if snooper.label_error:
         labels = data.labels.apply(lambda column: _replace_some(column, snooper.label_error, rng))

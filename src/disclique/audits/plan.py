@@ -11,14 +11,18 @@ from disclique.attacks import parse_attacks
 from disclique.audits.ranges import SEARCHED, SPREAD, MaskRange, parse_range
 from disclique.data.labels import MISSING_POLICIES
 from disclique.errors import InputError
+from disclique.measures.scenarios import SCENARIOS
 from disclique.measures.utility import rankings
 from disclique.model import Json
 from disclique.quantities import LENGTH_UNITS, Quantity, parse_quantity
 from disclique.runs import Chance, Unit
 
-FORMAT = 4  # raised when the same plan no longer gives the same records
+FORMAT = 5  # raised when the same plan no longer gives the same records
 RAISE = 5  # how much more work a search may do each time it is repeated
 MOST_EFFORT = 2  # how often it is repeated
+MOST_RELEASES = 100
+PEOPLE = "people"  # the part of an audit that asks the oracle for every person, many times
+PEOPLE_UNITS = 20
 SYNTHETIC, GERMANY = "synthetic", "germany"
 
 
@@ -78,8 +82,11 @@ class Plan:
 
     ``max_risk`` is the largest risk that the data holder accepts; with it a range of a mask's dial is searched for the
     smallest sufficient setting, without it the range is shown in a few steps. ``alpha`` is the detection probability of
-    the clique attack and ``budget`` the work of one clique search (``Budget.work``). ``inputs`` are names and hashes of
-    the files, so that an audit is never continued on other data.
+    the clique attack and ``budget`` the work of one clique search (``Budget.work``). ``scenario`` says what the snooper
+    is after, and so what risk means; ``max_risk_person`` is the largest risk accepted of the most exposed person.
+    A missing label value matches any by default: an empty cell excludes nobody. The file is published ``releases``
+    times, each time with fresh noise; unless ``linked`` the rows of a release do not tell which they were before.
+    ``inputs`` are names and hashes of the files, so that an audit is never continued on other data.
 
     >>> Plan(("gaussian:sigma=1km..4km",), attacks=("labels",)).settings[0]
     'gaussian:sigma=1km'
@@ -94,7 +101,11 @@ class Plan:
     seed: int = 0
     alpha: float = 0.5
     budget: float = 2.0
-    missing: str = "never"
+    missing: str = "any"
+    scenario: str = SCENARIOS[0]
+    max_risk_person: float | None = None
+    releases: int = 1
+    linked: bool = True
     utility: str = "neighbours"
     inputs: tuple[tuple[str, str], ...] = ()
 
@@ -105,6 +116,14 @@ class Plan:
             raise InputError(f"repetitions = {self.repetitions}: at least one is needed")
         if self.max_risk is not None and not 0 <= self.max_risk <= 1:
             raise InputError(f"max risk = {self.max_risk}: a share of people lies between 0 and 1")
+        if self.max_risk_person is not None and not 0 <= self.max_risk_person <= 1:
+            raise InputError(f"max risk of a person = {self.max_risk_person}: a probability lies between 0 and 1")
+        if self.max_risk_person is not None and self.max_risk is None:
+            raise InputError("a largest risk of a person goes with one of the mean: set max risk too")
+        if self.scenario not in SCENARIOS:
+            raise InputError(f"scenario = {self.scenario!r}: choose one of {', '.join(SCENARIOS)}")
+        if not 1 <= self.releases <= MOST_RELEASES:
+            raise InputError(f"releases = {self.releases}: a file is published between 1 and {MOST_RELEASES} times")
         Chance(self.seed)
         if not 0 < self.alpha < 1:
             raise InputError(f"alpha = {self.alpha}: a detection probability lies strictly between 0 and 1")
@@ -144,9 +163,9 @@ class Plan:
 
     def holds(self, unit: Unit) -> bool:
         """Say whether a unit may be a part of this audit; of a searched range only some are run."""
-        return (
-            unit.mask in self.settings and 0 <= unit.repetition < self.repetitions and 0 <= unit.effort <= MOST_EFFORT
-        )
+        if unit.mask not in self.settings or not 0 <= unit.effort <= MOST_EFFORT:
+            return False
+        return 0 <= unit.repetition < {"": self.repetitions, PEOPLE: PEOPLE_UNITS}.get(unit.part, 0)
 
     @property
     def chance(self) -> Chance:

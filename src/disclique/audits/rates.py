@@ -1,70 +1,63 @@
 """From the records of many repetitions to rates with their intervals: the risk of a release.
 
-The risk of a release is the share of the people known to the snooper whom the *worst* attack re-identifies correctly
-(its recall). Intervals are over repetitions and hold for this file and this snooper: at each end the wider one of
-Student's interval of the mean over repetitions and Wilson's interval of the pooled counts, so that few repetitions, or
-repetitions that all agree, do not look surer than they are. Where work was cut short the interval reaches up to the
-most that it could have found.
+The risk of a setting is that of the *worst* attack in the scenario asked for, and never below guessing. Releases are
+the independent units, not people: an attack that finds its way in one release finds nearly everybody there, and nobody
+in the next. So the upper end is one that holds for any law of the risk of a release (``measures.bounds``), unless the
+oracle, which sees the masked data with the exact law of the mask and need not find any way, was asked: no release gives
+away more on average than that, and what it finds varies little between releases. Then the upper end is that of the
+oracle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
 
 from disclique.audits.records import Attempt, Records, ReleaseRecord
-from disclique.measures.risk import wilson
+from disclique.measures.bounds import lower_end, repetitions_needed, smooth_upper_end, upper_end
+from disclique.measures.scenarios import Hits, trials
 
-CONFIDENCE = 0.95
+GUESS = "guess"
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A share, or a count, with its interval; None where nothing was tried."""
+    """A share with its interval; None where nothing was tried."""
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
 
 
-def rate(hits: Sequence[int], trials: Sequence[int]) -> Rate:
-    """Average hits/trials over repetitions; repetitions without a trial have none."""
-    shares = [hit / trial for hit, trial in zip(hits, trials, strict=True) if trial]
-    pooled = wilson(sum(hits), sum(trials), CONFIDENCE)
-    if not shares or pooled is None:
+def rate(shares: Sequence[float]) -> Rate:
+    """Average shares over releases, with ends that hold for any law of them."""
+    if not len(shares):
         return Rate()
-    low, high = _student(shares)
-    mean = float(np.mean(shares))
-    return Rate(mean, max(0.0, min(pooled[0], low, mean)), min(1.0, max(pooled[1], high, mean)))
-
-
-def _student(values: Sequence[float]) -> tuple[float, float]:
-    """Return Student's interval of a mean; from a single value none wider than the value itself."""
-    mean = float(np.mean(values))
-    if len(values) < 2:
-        return mean, mean
-    half = float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
-    return mean - half, mean + half
+    values = np.clip(np.asarray(shares, dtype=float), 0.0, 1.0)
+    return Rate(float(values.mean()), lower_end(values), upper_end(values))
 
 
 @dataclass(frozen=True)
 class AttackRisk:
     """One attack on one setting of a mask, over all repetitions made so far.
 
-    ``cut`` counts the repetitions in which its work was cut short, for instance because of ``cut_why``; ``most`` is the
-    recall that it could have reached at the very most. ``control`` is the share of records falsely claimed in a file
-    without any target.
+    ``risk`` is its risk in the scenario of the audit, ``highest`` that of the worst single release. ``recall`` and
+    ``precision`` are of the pairs that it claims to be more probable than not, ``named`` is the share of people whose
+    most probable record is theirs. ``cut`` counts the repetitions in which its work was cut short, for instance because
+    of ``cut_why``; ``most`` is the risk that it could have reached at the very most. ``control`` is the share of
+    records falsely claimed in a file without any target.
     """
 
     attack: str
     applies: bool
     why: str = ""
+    risk: Rate = Rate()
+    highest: float = 0.0
+    named: Rate = Rate()
     precision: Rate = Rate()
     recall: Rate = Rate()
-    correct: Rate = Rate()
     claims: float = 0.0
     control: float | None = None
     cut: int = 0
@@ -74,7 +67,10 @@ class AttackRisk:
     seconds: float = 0.0
 
 
-def measure_attack(records: Records, attack: str) -> AttackRisk | None:
+Tries = Sequence[tuple[ReleaseRecord, Attempt]]
+
+
+def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk | None:
     """Measure what one attack achieved; None if no repetition has tried it."""
     pairs = [(record, one) for record in records.values() for one in record.attempts if one.attack == attack]
     ran = [(record, one) for record, one in pairs if one.applies]
@@ -82,55 +78,86 @@ def measure_attack(records: Records, attack: str) -> AttackRisk | None:
         return None
     if not ran:
         return AttackRisk(attack, applies=False, why=pairs[0][1].why)
-    right = [len(one.correct) for _, one in ran]
-    common = [len(record.common) for record, _ in ran]
+    shares = [_share(one.hits, record, scenario) for record, one in ran]
     asked = sum(one.control_targets or 0 for _, one in ran)
     cut = [one.cut for _, one in ran if one.cut]
-    low, high = _student([float(value) for value in right])
-    found = rate(right, common)
+    claimed = [len(one.correct) / one.claims for _, one in ran if one.claims]
     return AttackRisk(
         attack=attack,
         applies=True,
         why="" if len(ran) == len(pairs) else f"it could be carried out in {len(ran)} of {len(pairs)} repetitions",
-        precision=rate(right, [one.claims for _, one in ran]),
-        recall=found,
-        correct=Rate(float(np.mean(right)), max(0.0, low), high),
+        risk=rate(shares),
+        highest=max(shares),
+        named=rate([_share(one.hits, record, "prosecutor") for record, one in ran]),
+        precision=rate(claimed),
+        recall=rate([_share(one.hits, record, "journalist") for record, one in ran]),
         claims=float(np.mean([one.claims for _, one in ran])),
         control=sum(one.control or 0 for _, one in ran) / asked if asked else None,
         cut=len(cut),
         cut_why=cut[0] if cut else "",
-        most=_as_unsure(rate([_most(record, one) for record, one in ran], common), found),
+        most=rate([_most(record, one, scenario) for record, one in ran]),
         doubtful=sum(bool(one.doubt) for _, one in ran),
         seconds=float(np.mean([one.seconds for _, one in ran])),
     )
 
 
-def _as_unsure(bound: Rate, measured: Rate) -> Rate:
-    """Return a bound whose interval reaches as far up as that of what was measured: bounds vary less than results."""
-    if None in (bound.value, bound.high, measured.value, measured.high):
-        return bound
-    return replace(bound, high=min(1.0, max(bound.high, bound.value + measured.high - measured.value)))  # type: ignore
+def _share(hits: Hits, record: ReleaseRecord, scenario: str) -> float:
+    return hits.share(scenario, len(record.common), record.released)
 
 
-def _most(record: ReleaseRecord, one: Attempt) -> int:
-    """Return how many people the attack could have found at the most, had its work not been cut short.
+def _most(record: ReleaseRecord, one: Attempt, scenario: str) -> float:
+    """Return the share of people that the attack could have found at the most, had its work not been cut short.
 
-    No more than the attack would with the truth for a guide, and no more than the ceiling.
+    No more than the attack would with the truth for a guide, the others guessed, and no more than the oracle.
     """
+    found = _share(one.hits, record, scenario)
     if not one.cut:
-        return len(one.correct)
-    bounds = [len(record.common), *(bound for bound in (one.most, record.ceiling) if bound is not None)]
-    return max(len(one.correct), min(bounds))
+        return found
+    people = len(record.common)
+    of = max(trials(scenario, people, record.released), 1)
+    bounds = [float(people)]
+    if one.most is not None:
+        bounds.append(one.most + (0.0 if scenario == "journalist" else record.guess.of(scenario)))
+    if record.oracle is not None and record.oracle.applies:
+        bounds.append(record.oracle.hits.of(scenario))
+    return max(found, min(1.0, min(bounds) / of))
+
+
+@dataclass(frozen=True)
+class OracleRisk:
+    """What the oracle finds in the scenario of the audit: the mean over ``draws`` releases, and its upper end."""
+
+    value: float
+    high: float
+    draws: int
+
+
+def measure_oracle(records: Records, scenario: str, extra: Sequence[Hits] = ()) -> OracleRisk | None:
+    """Measure what the masked data give one who knows how they lie; None unless every repetition asked the oracle.
+
+    ``extra`` are the shares of further draws.
+    """
+    asked = [(record, record.oracle) for record in records.values()]
+    if not asked or any(one is None or not one.applies for _, one in asked):
+        return None
+    shares = [_share(one.hits, record, scenario) for record, one in asked if one is not None]
+    people = [max(trials(scenario, len(record.common), record.released), 1) for record, _ in asked]
+    shares += [hits.of(scenario) for hits in extra]
+    people += [round(float(np.mean(people)))] * len(extra)
+    values = np.clip(shares, 0.0, 1.0)
+    return OracleRisk(float(values.mean()), smooth_upper_end(values, people), len(values))
 
 
 @dataclass(frozen=True)
 class SettingRisk:
-    """The risk of one setting: that of its worst attack.
+    """The risk of one setting: that of its worst attack, or of guessing where that is more.
 
-    The upper end of ``interval`` is the highest over all attacks; where work was cut short, what it could have found at
-    the most. ``lower_bound`` says that the value may be higher for that reason and that nothing rules out that this
-    matters. ``cut`` names the attacks that were cut short, ``most`` is the mean that they could have reached, and
-    ``measured_high`` the upper end of the interval without that.
+    The upper end of ``interval`` decides. It is that of the oracle where there is one, and of every attack; else the
+    highest over all attacks, and where work was cut short what it could have found at the most. ``highest`` is the
+    worst single release. ``lower_bound`` says that the value may be higher because work was cut short. ``cut`` names
+    the attacks that were cut short, ``most`` is the mean that was or could have been reached, ``measured_high`` the
+    upper end by the attacks alone, as they ran, and ``needed`` how many repetitions like these would bring it under the
+    limit. ``by_oracle`` says that the upper end is that of the oracle.
     """
 
     attack: str | None
@@ -141,23 +168,74 @@ class SettingRisk:
     cut: tuple[str, ...] = ()
     most: float = 1.0
     measured_high: float = 1.0
+    highest: float = 1.0
+    needed: int | None = None
+    by_oracle: bool = False
 
 
-def measure_risk(records: Records, attacks: Sequence[str], limit: float | None = None) -> SettingRisk:
-    """Find the worst attack of a setting; an attack that claims nothing has a recall of 0."""
-    found = [one for one in (measure_attack(records, attack) for attack in attacks) if one is not None and one.applies]
-    tried = [one for one in found if one.recall.value is not None]
-    if not tried:  # nothing could be tried: nothing is known
+def measure_risk(
+    records: Records,
+    attacks: Sequence[str],
+    scenario: str,
+    *,
+    limit: float | None = None,
+    extra: Sequence[Hits] = (),
+) -> SettingRisk:
+    """Find the worst attack of a setting; where none could be carried out, nothing is known."""
+    found = [measure_attack(records, attack, scenario) for attack in attacks]
+    tried = [one for one in found if one is not None and one.applies and one.risk.value is not None]
+    if not tried:
         return SettingRisk(None, 1.0, (0.0, 1.0), len(records), lower_bound=True)
-    worst = max(tried, key=lambda one: one.recall.value or 0.0)
-    value, low = worst.recall.value or 0.0, worst.recall.low or 0.0
-    measured = max(one.recall.high or 0.0 for one in tried)
+    guesses = np.clip([_share(record.guess, record, scenario) for record in records.values()], 0.0, 1.0)
+    worst = max(tried, key=lambda one: one.risk.value or 0.0)
+    name, value, low = worst.attack, worst.risk.value or 0.0, worst.risk.low or 0.0
+    if value < guesses.mean():
+        name, value, low = GUESS, float(guesses.mean()), lower_end(guesses)
+    oracle = measure_oracle(records, scenario, extra)
+    smooth = [_smooth_end(records, one.attack, scenario) for one in tried]
+    guessed = smooth_upper_end(guesses, [max(len(record.common), 1) for record in records.values()])
+    measured = max([guessed, *(one.risk.high or 0.0 for one in tried)])
     cut = [one for one in tried if one.cut]
-    high = max([measured, *(one.most.high or 0.0 for one in cut)])
     most = max([value, *(one.most.value or 0.0 for one in cut)])
-    settled = most <= value or (limit is not None and high <= limit)
-    names = tuple(one.attack for one in cut)
-    return SettingRisk(worst.attack, value, (low, high), len(records), not settled, names, most, measured)
+    if oracle is None:
+        high = max([measured, *(one.most.high or 0.0 for one in cut)])
+        known_high = measured
+    else:
+        # no attack finds more than the oracle but by chance, or where the law is not quite what it is taken for
+        beyond = [end for one, end in zip(tried, smooth, strict=True) if (one.risk.value or 0.0) > oracle.high]
+        high = min(1.0, max([oracle.high, guessed, *beyond]))
+        most = max(value, oracle.value)
+        known_high = min(measured, max([guessed, *smooth]))
+    settled = not cut or most <= value or (limit is not None and high <= limit)
+    needed = None
+    if limit is not None and oracle is None:
+        shares = _shares(records, worst.attack, scenario)
+        needed = repetitions_needed(limit, shares) if shares else None
+    return SettingRisk(
+        attack=name,
+        value=value,
+        interval=(min(low, value), max(high, value)),
+        repetitions=len(records),
+        lower_bound=not settled,
+        cut=tuple(one.attack for one in cut),
+        most=most,
+        measured_high=max(known_high, value),
+        highest=max([float(guesses.max()), *(one.highest for one in tried)]),
+        needed=needed,
+        by_oracle=oracle is not None,
+    )
+
+
+def _shares(records: Records, attack: str, scenario: str) -> list[float]:
+    pairs = [(record, one) for record in records.values() for one in record.attempts if one.attack == attack]
+    return [min(_share(one.hits, record, scenario), 1.0) for record, one in pairs if one.applies]
+
+
+def _smooth_end(records: Records, attack: str, scenario: str) -> float:
+    """Return the upper end of an attack as if it varied little between releases: for use beside the oracle's."""
+    shares = _shares(records, attack, scenario)
+    counts = [max(trials(scenario, len(record.common), record.released), 1) for record in records.values()]
+    return smooth_upper_end(shares, counts[: len(shares)])
 
 
 def average_utility(records: Records) -> dict[str, float | None] | None:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from disclique.measures.scenarios import Hits
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attack on one release.
+    """One attack on one release, or what the oracle makes of it.
 
-    ``why`` says why it could not be carried out; empty if it was. ``correct`` are the target rows it named rightly,
-    ``wrong`` its wrong pairs. ``cut`` says what was cut short, and then at most ``most`` people could have been found.
-    ``control`` counts the claims on a known file without any of ``control_targets`` released people: all false.
+    ``why`` says why it could not be carried out; empty if it was. ``correct`` are the target rows it claimed rightly,
+    ``wrong`` its wrong pairs. ``named`` are the rows of known people with the chance that they are identified in the
+    scenario of the audit, where there is any, and ``hits`` how many people are expected to be found in each scenario.
+    ``cut`` says what was cut short, and then at most ``most`` people could have been claimed. ``control`` counts the
+    claims on a known file without any of ``control_targets`` released people: all false.
     """
 
     attack: str
     why: str = ""
     correct: tuple[int, ...] = ()
     wrong: tuple[tuple[int, int], ...] = ()
+    named: tuple[tuple[int, float], ...] = ()
+    hits: Hits = field(default_factory=Hits)
     expected: float | None = None
     cut: str = ""
     most: int | None = None
@@ -43,30 +49,43 @@ class Seeded:
     """What an insider who knows so many true pairs finds of the ``sought`` other people, by the worst attack."""
 
     seeds: int
-    found: int
+    hits: Hits
     sought: int
+
+
+@dataclass(frozen=True)
+class Trials:
+    """How often the oracle was asked for each record of the file, and how often it named the right one.
+
+    ``draws`` are releases, each with the expected share of people found in every scenario.
+    """
+
+    asked: tuple[int, ...]
+    right: tuple[float, ...]
+    draws: tuple[Hits, ...]
 
 
 @dataclass(frozen=True)
 class ReleaseRecord:
     """One release: who of it was known, what the yardsticks give, and what each attack did.
 
-    ``guess`` is the expected number of correct guesses by label. ``insider`` counts the correct claims of a snooper who
-    knows how the released map lies, and ``ceiling`` what they get by naming the most probable record for everybody;
-    None where there is no such map, ``ceiling`` also where the law of the mask is not exactly known to be Gaussian.
+    ``guess`` is what guessing by label gives, ``oracle`` what the masked data give one who knows how they lie, under
+    the exact law of the mask; its ``why`` says where that is not modelled, and None that it was not asked.
     ``released`` counts the records of the release; ``common`` are the known ones among them, without the seeds of an
-    insider, as rows of the audited file. ``seeded`` says what insiders would find.
+    insider, as rows of the audited file. ``seeded`` says what insiders would find. ``again`` is what the oracle makes
+    of two releases. A unit that only asks the oracle, for every person many times, leaves ``trials`` and no attempt.
     """
 
     known: int
     common: tuple[int, ...]
-    guess: float
-    insider: int | None
-    ceiling: int | None
+    guess: Hits
+    oracle: Attempt | None
     utility: dict[str, float | None] | None
     attempts: tuple[Attempt, ...]
     released: int
     seeded: tuple[Seeded, ...] = ()
+    again: Hits | None = None
+    trials: Trials | None = None
 
     def with_more_effort(self, later: ReleaseRecord) -> ReleaseRecord:
         """Return the record with attacks that were repeated with a larger budget: the worse result of both."""
@@ -78,7 +97,7 @@ class ReleaseRecord:
 
 def _worse(first: Attempt, later: Attempt) -> Attempt:
     """Return the attempt that found more people, as far from its end as the later one is."""
-    found = first if len(first.correct) > len(later.correct) else later
+    found = first if first.hits.prosecutor > later.hits.prosecutor else later
     found = replace(found, cut=later.cut, most=later.most, why=later.why)
     return replace(found, control=first.control, control_targets=first.control_targets)
 

@@ -16,14 +16,14 @@ import msgspec
 import pandas as pd
 
 from disclique.audits.decision import Decision
-from disclique.audits.rates import AttackRisk, SettingRisk
+from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
 from disclique.data.write import whole_file, write_table
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KIND, VERSION = "disclique audit", 2
+KIND, VERSION = "disclique audit", 3
 RESULT, RECORDS, REPORT = "result.json", "records.csv", "report.html"
 MEETS, UNPROVEN, FAILS, MEASURED = "meets", "unproven", "fails", "measured"
 
@@ -32,7 +32,7 @@ MEETS, UNPROVEN, FAILS, MEASURED = "meets", "unproven", "fails", "measured"
 class Verdict:
     """The decision in words: ``meets`` only when it is shown that the setting keeps the limit.
 
-    ``unproven``: what was measured keeps the limit, but work was cut short that could break it. ``fails``: no setting
+    ``unproven``: what was measured keeps the limit, but it is not shown that the release does. ``fails``: no setting
     tried keeps it. ``measured``: no limit was set.
     """
 
@@ -51,13 +51,17 @@ class LabelGroup:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """The file that was audited; no value of it. ``distances`` says what they are between (``kind_of``)."""
+    """The file that was audited; no value of it. ``distances`` says what they are between (``kind_of``).
+
+    ``missing_labels`` counts the records with an empty label value.
+    """
 
     name: str
     records: int
     labels: tuple[str, ...]
     distances: str
     label_groups: tuple[LabelGroup, ...]
+    missing_labels: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class SnooperFacts:
     records: int
     known: float
     common: float
-    guess_share: float
+    guess: float
 
 
 @dataclass(frozen=True)
@@ -84,12 +88,13 @@ class InsiderShare:
 class Setting:
     """One setting of a mask: risk, attacks, yardsticks, utility.
 
-    ``meets`` is None without a limit. ``open`` says that only work that was cut short stands between it and the limit;
-    ``settled`` says why work that was cut short does not matter. ``guess`` counts expected guesses, ``insider`` is the
-    share found by a snooper who knows how the released map lies, and ``ceiling`` the most that any attack with one
-    claim for each target can find on average, where the law of the mask is exactly known. ``seeded`` says what insiders
-    find who know some people's records beforehand, by the attacks that can start from these. ``brief`` is the spec
-    without what is as by default.
+    ``meets`` is None without a limit. ``open`` says that what was measured keeps the limit but that this is not shown,
+    ``open_why`` why; ``settled`` says why work that was cut short does not matter. ``guess`` is the risk of guessing by
+    labels, ``oracle`` what the masked data give one who knows how they lie, under the exact law of the mask (None, and
+    ``oracle_why``, where that is not modelled), ``simulated`` that this law was learned from draws of the mask, and
+    ``again`` what the oracle finds with one release more. ``seeded`` says what insiders find who know some people's
+    records beforehand, by the attacks that can start from these. ``person`` is the risk of the most exposed person
+    where it was measured. ``brief`` is the spec without what is as by default.
     """
 
     spec: str
@@ -103,14 +108,17 @@ class Setting:
     risk: SettingRisk
     meets: bool | None
     open: bool
+    open_why: str
     settled: str
     guess: float
-    guess_share: float
-    insider: float | None
-    ceiling: float | None
+    oracle: OracleRisk | None
+    oracle_why: str
+    simulated: bool
+    again: float | None
     attacks: tuple[AttackRisk, ...]
     utility: dict[str, float | None] | None
     usefulness: float | None
+    person: float | None = None
     pareto: bool = False
     seeded: tuple[InsiderShare, ...] = ()
     brief: str = ""
@@ -118,13 +126,36 @@ class Setting:
 
 @dataclass(frozen=True)
 class GroupRisk:
-    """Mean and highest risk of the records whose label is shared by so many."""
+    """Mean and highest risk of the records of a group.
+
+    ``by`` is ``label`` (how many share the label) or ``density`` (how near the fifth nearest record is).
+    """
 
     spec: str
-    size: str
+    by: str
+    group: str
     records: int
     risk: float
     highest: float
+
+
+@dataclass(frozen=True)
+class PeopleRisk:
+    """How the risk is spread over people under one setting.
+
+    ``trials`` is how often each person was asked for at the least, ``source`` by what: the ``oracle`` or the worst
+    attack. ``quantiles`` are the median, the ninth decile, the 99th percentile and the highest; ``above_half`` counts
+    the people who are more likely to be identified than not.
+    """
+
+    spec: str
+    source: str
+    trials: int
+    people: int
+    mean: float
+    quantiles: dict[str, float]
+    above_half: int
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -186,6 +217,10 @@ class PlanFacts:
     alpha: float
     budget: float
     missing: str
+    scenario: str
+    max_risk_person: float | None
+    releases: int
+    linked: bool
     utility: str
     inputs: dict[str, str]
 
@@ -200,7 +235,7 @@ class AuditResult:
     >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
     >>> result = dq.audit(people, ["round:to=10km", "round:to=50km"], attacks="labels", repetitions=1)
     >>> result.table[["mask", "risk"]].values.tolist()
-    [['round:to=10km', 0.0], ['round:to=50km', 0.0]]
+    [['round:to=10km', 0.1], ['round:to=50km', 0.1]]
     """
 
     made: str
@@ -211,6 +246,7 @@ class AuditResult:
     pareto: tuple[str, ...]
     decisions: tuple[Decision, ...]
     groups: tuple[GroupRisk, ...]
+    people_risk: tuple[PeopleRisk, ...]
     matches: TypicalMatches | None
     limits: tuple[str, ...]
     plan: PlanFacts
@@ -234,6 +270,7 @@ class AuditResult:
                 "low": s.risk.interval[0],
                 "high": s.risk.interval[1],
                 "attack": s.risk.attack,
+                "oracle": None if s.oracle is None else s.oracle.value,
                 "lower_bound": s.risk.lower_bound,
                 "meets": s.meets,
                 "utility": s.usefulness,

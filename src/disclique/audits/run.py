@@ -12,12 +12,11 @@ from typing import Any
 from disclique.attacks import parse_attack
 from disclique.audits.decision import Decision, Look, Steps, Wish, search_range, settle
 from disclique.audits.definition import Audit
-from disclique.audits.plan import Plan, Snooper
+from disclique.audits.plan import PEOPLE, PEOPLE_UNITS, Plan, Snooper
 from disclique.audits.ranges import MaskRange
-from disclique.audits.rates import measure_risk
 from disclique.audits.records import Records, ReleaseRecord
 from disclique.audits.result import REPORT, AuditResult, write_result
-from disclique.audits.summarise import Findings, summarise
+from disclique.audits.summarise import Findings, look_at, summarise
 from disclique.audits.unit import run_unit
 from disclique.errors import InputError
 from disclique.model import Microdata
@@ -57,6 +56,7 @@ def audit(
     options
         Fields of ``Plan`` (``max_risk``, ``repetitions``, ``attacks``, ``seed``, ``utility``, …) and of ``Snooper``
         (``overlap``, ``size``, ``label_error``, ``coordinate_error``).
+        ``scenario`` says what risk means: ``prosecutor``, ``journalist`` or ``marketer``.
 
     Examples
     --------
@@ -112,9 +112,16 @@ def run_audit(
             if unit not in journal.done:
                 journal.append(unit, record)
         work = _Work(audit, journal, running, progress)
-        decisions = work.carry_out()
-        found = Findings(work.records, tuple(decisions), time.perf_counter() - begun, journal.notes)
-        result = summarise(audit, found, with_records=with_records)
+        decisions = tuple(work.carry_out())
+
+        def summary() -> AuditResult:
+            seconds = time.perf_counter() - begun
+            found = Findings(work.records, decisions, seconds, journal.notes, work.trials)
+            return summarise(audit, found, with_records=with_records)
+
+        result = summary()
+        while work.ask_for_everybody([result.verdict.setting]):  # which may change what is decided
+            result = summary()
         if place is not None:
             write_result(result, place)
     return result
@@ -130,6 +137,7 @@ class _Work:
         self.unit = partial(run_unit, audit.lean())
         # repetitions and effort asked for: a resumed search sees no more than the first one did
         self.granted: dict[str, Wish] = {}
+        self.asked: list[str] = []  # settings in which the oracle was asked for everybody
 
     @property
     def plan(self) -> Plan:
@@ -154,6 +162,26 @@ class _Work:
             found[repetition] = record
         return found
 
+    @property
+    def trials(self) -> dict[str, Records]:
+        """What the oracle says of every person, by setting."""
+        return {spec: self._trials(spec) for spec in self.asked}
+
+    def _trials(self, spec: str) -> Records:
+        units = {k: Unit(spec, k, part=PEOPLE) for k in range(PEOPLE_UNITS)} if spec in self.asked else {}
+        return {k: self.journal.done[unit] for k, unit in units.items() if unit in self.journal.done}
+
+    def ask_for_everybody(self, specs: Sequence[str]) -> bool:
+        """Ask the oracle for every person under these settings, where it can be; False if nothing is left to ask."""
+        new = [spec for spec in specs if spec not in self.asked and self._has_oracle(spec)]
+        self.asked += new
+        self._run_units([Unit(spec, k, part=PEOPLE) for spec in new for k in range(PEOPLE_UNITS)])
+        return bool(new)
+
+    def _has_oracle(self, spec: str) -> bool:
+        found = self._records(spec).values()
+        return bool(found) and all(one.oracle is not None and one.oracle.applies for one in found)
+
     def carry_out(self) -> list[Decision]:
         """Try all fixed settings, and search all ranges side by side, so that their work shares the cores."""
         ranges, plan = self.plan.ranges, self.plan
@@ -177,11 +205,8 @@ class _Work:
         return search_range(mask, self.plan.repetitions, self._look)
 
     def _look(self, spec: str) -> Look | None:
-        limit, found = self.plan.max_risk, self._records(spec)
-        if limit is None or not found:
-            return None
-        risk = measure_risk(found, self.plan.attack_names, limit)
-        return Look(risk, self.granted[spec].effort, limit, self.plan.repetitions)
+        effort = self.granted[spec].effort if spec in self.granted else 0
+        return look_at(self.audit, self._records(spec), self._trials(spec), effort=effort)
 
     def _run(self, wishes: Sequence[Wish]) -> None:
         """Run the units that are wished for and not yet in the journal."""
@@ -197,6 +222,13 @@ class _Work:
             again = [Unit(spec, r, effort) for spec in specs for r in self._cut(spec, effort)]
             if again:
                 self._run_units(again)
+        if self.plan.max_risk_person is not None:
+            tried = [spec for spec, wish in self.granted.items() if wish.repetitions >= self.plan.repetitions]
+            self.ask_for_everybody([spec for spec in tried if self._keeps_mean(spec)])
+
+    def _keeps_mean(self, spec: str) -> bool:
+        look, limit = self._look(spec), self.plan.max_risk
+        return look is not None and limit is not None and look.risk.most <= limit
 
     def _run_units(self, units: Sequence[Unit]) -> None:
         run_units(self.unit, units, self.journal, executor=self.executor, progress=self.progress)

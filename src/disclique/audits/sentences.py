@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from disclique.attacks import parse_attack
 from disclique.audits.definition import Audit
 from disclique.audits.plan import MOST_EFFORT, RAISE, Plan
 from disclique.audits.rates import AttackRisk, SettingRisk
-from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, Setting, SnooperFacts, Verdict
+from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, PeopleRisk, Setting, SnooperFacts, Verdict
 from disclique.audits.unit import SAMPLED
 from disclique.data.kinds import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
 from disclique.measures.utility import describe
 from disclique.quantities import percent
 
 NOBODY = "From distances alone nobody can be invented"
-INSIDER = (
-    "A snooper who knows the places of a few released records beforehand, and with them how the released map lies, "
-    "could re-identify more"
+ORACLE = (
+    "A snooper who finds out how the released data lie, as one can who knows a few of the released people and which "
+    "records they are, could identify more"
 )
 SEEDED = (
     "An insider who knows of some released people beforehand which records they are could re-identify more of the "
     "others"
 )
-NAMED = (
-    "The attacks that give probabilities claim only what is more probable than not. A snooper who names the most "
-    "probable record for everybody, many of them wrongly, would on average be right for up to"
-)
 NOTED = 0.02  # a difference in risk that is worth a sentence
+MEANING = {  # what the risk is, by scenario: of whom it is a share, and what happens to them
+    "prosecutor": "name the right record for",
+    "journalist": "claim the right record, as more probable than not, of",
+    "marketer": "name the right person for",
+}
+WHOM = {
+    "prosecutor": "of the people they know to have taken part",
+    "journalist": "of the people they know",
+    "marketer": "of all released records",
+}
 
 
 def name_setting(setting: Setting) -> str:
@@ -36,28 +43,34 @@ def name_setting(setting: Setting) -> str:
     return f"the mask {name}" + (f" ({', '.join(rest.split(',')).replace('=', ' ')})" if rest else "")
 
 
-def decide(settings: Sequence[Setting], plan: Plan) -> Verdict:
-    """Decide, and say it in two sentences for people who are not specialists."""
+def decide(settings: Sequence[Setting], plan: Plan, people: Sequence[PeopleRisk] = ()) -> Verdict:
+    """Decide, and say it in a few sentences for people who are not specialists."""
     safest = min(settings, key=lambda s: (s.risk.interval[1], -(s.usefulness or 0)))
     riskiest = max(settings, key=lambda s: s.risk.value)
     if plan.max_risk is None:
-        return Verdict(MEASURED, safest.spec, _measured(riskiest, safest))
-    enough = [s for s in settings if s.meets]
-    if enough:
+        said = Verdict(MEASURED, safest.spec, _measured(riskiest, safest, plan))
+    elif enough := [s for s in settings if s.meets]:
         best = max(enough, key=lambda s: (s.usefulness or 0, -s.risk.interval[1]))
-        return Verdict(MEETS, best.spec, _meets(best, settings, plan))
-    unsettled = [s for s in settings if s.open]
-    if unsettled:
+        said = Verdict(MEETS, best.spec, _meets(best, settings, plan))
+    elif unsettled := [s for s in settings if s.open]:
         best = min(unsettled, key=lambda s: s.risk.interval[1])
-        return Verdict(UNPROVEN, best.spec, _unproven(best, plan.max_risk))
-    return Verdict(FAILS, safest.spec, _fails(safest, plan.max_risk))
+        said = Verdict(UNPROVEN, best.spec, _unproven(best, plan))
+    else:
+        said = Verdict(FAILS, safest.spec, _fails(safest, plan))
+    spread = next((one.sentence for one in people if one.spec == said.setting), None)
+    return said if spread is None else replace(said, sentences=(*said.sentences, spread))
 
 
-def _measured(riskiest: Setting, safest: Setting) -> tuple[str, str]:
+def _find(setting: Setting, plan: Plan, *, bound: str = "") -> str:
+    """Say what the worst attack does, as a clause without its subject."""
+    return f"{MEANING[plan.scenario]} {bound}{percent(setting.risk.value)} {WHOM[plan.scenario]}"
+
+
+def _measured(riskiest: Setting, safest: Setting, plan: Plan) -> tuple[str, ...]:
     at_least = "at least " if riskiest.risk.lower_bound else ""
     first = (
-        f"Released with {name_setting(riskiest)}, a snooper would correctly re-identify {at_least}"
-        f"{percent(riskiest.risk.value)} of the people they know, by the worst of the attacks tried."
+        f"Released with {name_setting(riskiest)}, a snooper would {_find(riskiest, plan, bound=at_least)}, by the "
+        "worst of the attacks tried."
     )
     if safest is riskiest:
         return first, "No limit was set (--max-risk), so the audit measures the risk and does not judge it."
@@ -68,29 +81,31 @@ def _measured(riskiest: Setting, safest: Setting) -> tuple[str, str]:
     )
 
 
-def _fails(safest: Setting, limit: float) -> tuple[str, str]:
+def _fails(safest: Setting, plan: Plan) -> tuple[str, ...]:
+    limits = f"the limit of {percent(plan.max_risk)}"
+    if safest.risk.value <= (plan.max_risk or 0.0):
+        return (
+            f"None of the releases tried keeps the limits: with the safest, {name_setting(safest)}, the mean risk is "
+            f"{percent(safest.risk.value)}, but the most exposed person is identified with probability "
+            f"{percent(safest.person)}, and {percent(plan.max_risk_person)} are accepted.",
+            "Do not release the file in any of these forms; consider stronger settings or coarser labels.",
+        )
     return (
-        f"None of the releases tried keeps the limit of {percent(limit)}: even with the safest, "
-        f"{name_setting(safest)}, a snooper would re-identify {percent(safest.risk.value)} (up to "
-        f"{percent(safest.risk.interval[1])}) of the people they know.",
+        f"None of the releases tried keeps {limits}: even with the safest, {name_setting(safest)}, a snooper would "
+        f"{_find(safest, plan)} (up to {percent(safest.risk.interval[1])}).",
         "Do not release the file in any of these forms; consider stronger settings or coarser labels.",
     )
 
 
-def _unproven(best: Setting, limit: float) -> tuple[str, str]:
-    if not best.risk.lower_bound:
-        insider = max(best.seeded, key=lambda one: one.value)
-        return (
-            f"No release tried is shown to keep the limit of {percent(limit)}: with {name_setting(best)} the worst "
-            f"attack re-identifies {percent(best.risk.value)}, but only for want of a way in; an insider who knows "
-            f"{insider.seeds} of the people beforehand finds {percent(insider.value)} of the others.",
-            "Do not release on this result: another way in may be found; consider stronger settings.",
-        )
+def _unproven(best: Setting, plan: Plan) -> tuple[str, ...]:
+    advice = _advice(best.risk.cut) if best.risk.lower_bound else ""
+    needed = best.risk.needed
+    if not advice and best.oracle is None and needed is not None and needed > best.risk.repetitions:
+        advice = f"repeat it more often (--repetitions {needed}), or "
     return (
-        f"No release tried is shown to keep the limit of {percent(limit)}: with {name_setting(best)} the worst "
-        f"attack re-identifies {percent(best.risk.value)}, but {_and(best.risk.cut)} had to be cut short and might "
-        f"find up to {percent(best.risk.interval[1])}.",
-        f"Do not release on this result; {_advice(best.risk.cut)}consider stronger settings or coarser labels.",
+        f"No release tried is shown to keep the limit of {percent(plan.max_risk)}: with {name_setting(best)} the worst "
+        f"attack finds {percent(best.risk.value)} {WHOM[plan.scenario]}, but {best.open_why}.",
+        f"Do not release on this result; {advice}consider stronger settings or coarser labels.",
     )
 
 
@@ -103,45 +118,56 @@ def _advice(cut: Sequence[str]) -> str:
 def _meets(best: Setting, settings: Sequence[Setting], plan: Plan) -> tuple[str, ...]:
     risk, limit = best.risk, percent(plan.max_risk)
     first = (
-        f"Released with {name_setting(best)}, the worst attack tried re-identifies {percent(risk.value)} "
-        f"(up to {percent(risk.interval[1])}) of the people the snooper knows and keeps the limit of {limit}."
+        f"Released with {name_setting(best)}, the worst attack tried would {_find(best, plan)} (up to "
+        f"{percent(risk.interval[1])}) and keeps the limit of {limit}."
     )
-    limit_kept = [
-        s.meets or (s.repetitions < plan.repetitions and s.risk.most <= (plan.max_risk or 0)) for s in settings
-    ]
-    failing = len(settings) - sum(limit_kept)
-    rest = f"; {failing} other settings tried do not keep the limit" if failing > 1 else ""
-    rest = "; one other setting tried does not keep the limit" if failing == 1 else rest
-    if any(s.open for s in settings):
-        rest = f"; {failing} other settings do not keep the limit or are not shown to"
-    use = f"{describe(plan.utility, best.usefulness)}{rest}."
+    if plan.max_risk_person is not None:
+        first += (
+            f" The most exposed person is identified with probability {percent(best.person)}, and "
+            f"{percent(plan.max_risk_person)} are accepted."
+        )
+    use = f"{describe(plan.utility, best.usefulness)}{_count_others(best, settings, plan)}."
     lost = [one.attack for one in best.attacks if one.doubtful and parse_attack(one.attack).kind.by_seeds]
-    if best.insider is None and lost:
+    if best.oracle is None and lost:
         return (
             first,
             use,
-            f"{_and(lost)} found no way to lay the two files on each other: a search that failed, not a proof that "
-            "there is none.",
+            f"{join_words(lost)} found no way to lay the two files on each other: a search that failed, not a proof "
+            "that there is none.",
         )
-    if best.ceiling is None or best.ceiling <= (plan.max_risk or 0.0):
-        return first, use
-    return (
-        first,
-        use,
-        "This counts claims that a snooper can hold to be more probable than not. Naming the most probable record for "
-        f"everybody, many of them wrongly, could be right for up to {percent(best.ceiling)}.",
-    )
+    return first, use
+
+
+def _count_others(best: Setting, settings: Sequence[Setting], plan: Plan) -> str:
+    """Count the other settings by what is known of them: only those tried in full were shown to fail or to keep it."""
+    others = [s for s in settings if s is not best]
+    limit = plan.max_risk or 0.0
+    failing = sum(s.risk.value > limit and s.repetitions >= plan.repetitions for s in others)
+    looked = sum(s.risk.value > limit and s.repetitions < plan.repetitions for s in others)
+    unshown = sum(bool(s.open) and s.repetitions >= plan.repetitions for s in others)
+    parts = [
+        f"{_number(failing, 'other setting', 'does', 'do')} not keep the limit" if failing else "",
+        f"{_number(unshown, 'other', 'is', 'are')} not shown to keep it" if unshown else "",
+        f"{_number(looked, 'other', 'was', 'were')} above it at a first look" if looked else "",
+    ]
+    said = ", ".join(part for part in parts if part)
+    return f"; {said}" if said else ""
+
+
+def _number(count: int, noun: str, one: str, many: str) -> str:
+    return f"one {noun} {one}" if count == 1 else f"{count} {noun}s {many}"
 
 
 def explain_settled(risk: SettingRisk, attacks: Sequence[AttackRisk]) -> str:
     """Say why work that was cut short does not matter; empty if nothing was cut short or if it matters."""
     if not risk.cut or risk.lower_bound:
         return ""
-    most = max(one.most.high or 0.0 for one in attacks if one.cut)
-    return f"{_and(risk.cut)} had to be cut short, but could not have found more than {percent(most)}"
+    most = min(max(one.most.high or 0.0 for one in attacks if one.cut), risk.interval[1])
+    return f"{join_words(risk.cut)} had to be cut short, but could not have found more than {percent(most)}"
 
 
-def _and(names: Sequence[str]) -> str:
+def join_words(names: Sequence[str]) -> str:
+    """Join names by "and"."""
     return " and ".join(names) if names else "an attack"
 
 
@@ -220,14 +246,13 @@ def _describe_others(audit: Audit) -> str:
 
 
 def _yardsticks(settings: Sequence[Setting]) -> list[str]:
-    """Name the settings that protect only because a snooper does not know how the map lies, or wants to be sure."""
+    """Name the settings that protect only because a snooper does not find out how the released data lie."""
     inside = [
-        f"{percent(s.insider)} instead of {percent(s.risk.value)} with {s.brief}"
+        f"{percent(s.oracle.value)} instead of {percent(s.risk.value)} with {s.brief}"
         for s in settings
-        if s.insider is not None and s.insider > s.risk.value + NOTED
+        if s.oracle is not None and s.oracle.value > s.risk.value + NOTED
     ]
-    named = [f"{percent(s.ceiling)} with {s.brief}" for s in settings if (s.ceiling or 0.0) > s.risk.value + NOTED]
-    lines = [f"{INSIDER}: {'; '.join(inside)}."] if inside else []
+    lines = [f"{ORACLE}: {'; '.join(inside)}."] if inside else []
     seeded = [
         f"{percent(one.value)} instead of {percent(s.risk.value)} with {one.seeds} known beforehand and {s.brief}"
         for s in settings
@@ -235,7 +260,31 @@ def _yardsticks(settings: Sequence[Setting]) -> list[str]:
         if one.value > s.risk.value + NOTED
     ]
     lines += [f"{SEEDED}: {'; '.join(seeded)}."] if seeded else []
-    return lines + ([f"{NAMED}: {'; '.join(named)}."] if named else [])
+    learned = sorted({s.mask for s in settings if s.simulated})
+    if learned:
+        lines.append(
+            f"The law of the mask {join_words(learned)} is not written down: it was learned from draws of the mask, "
+            "and a snooper who knows it exactly may find more."
+        )
+    whys = {s.oracle_why: s.brief for s in settings if s.oracle is None and s.oracle_why}
+    lines += [f"Not modelled ({brief}): {why}." for why, brief in whys.items()]
+    return lines
+
+
+def foresee(settings: Sequence[Setting], plan: Plan) -> list[str]:
+    """Say what one more release of the same people would do, always."""
+    times = "a second time" if plan.releases == 1 else f"once more than {plan.releases} times"
+    pairs = [(s.again, s.oracle.value, s.brief) for s in settings if s.oracle is not None and s.again is not None]
+    if not pairs:
+        return [
+            f"What would happen if the same people were released {times} with fresh noise was not measured: averages "
+            "of several releases can give away what each of them hides."
+        ]
+    said = "; ".join(f"{percent(again)} instead of {percent(once)} with {brief}" for again, once, brief in pairs)
+    return [
+        f"If the same people were released {times} with fresh noise, a snooper who finds out how the data lie would "
+        f"identify {said}. Release a file once, and keep the key."
+    ]
 
 
 def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts) -> list[str]:
@@ -244,8 +293,9 @@ def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts) 
     lines = [
         *_cut_short(settings, plan),
         "Only the attacks listed were tried. A cleverer one, or a snooper who knows more than assumed, may find more.",
+        *foresee(settings, plan),
         "The risk is a share of people, averaged over random draws of the mask. Single persons may be at much higher "
-        "risk: see records.csv.",
+        "risk: see who is exposed, and records.csv.",
         "Intervals hold for repeated draws on this file with this assumption about the snooper; they do not cover a "
         "different file or a different snooper.",
         f"Utility, the control and what insiders find were measured in at most {SAMPLED} repetitions of each setting.",
@@ -257,11 +307,15 @@ def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts) 
         f"The attack {name} was not carried out{' everywhere' if name in busy else ''}: {why}"
         for name, why in idle.items()
     ]
-    if plan.max_risk is not None and facts.guess_share > plan.max_risk:
+    if plan.max_risk is not None and facts.guess > plan.max_risk:
         lines.append(
-            f"Guessing among people with the same label alone is right for {percent(facts.guess_share)} of them, "
+            f"Guessing among people with the same label alone is right for {percent(facts.guess)} of them, "
             "which is more than the limit: no mask of the distances can change that; coarser labels can."
         )
+    empty = int(audit.target.labels.isna().any(axis=1).sum())
+    if empty:
+        rule = "matches anything" if plan.missing == "any" else "matches nothing, so that these people look safe"
+        lines.append(f"{empty} of {len(audit.target)} records have an empty label value, which {rule}.")
     if plan.repetitions == 1:
         lines.append("There was one repetition only: how much the risk varies between draws of the mask is not known.")
     if audit.splits:

@@ -37,6 +37,21 @@ class AuditOptions(FileOptions):
         panel=MASKS,
         metavar="R",
     )
+    max_risk_person: float | None = option(
+        "Largest risk of the most exposed person, besides --max-risk.", panel=MASKS, metavar="R"
+    )
+    scenario: str | None = option(
+        "What risk means: prosecutor (the person took part: share named rightly), journalist (claimed rightly, as more "
+        "probable than not) or marketer (share of the whole file).",
+        panel=MASKS,
+        default="prosecutor",
+    )
+    releases: int | None = option(
+        "How often the same people are released with fresh noise.", panel=MASKS, default=1, metavar="K"
+    )
+    unlinked: bool | None = option(
+        "Rows of later releases do not tell which they were before.", panel=MASKS, default=False
+    )
     utility: str | None = option("{measures}: how settings compare.", panel=MASKS, default="neighbours")
     known: Path | None = option("The snooper's file, with the same columns.", panel=SNOOPER)
     known_distances: Path | None = option("Its distances.", panel=SNOOPER)
@@ -50,7 +65,7 @@ class AuditOptions(FileOptions):
     seeds: int | None = option(
         "Released people whom an insider knows beforehand.", panel=SNOOPER, default=0, metavar="N"
     )
-    missing: str | None = option("A missing label matches never or any value.", panel=SNOOPER, default="never")
+    missing: str | None = option("A missing label matches never or any value.", panel=SNOOPER, default="any")
     attack: list[str] | None = option("{attacks}; repeatable.", panel=WORK, default=["all"])
     alpha: float | None = option("Detection probability of the clique attack.", panel=WORK, default=0.5)
     budget: float | None = option(
@@ -84,8 +99,8 @@ def command(
     """Mask a file in the ways considered, attack each release as a snooper would, and report risk and usefulness.
 
     Without --known and --overlap the snooper is assumed to know the whole file, the worst case. The exit status is 0 if
-    a release is shown to keep the limit (or none was set), 3 if none is shown to because work was cut short, and 4 if
-    no release tried keeps it.
+    a release is shown to keep the limit (or none was set), 3 if none is shown to although the attacks keep it,
+    and 4 if no release tried keeps it.
     """
     from disclique.cli.screen import Screen
     from disclique.runs import choose_executor
@@ -193,5 +208,9 @@ def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
         alpha=number(options.alpha) or 0.0,
         budget=number(options.budget) or 0.0,
         missing=str(options.missing),
+        scenario=str(options.scenario),
+        max_risk_person=number(options.max_risk_person),
+        releases=int(options.releases or 0),
+        linked=not options.unlinked,
         utility=str(options.utility),
     )

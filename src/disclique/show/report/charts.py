@@ -26,8 +26,8 @@ def charts(result: AuditResult) -> dict[str, Json]:
     found = {
         "risk": _risk(result),
         "front": _front(result),
-        "groups": _groups(result),
         "people": _people(result),
+        **{f"groups-{by}": chart for by, chart in (_groups(result) or {}).items()},
         **_dials(result),
     }
     return {name: chart for name, chart in found.items() if chart is not None}
@@ -83,14 +83,16 @@ def _risk(result: AuditResult) -> Json | None:
         {
             "mask": s.brief or s.spec,
             "attack": a.attack,
+            "risk": a.risk.value,
+            "low": a.risk.low,
+            "high": a.risk.high,
+            "named": a.named.value,
             "recall": a.recall.value,
-            "low": a.recall.low,
-            "high": a.recall.high,
             "precision": a.precision.value,
             "claims": a.claims,
             "control": a.control,
-            "guess": s.guess_share,
-            "insider": s.insider,
+            "guess": s.guess,
+            "oracle": None if s.oracle is None else s.oracle.value,
             "repetitions": s.repetitions,
             "bound": _cut_words(s, a),
             "mark": "≥" if a.cut and s.risk.lower_bound else "",
@@ -99,12 +101,12 @@ def _risk(result: AuditResult) -> Json | None:
         }
         for s in result.settings
         for a in s.attacks
-        if a.applies and a.recall.value is not None
+        if a.applies and a.risk.value is not None
     ]
     if not rows:
         return None
     order = [s.brief or s.spec for s in result.settings]
-    mapped = any(s.insider is not None for s in result.settings)
+    mapped = any(s.oracle is not None for s in result.settings)
     seeds = sorted({one.seeds for s in result.settings for one in s.seeded})
     attacks = list(dict.fromkeys(str(row["attack"]) for row in rows))
     y = alt.Y("mask:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=260))
@@ -112,25 +114,27 @@ def _risk(result: AuditResult) -> Json | None:
     tooltip = [
         alt.Tooltip("mask:N"),
         alt.Tooltip("attack:N"),
-        alt.Tooltip("recall:Q", title="re-identified", format=PERCENT),
+        alt.Tooltip("risk:Q", format=PERCENT),
         alt.Tooltip("low:Q", title="interval from", format=PERCENT),
         alt.Tooltip("high:Q", title="to", format=PERCENT),
+        alt.Tooltip("named:Q", title="most probable record is right", format=PERCENT),
+        alt.Tooltip("recall:Q", title="claimed rightly", format=PERCENT),
         alt.Tooltip("precision:Q", title="claims that are right", format=PERCENT),
         alt.Tooltip("control:Q", title="false claims in the control", format=PERCENT),
         alt.Tooltip("guess:Q", title="by guessing", format=PERCENT),
-        *([alt.Tooltip("insider:Q", title="if the map's position is known", format=PERCENT)] if mapped else []),
+        *([alt.Tooltip("oracle:Q", title="if it is known how the data lie", format=PERCENT)] if mapped else []),
         *(alt.Tooltip(f"seeded{n}:Q", title=f"of the others, if {n} are known", format=PERCENT) for n in seeds),
         alt.Tooltip("repetitions:Q"),
         alt.Tooltip("bound:N", title="search"),
     ]
     base = alt.Chart(_data(rows)).encode(y=y, yOffset=offset, tooltip=tooltip)
     looks = _looks(attacks, "attack", "attack")
-    title = "people re-identified"
+    title = "risk"
     layers = [
-        *([base.mark_tick(thickness=6, opacity=0.4, color="#999999").encode(x=_share("insider", title))] * mapped),
+        *([base.mark_tick(thickness=6, opacity=0.4, color="#999999").encode(x=_share("oracle", title))] * mapped),
         *([base.mark_tick(thickness=6, opacity=0.5, color="#E69F00").encode(x=_share("seeded", title))] * bool(seeds)),
         base.mark_rule(strokeWidth=2).encode(x=_share("low", title), x2="high:Q", color=looks["color"]),
-        base.mark_point(size=75, filled=True, opacity=1).encode(x=_share("recall", title), **looks),
+        base.mark_point(size=75, filled=True, opacity=1).encode(x=_share("risk", title), **looks),
         base.mark_text(dx=5, align="left", fontSize=14).encode(x=_share("high", title), text="mark:N"),
         base.mark_tick(thickness=2, opacity=0.7, color="#999999").encode(x=_share("guess", title)),
     ]
@@ -273,35 +277,48 @@ def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | No
     return _plain(alt.layer(*layers).properties(height=200))
 
 
-def _groups(result: AuditResult) -> Json | None:
-    """Risk of single records by how many others share their label; the setting is chosen from a list."""
+def _groups(result: AuditResult) -> dict[str, Json] | None:
+    """Risk of single records by how many share their label and by density; the setting is chosen from a list."""
     alt = _alt()
     rows = [vars(group) for group in result.groups]
     if not rows:
         return None
     specs = list(dict.fromkeys(row["spec"] for row in rows))
-    sizes = [group.size for group in result.file.label_groups]
     choice = alt.param(
         name="setting",
         value=result.verdict.setting,
         bind=alt.binding_select(options=specs, name="setting: "),
     )
-    base = alt.Chart(_data(rows)).transform_filter("datum.spec == setting")
-    x = alt.X("size:N", sort=sizes, title="people who share the label", axis=alt.Axis(labelAngle=0))
-    y = alt.Y("risk:Q", title="re-identified", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
-    tooltip = [
-        alt.Tooltip("size:N", title="people who share the label"),
-        alt.Tooltip("records:Q", title="records"),
-        alt.Tooltip("risk:Q", title="re-identified on average", format=PERCENT),
-        alt.Tooltip("highest:Q", title="most exposed record", format=PERCENT),
-    ]
-    layers = [
-        base.mark_bar(color="#56B4E9", width={"band": 0.5}).encode(x=x, y=y, tooltip=tooltip),
-        base.mark_point(shape="triangle-up", filled=True, size=60, color="#D55E00", opacity=1).encode(
-            x=x, y=alt.Y("highest:Q"), tooltip=tooltip
+    titles = {"label": "people who share the label", "density": "how far the nearest others are, the farthest first"}
+    orders = {
+        "label": [group.size for group in result.file.label_groups],
+        "density": list(
+            dict.fromkeys(sorted((str(r["group"]) for r in rows if r["by"] == "density"), key=_by_sparsity))
         ),
-    ]
-    return _plain(alt.layer(*layers).add_params(choice).properties(height=240))
+    }
+    panels = []
+    for by, order in orders.items():
+        base = alt.Chart(_data([row for row in rows if row["by"] == by])).transform_filter("datum.spec == setting")
+        x = alt.X("group:N", sort=order, title=titles[by], axis=alt.Axis(labelAngle=-25 if by == "density" else 0))
+        y = alt.Y("risk:Q", title="identified", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+        tooltip = [
+            alt.Tooltip("group:N", title=titles[by]),
+            alt.Tooltip("records:Q", title="records"),
+            alt.Tooltip("risk:Q", title="identified on average", format=PERCENT),
+            alt.Tooltip("highest:Q", title="most exposed record", format=PERCENT),
+        ]
+        bars = base.mark_bar(color="#56B4E9", width={"band": 0.5}).encode(x=x, y=y, tooltip=tooltip)
+        tops = base.mark_point(shape="triangle-up", filled=True, size=60, color="#D55E00", opacity=1).encode(
+            x=x, y=alt.Y("highest:Q"), tooltip=tooltip
+        )
+        if order:
+            panels.append((by, alt.layer(bars, tops)))
+    return {by: _plain(panel.add_params(choice).properties(height=220)) for by, panel in panels} or None
+
+
+def _by_sparsity(name: str) -> int:
+    order = ("sparsest", "10-", "25-", "50-", "densest")
+    return next((k for k, start in enumerate(order) if name.startswith(start)), len(order))
 
 
 def _people(result: AuditResult) -> Json | None:

@@ -23,6 +23,16 @@ STATUS = {  # what stands above the verdict: never a tick on a limit that is not
 }
 
 
+MEANINGS = {  # what the risk of a release is
+    "prosecutor": "the share of the people known to have taken part whose most probable record is the right one: the "
+    "prosecutor knows that somebody took part and names a record, whatever the odds",
+    "journalist": "the share of the known people whose record is claimed rightly, as more probable than not: the "
+    "journalist wants to show somebody for certain",
+    "marketer": "the share of all released records whose most probable person is the right one: the marketer names "
+    "somebody for every record",
+}
+
+
 def report(result: AuditResult) -> str:
     """Render the report of an audit as one HTML page.
 
@@ -38,8 +48,8 @@ def report(result: AuditResult) -> str:
     return str(
         _template().render(
             has_map=result.file.distances in MAPS,
-            mapped=any(s.insider is not None for s in result.settings),
-            bounded=any(s.ceiling is not None for s in result.settings),
+            mapped=any(s.oracle is not None for s in result.settings),
+            meaning=MEANINGS[result.plan.scenario],
             seeds=sorted({one.seeds for s in result.settings for one in s.seeded}),
             idle={name: why for name, why in idle.items() if name not in busy},
             result=result,
@@ -88,6 +98,7 @@ def _template() -> Any:
     place = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     place.filters |= {"percent": percent, "interval": interval, "figure": figure}
     place.tests["match_dial"] = lambda name: str(name).startswith("dial-")
+    place.tests["match_groups"] = lambda name: str(name).startswith("groups-")
     return place.from_string(_file("report.html.jinja"))
 
 

@@ -1,0 +1,154 @@
+"""What an attack on a release is held against: guessing by labels, the oracle, insiders, and a control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from disclique.attacks import Attack, Ceiling, LabelAttack, LabelRule, Tried, run_attacks
+from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.oracle import NAME, Holder, ask_oracle
+from disclique.audits.definition import Audit
+from disclique.audits.known_file import KnownFile, draw_control
+from disclique.audits.records import Attempt, Seeded
+from disclique.data.labels import Exact
+from disclique.data.tables import select_records
+from disclique.errors import InputError
+from disclique.measures.risk import judge
+from disclique.measures.scenarios import SCENARIOS, Hits, name_people, name_records
+from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
+
+INSIDERS = (10, 50)  # true pairs that insiders know beforehand
+
+
+@dataclass(frozen=True, eq=False)
+class LabelPairs:
+    """Who may match by labels: ``exact``, or with errors allowed for where an attack weighs evidence (``weighed``)."""
+
+    exact: Candidates
+    weighed: Candidates
+
+    def __call__(self, attack: Attack | type[Attack]) -> Candidates:
+        """Return the pairs that an attack may link."""
+        return self.weighed if attack.by_evidence else self.exact
+
+
+def match_labels(audit: Audit, target: Microdata, known: Microdata) -> LabelPairs:
+    """Find the pairs whose labels fit; a missing value as the plan says, errors as the snooper's labels have."""
+    exact = LabelRule(audit.plan.missing).candidates(target, known)
+    error = audit.plan.snooper.label_error
+    if not error:
+        return LabelPairs(exact, exact)
+    comparators = {str(column): Exact(error) for column in target.labels.columns}
+    return LabelPairs(exact, LabelRule(audit.plan.missing, comparators).candidates(target, known))
+
+
+def find_chances(claims: Claims | None, known: KnownFile, exact: Candidates, scenario: str) -> FloatArray:
+    """Return the chance of each person sought to be identified in a scenario."""
+    if scenario == "journalist":
+        right = np.zeros(0) if claims is None else judge(claims, known.truth, known.seeds).correct[:, 0]
+        return np.isin(known.sought.pairs[:, 0], right).astype(float)
+    name = name_records if scenario == "prosecutor" else name_people
+    return name(claims, known.sought, exact, known.seeds)
+
+
+def count_hits(claims: Claims | None, known: KnownFile, exact: Candidates) -> Hits:
+    """Count the people whom claims are expected to find in each scenario."""
+    return Hits(*(round(float(find_chances(claims, known, exact, name).sum()), 6) for name in SCENARIOS))
+
+
+def guess_by_labels(known: KnownFile, exact: Candidates) -> Hits:
+    """Count what labels alone give: a guess among those whose label fits, or a claim where only one does."""
+    alone = LabelAttack().run(known.released, known.data, exact)
+    return replace(count_hits(None, known, exact), journalist=float(judge(alone, known.truth, known.seeds).risk.tp))
+
+
+def weigh_attempt(tried: Tried, known: KnownFile, exact: Candidates, scenario: str) -> Attempt:
+    """Judge what the attack claims; or say why it does not apply."""
+    if tried.claims is None:
+        return Attempt(tried.spec, why=tried.why or "it failed", seconds=tried.seconds)
+    claims = tried.claims
+    judged = judge(claims, known.truth, known.seeds)
+    chances = find_chances(claims, known, exact, scenario)
+    rows, sought = known.rows, known.sought.pairs[:, 0]
+    return Attempt(
+        attack=tried.spec,
+        correct=tuple(sorted(rows[judged.correct[:, 0]].tolist())),
+        wrong=tuple(sorted((int(rows[t]), int(k)) for t, k in judged.wrong)),
+        named=tuple((int(rows[t]), round(float(c), 4)) for t, c in zip(sought, chances, strict=True) if c > 0),
+        hits=count_hits(claims, known, exact),
+        expected=claims.expected if claims.expected is not None and np.isfinite(claims.expected) else None,
+        cut=claims.cut,
+        doubt=claims.doubt,
+        seconds=tried.seconds,
+    )
+
+
+def consult_oracle(masked: Sequence[Distances], known: KnownFile, knowledge: Knowledge, labels: LabelPairs) -> Tried:
+    """Ask what the masked data give one who knows how they lie, under the exact law of the mask; or say why not."""
+    holder = Holder(known.released, known.data, labels(Ceiling), known.truth)
+    try:
+        return Tried(NAME, ask_oracle(masked, holder, knowledge), "", 0.0)
+    except InputError as error:
+        return Tried(NAME, None, str(error), 0.0)
+
+
+def ask_insiders(
+    audit: Audit,
+    repetition: int,
+    target: Microdata,
+    known: KnownFile,
+    tries: Sequence[Tried],
+    build: Callable[[KnownFile], dict[str, Attack]],
+) -> tuple[Seeded, ...]:
+    """Count what insiders find who know some true pairs beforehand: by the attacks that start from these, or any other.
+
+    ``tries`` are the attacks without seeds, which an insider can carry out as well; ``build`` builds those that are
+    told a known file's seeds.
+    """
+    if known.seeds:  # the attacks themselves are those of an insider
+        return ()
+    found = []
+    labels = match_labels(audit, target, known.data)
+    for count in INSIDERS:
+        if count > len(known.truth) / 2:  # too few people are left to be found
+            continue
+        insider = known.with_seeds(count, audit.chance.rng("insider", count, repetition))
+        attacks = {spec: attack for spec, attack in build(insider).items() if attack.by_seeds}
+        told = run_attacks(attacks, target, known.data, labels)
+        if any(one.claims is not None for one in told):
+            claims = [one.claims for one in (*told, *tries) if one.claims is not None]
+            hits = [count_hits(one, insider, labels.exact) for one in claims]
+            most = Hits(*(max(one.of(name) for one in hits) for name in SCENARIOS))
+            found.append(Seeded(count, most, len(insider.sought)))
+    return tuple(found)
+
+
+def run_control(
+    audit: Audit,
+    repetition: int,
+    attempts: Sequence[Attempt],
+    target: Microdata,
+    known: KnownFile,
+    build: Callable[[KnownFile], dict[str, Attack]],
+) -> list[Attempt]:
+    """Add how many released records each attack claims to have found in a file that has none of them."""
+    control = draw_control(audit, known, repetition)
+    if control is None:
+        return list(attempts)
+    rows, strangers = control.rows, control.data
+    attacked = target if len(rows) == len(target) else select_records(target, rows)
+    attacks = build(replace(known, seeds=control.seeds))
+    tries = run_attacks(attacks, attacked, strangers, match_labels(audit, attacked, strangers))
+    told = [row for row, _ in control.seeds]
+    claimed = {
+        one.spec: int((~np.isin(one.claims.claimed()[0], told)).sum()) for one in tries if one.claims is not None
+    }
+    return [
+        replace(attempt, control=claimed[attempt.attack], control_targets=len(rows) - len(told))
+        if attempt.applies and attempt.attack in claimed
+        else attempt
+        for attempt in attempts
+    ]
