@@ -27,13 +27,14 @@ class Knowledge:
 
     ``agreement`` is ≈, ``alpha`` the detection probability it stands for and ``deviation`` the standard deviation of
     d - d′ for a true pair. ``noise`` is the displacement of the target's points, ``matrix_noise`` the standard
-    deviation of independent noise on each published distance, ``common`` the expected share of the target's records
-    that are in the known file and ``coordinate_error`` the standard deviation, per axis, of the snooper's own
-    coordinates. Lengths are in the unit of the distances. A ``bold`` snooper is sure that the files share people, and
-    follows the best alignment of the maps where another one would find it too doubtful to claim anything. ``seeds`` are
-    pairs (target row, known row), counted from 0, that an insider knows to be one person beforehand. ``mask`` is how
-    the release was made, with which the snooper may mask their own file, and ``law`` the law of a masked place given
-    the true one, of which ``noise`` is the second moment.
+    deviation of independent noise on each published distance, ``relative_noise`` that of the logarithm of an
+    independent factor of mean 1 on each (None: there is none, or it is not known), ``common`` the expected share of
+    the target's records that are in the known file and ``coordinate_error`` the standard deviation, per axis, of the
+    snooper's own coordinates. Lengths are in the unit of the distances. A ``bold`` snooper is sure that the files
+    share people, and follows the best alignment of the maps where another one would find it too doubtful to claim
+    anything. ``seeds`` are pairs (target row, known row), counted from 0, that an insider knows to be one person
+    beforehand. ``mask`` is how the release was made, with which the snooper may mask their own file, and
+    ``law`` the law of a masked place given the true one, of which ``noise`` is the second moment.
 
     >>> Knowledge(noise=Spread(0.5, 0.5, "km"), common=0.1).common
     0.1
@@ -52,10 +53,12 @@ class Knowledge:
     seeds: tuple[tuple[int, int], ...] = ()
     mask: Mask | None = None
     law: PlaceLaw | None = None
+    relative_noise: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", tuple((int(t), int(k)) for t, k in self.seeds))
         lengths = {"matrix noise": self.matrix_noise, "coordinate error": self.coordinate_error}
+        lengths |= {"relative noise": self.relative_noise}
         for name, value in {**lengths, "deviation": self.deviation}.items():
             if value is not None and not (np.isfinite(value) and value >= 0):
                 raise InputError(f"{name} of {value}: a standard deviation is a finite number from 0 up")
@@ -141,7 +144,7 @@ def learn(
     if mask.rigid:
         return replace(told, noise=exact, law=mask.place_law(points))  # an attack undoes the motion
     if mask.on != "coordinates":
-        return replace(told, noise=exact, matrix_noise=mask.matrix_sd)
+        return replace(told, noise=exact, matrix_noise=mask.matrix_sd, relative_noise=mask.relative_sd)
     spread = mask.displacement_spread()
     noise = spread if spread is not None else simulate_spread(mask, points, rng)
     return replace(told, noise=noise, law=mask.place_law(points) or simulate_law(mask, points, rng))

@@ -195,6 +195,11 @@ class Mask:
         return None
 
     @property
+    def relative_sd(self) -> float | None:
+        """Standard deviation of the logarithm of an independent lognormal factor of mean 1 on every entry."""
+        return None
+
+    @property
     def law(self) -> Any:
         """The law of d - d' as a frozen scipy distribution, where it is known and the same for every distance."""
         return None

@@ -110,6 +110,11 @@ class Multiplicative(EntryMask):
         deviation = np.where(masked > 0, deviation, 0.0)  # the distance 0 is published as 0, whatever the factor
         return deviation / (self.sd**2 * there), 1 / (self.sd * there) ** 2
 
+    @property
+    def relative_sd(self) -> float:
+        """The logarithm's standard deviation."""
+        return self.sd
+
     def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
         """Return the masked distance over the quantiles of the factor: proportional to the distance."""
         from scipy.stats import norm

@@ -41,7 +41,7 @@ from disclique.model import Candidates, Claims, Distances, IntArray, Json
 
 __all__ = ["best_of_each_target", "ceiling", "isomap", "register"]
 
-Rebuild = Callable[[Distances, float, float | None], TargetMap]
+Rebuild = Callable[[Distances, float, float | None, float | None], TargetMap]
 _MAP_CUT = "the search for a map of the target ended without one; a longer one may succeed"
 
 
@@ -107,13 +107,15 @@ def _rebuild_and_link(
 
 def _rebuild_all(target: Distances, inputs: AttackInputs, rebuild: Rebuild, unless: type[InputError]) -> TargetMap:
     """Rebuild the map of a release; of a series that of every release from which it can be done, as one."""
-    radius, noise = inputs.known_map.radius, inputs.knowledge.matrix_noise
+    knowledge = inputs.knowledge
+    radius = inputs.known_map.radius
+    rest = radius, knowledge.matrix_noise, knowledge.relative_noise
     if not isinstance(target, Series):
-        return rebuild(target, radius, noise)
+        return rebuild(target, *rest)
     maps, failed = [], None
     for release in target.releases:
         try:
-            maps.append(rebuild(release, radius, noise))
+            maps.append(rebuild(release, *rest))
         except unless as why:
             failed = why
     if failed is not None and not maps:

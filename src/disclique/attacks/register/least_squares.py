@@ -261,7 +261,7 @@ def estimate_errors(
     size = slope.shape[1]
     push = slope.T @ rng.normal(size=(len(root), SAMPLES)) + np.sqrt(loose) * rng.normal(size=(size, SAMPLES))
     shift = factorise(slope.T @ slope + loose * sparse.identity(size)) @ push
-    motions = _list_rigid_moves(positions, basis, published.radius)
+    motions = list_rigid_moves(positions, basis, published.radius)
     weight = np.repeat(fixed.astype(float), 2)
     for _ in range(3):  # the motion is judged by the records that are held best
         root = np.sqrt(weight)[:, None]
@@ -271,7 +271,7 @@ def estimate_errors(
     return np.where(fixed, variance * square, np.inf)
 
 
-def _list_rigid_moves(positions: FloatArray, basis: FloatArray, radius: float) -> FloatArray:
+def list_rigid_moves(positions: FloatArray, basis: FloatArray, radius: float) -> FloatArray:
     """Return the three small rigid motions as moves along the tangents, shape (2n, 3)."""
     if radius:
         moves = np.stack([np.cross(axis, positions) for axis in np.eye(3)], axis=2)

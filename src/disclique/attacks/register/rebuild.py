@@ -15,19 +15,26 @@ from disclique.attacks.register.maps import (
     rebuild_from_landmarks,
     refuse_directed,
 )
+from disclique.attacks.register.relative import rebuild_from_relative
 from disclique.errors import InputError
 from disclique.model import Distances, FloatArray, IntArray
 
 EXACT = 1e-6  # of the spread of the distances: a misfit that is rounding of floating point numbers
 EMBEDDABLE = 0.7  # share of the variance of the distances that a map must explain
+ROUGH = 0.02  # of the spread: a misfit from which on it matters what kind of noise there is
+TINY = 1e-6  # of the mean distance
+BETTER = 0.02  # log likelihood per distance by which a factor must explain the release better
+RELATED = 0.3  # share of the variance of the logarithms that the map must explain
 CAPPED = 0.01  # share of equal largest values from which on they are a cap, not distances
 SHORT = 12  # neighbours kept of a complete matrix when only small distances are trusted
 
 
-def rebuild_map(target: Distances, radius: float, noise: float | None) -> TargetMap:
+def rebuild_map(target: Distances, radius: float, noise: float | None, relative: float | None = None) -> TargetMap:
     """Rebuild the map of a release of all distances, or nearly all.
 
-    Without noise on the distances themselves a few landmark columns determine it; with it all distances are used.
+    Without noise on the distances themselves a few landmark columns determine it; with it all distances are used. The
+    standard deviation of the noise is ``noise``, or ``relative`` that of the logarithm of a factor. Where neither is
+    known, the fit that explains the release better is taken.
     """
     refuse_directed(target)
     block, marks = _read_landmark_columns(target)
@@ -38,12 +45,41 @@ def rebuild_map(target: Distances, radius: float, noise: float | None) -> Target
     spread = float(block.std())
     if noise == 0 and misfit <= EXACT * spread:
         return TargetMap(positions, np.zeros(target.size), misfit)
+    if relative:
+        return rebuild_from_relative(target, radius, noise=relative)
     target_map = rebuild_from_noisy(target, radius, noise=noise or None)
+    if not noise and misfit > ROUGH * spread:
+        better = _try_relative(target, radius, target_map, (block, marks))
+        if better is not None:
+            return better
     _check_embeddable(target_map.misfit, spread, noise, radius)
     return target_map
 
 
-def rebuild_from_short(target: Distances, radius: float, noise: float | None) -> TargetMap:
+def _try_relative(
+    target: Distances, radius: float, additive: TargetMap, sample: tuple[FloatArray, IntArray]
+) -> TargetMap | None:
+    """Return the map under a random factor on each distance, if that explains the release better than an additive one.
+
+    Both laws are held to the same sample of distances; a factor must leave the map something to explain.
+    """
+    block, marks = sample
+    tried = rebuild_from_relative(target, radius, noise=None)
+    use = (block > 0) & (np.arange(target.size)[:, None] != marks[None, :])
+    published = block[use]
+    drawn = [
+        np.maximum(measure_distances(one.positions, one.positions[marks], radius)[use], TINY * float(published.mean()))
+        for one in (additive, tried)
+    ]
+    sd, off = float((published - drawn[0]).std()), np.log(published / drawn[1])
+    gain = np.log(max(sd, 1e-300)) - np.log(max(float(off.std()), 1e-300)) - float(np.log(published).mean())
+    explained = 1 - float(off.var()) / max(float(np.log(published).var()), 1e-300)
+    return tried if gain > BETTER and explained > RELATED else None
+
+
+def rebuild_from_short(
+    target: Distances, radius: float, noise: float | None, relative: float | None = None
+) -> TargetMap:
     """Rebuild the map of a release of which only the small distances are distances."""
     refuse_directed(target)
     block, _ = _read_landmark_columns(target)
