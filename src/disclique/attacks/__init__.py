@@ -5,6 +5,7 @@ carries one out on two files and judges it, ``run_attacks`` carries out several 
 how often it is drawn and what is decided from it does not live here.
 """
 
+from disclique.attacks.equal import EqualAttack
 from disclique.attacks.extend import ExtendAttack
 from disclique.attacks.knowledge import Knowledge, Search, learn
 from disclique.attacks.kroll import CliqueAttack, QuasiCliqueAttack
@@ -32,6 +33,7 @@ for _kind in (
     RegisterAttack,
     IsomapAttack,
     ProfilesAttack,
+    EqualAttack,
     QuasiCliqueAttack,
     Ceiling,
     Guess,
@@ -44,6 +46,7 @@ __all__ = [
     "Baseline",
     "Ceiling",
     "CliqueAttack",
+    "EqualAttack",
     "ExtendAttack",
     "Fetch",
     "Guess",
