@@ -5,6 +5,7 @@ carries one out on two files and judges it, ``run_attacks`` carries out several 
 how often it is drawn and what is decided from it does not live here.
 """
 
+from disclique.attacks.bend import BendAttack
 from disclique.attacks.equal import EqualAttack
 from disclique.attacks.extend import ExtendAttack
 from disclique.attacks.knowledge import Knowledge, Search, learn
@@ -34,6 +35,7 @@ for _kind in (
     IsomapAttack,
     ProfilesAttack,
     EqualAttack,
+    BendAttack,
     QuasiCliqueAttack,
     Ceiling,
     Guess,
@@ -44,6 +46,7 @@ __all__ = [
     "Attack",
     "AttackResult",
     "Baseline",
+    "BendAttack",
     "Ceiling",
     "CliqueAttack",
     "EqualAttack",
