@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from disclique.audits.plan import MOST_EFFORT
 from disclique.audits.ranges import MaskRange
 from disclique.audits.rates import SettingRisk
-from disclique.masks import parse_mask
+from disclique.audits.settings import shorten
 
 FEW = 5  # repetitions of a first look
 COARSE = 4  # every fourth setting is looked at first
@@ -142,7 +142,7 @@ def _raise(spec: str, found: Look) -> list[Wish]:
 
 def _none(mask: MaskRange, looked: dict[int, Look]) -> Decision:
     last = max(looked)
-    strongest = parse_mask(mask.settings[last]).brief
+    strongest = shorten(mask.settings[last])
     why = f"even the strongest setting tried, {strongest}, does not keep the limit"
     if looked[last].is_cut:
         why = f"the strongest setting tried, {strongest}, is not shown to keep the limit: work was cut short"
@@ -155,16 +155,19 @@ def _found(mask: MaskRange, looked: dict[int, Look], place: int) -> Decision:
     if place == 0:
         why = "the weakest setting of the range suffices; a weaker one outside it might too"
     else:
-        why = f"the next weaker setting tried, {parse_mask(mask.settings[place - 1]).brief}, does not suffice"
+        why = f"the next weaker setting tried, {shorten(mask.settings[place - 1])}, does not suffice"
     return Decision(mask.spec, mask.settings[place], tuple(mask.settings[i] for i in looked), why)
 
 
-def pareto(points: Sequence[tuple[str, float, float | None]]) -> list[str]:
-    """Return of (name, risk, utility) the names that no other one beats in both, by rising utility."""
-    there = [(name, risk, use) for name, risk, use in points if use is not None]
+def pareto(points: Sequence[tuple[str, float, float | None]], kept: Mapping[str, float] | None = None) -> list[str]:
+    """Return of (name, risk, utility) the names that no other one beats in both, by rising utility.
+
+    Whoever is to beat a setting must also keep as much of the labels; ``kept`` says how much that is, else all.
+    """
+    there = [(name, risk, use, (kept or {}).get(name, 1.0)) for name, risk, use in points if use is not None]
     front = [
         (use, name)
-        for name, risk, use in there
-        if not any(r <= risk and u >= use and (r < risk or u > use) for _, r, u in there)
+        for name, risk, use, left in there
+        if not any(r <= risk and u >= use and k >= left and (r < risk or u > use or k > left) for _, r, u, k in there)
     ]
     return [name for _, name in sorted(front)]

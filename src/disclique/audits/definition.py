@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from disclique.audits.label_ranges import check_sources
 from disclique.audits.plan import GERMANY, Plan, Snooper
 from disclique.data.distances import Matrix, Points, can_join, full_matrix
 from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower
 from disclique.data.kinds import kind_of
 from disclique.data.labels import label_tuples
+from disclique.data.recoding import parse_recoding
 from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
@@ -46,9 +48,14 @@ class Audit:
         self._check_seeds()
 
     def check_masks(self) -> None:
-        """Apply every mask once, so that one that does not fit the file is said before the run."""
-        for mask in self.plan.ranges:
+        """Apply every mask and recoding once, so that one that does not fit the file is said before the run."""
+        for mask in self.plan.mask_ranges:
             parse_mask(mask.settings[-1]).apply(self.target.distances, self.chance.rng("trial"))
+        check_sources(self.plan.generalise, [str(column) for column in self.target.labels.columns])
+        for labels in self.plan.label_settings:
+            for data in (self.target, self.known, self.others):
+                if data is not None:
+                    parse_recoding(labels).apply(data)
 
     @property
     def kind(self) -> str:

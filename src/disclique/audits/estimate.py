@@ -11,6 +11,7 @@ from disclique.audits.ranges import MaskRange
 from disclique.audits.records import ReleaseRecord
 from disclique.audits.sentences import NOBODY
 from disclique.audits.unit import SAMPLED, run_unit
+from disclique.data.recoding import parse_recoding
 from disclique.runs import Estimate, Executor, Unit, estimate
 
 TRIALS = 4  # masks that are tried before an estimate
@@ -27,7 +28,8 @@ def describe_work(audit: Audit) -> list[str]:
     return [
         f"{audit.target.name}: {len(audit.target)} records; the snooper knows {how}",
         *_describe_split(audit),
-        *(_describe_mask(plan, mask) for mask in plan.ranges),
+        *(_describe_mask(plan, mask) for mask in plan.mask_ranges),
+        *_describe_labels(plan),
         f"attacks: {', '.join(plan.attack_names)}; {plan.repetitions} repetitions of every setting; seed {plan.seed}",
     ]
 
@@ -54,11 +56,18 @@ def _describe_mask(plan: Plan, mask: MaskRange) -> str:
     return f"mask {mask.spec}" + (f": {len(mask.settings)} settings" if mask.turns else "")
 
 
+def _describe_labels(plan: Plan) -> list[str]:
+    """Say how labels are recoded, where they are."""
+    said = [parse_recoding(labels).said for labels in plan.label_settings]
+    return [f"each with {len(said)} settings of the labels: {'; '.join(said)}"] if plan.generalise else []
+
+
 def estimate_audit(audit: Audit, executor: Executor) -> Estimate[ReleaseRecord]:
     """Attack a release or two of each mask, as the audit needs them anyway, to see how long that takes."""
     plan = audit.plan
     plain, sampled = count_releases(plan)
-    middle = [mask.settings[len(mask.settings) // 2] for mask in plan.ranges][:TRIALS]
+    middle = [mask.settings[len(mask.settings) // 2] for mask in plan.ranges]
+    middle = middle[:: max(1, len(middle) // TRIALS)][:TRIALS]
     trials = [(Unit(middle[0], 0), 0.0)]
     trials += [(Unit(spec, min(1, plan.repetitions - 1)), sampled / len(middle)) for spec in middle]
     if plan.repetitions > SAMPLED:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 from disclique.attacks import parse_attacks
+from disclique.audits.label_ranges import ALL_STEPS, FEW_STEPS, list_label_settings
 from disclique.audits.ranges import SEARCHED, SPREAD, MaskRange, parse_range
 from disclique.data.labels import MISSING_POLICIES
 from disclique.errors import InputError
@@ -86,7 +87,9 @@ class Plan:
     is after, and so what risk means; ``max_risk_person`` is the largest risk accepted of the most exposed person.
     A missing label value matches any by default: an empty cell excludes nobody. The file is published ``releases``
     times, each time with fresh noise; unless ``linked`` the rows of a release do not tell which they were before.
-    ``inputs`` are names and hashes of the files, so that an audit is never continued on other data.
+    ``inputs`` are names and hashes of the files, so that an audit is never continued on other data. ``generalise``
+    makes labels coarser in steps, each tried with every mask: ``age=width:age:1..40``, ``plz=prefix:plz:2..5``, or
+    ``drop:sex``, with and without.
 
     >>> Plan(("gaussian:sigma=1km..4km",), attacks=("labels",)).settings[0]
     'gaussian:sigma=1km'
@@ -108,6 +111,7 @@ class Plan:
     linked: bool = True
     utility: str = "neighbours"
     inputs: tuple[tuple[str, str], ...] = ()
+    generalise: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.masks:
@@ -143,9 +147,20 @@ class Plan:
 
     @property
     def ranges(self) -> tuple[MaskRange, ...]:
-        """The masks with their settings."""
+        """The masks with their settings, each under every way to recode the labels."""
+        return tuple(one.under(labels) for one in self.mask_ranges for labels in self.label_settings)
+
+    @property
+    def mask_ranges(self) -> tuple[MaskRange, ...]:
+        """The masks with their settings, whatever is done to the labels."""
         steps = SPREAD if self.max_risk is None else SEARCHED
         return tuple(parse_range(spec, steps) for spec in self.masks)
+
+    @property
+    def label_settings(self) -> tuple[str, ...]:
+        """The ways to recode the labels, from fine to coarse; an empty text leaves them as they are."""
+        turned = any(mask.turns for mask in self.mask_ranges)
+        return list_label_settings(self.generalise, FEW_STEPS if turned else ALL_STEPS)
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -180,7 +195,10 @@ class Plan:
             "masks": list(self.masks),
             "attacks": list(self.attack_names),
             "inputs": dict(self.inputs),
+            "generalise": list(self.generalise),
         }
+        if not self.generalise:  # the journal of an audit that leaves labels alone stays what it is
+            del content["generalise"]
         return {
             **content,
             "snooper": {**asdict(self.snooper), "coordinate_error": None if error is None else str(error)},

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from disclique.data.recoding import join_setting
 from disclique.errors import InputError
 from disclique.masks import Mask, parse_mask
 from disclique.masks.base import spec_name
@@ -28,6 +29,11 @@ class MaskRange:
     settings: tuple[str, ...]
     turns: bool = False
     dial: str | None = None
+
+    def under(self, labels: str) -> MaskRange:
+        """Return the same settings of the mask with the labels recoded."""
+        settings = tuple(join_setting(setting, labels) for setting in self.settings)
+        return replace(self, spec=join_setting(self.spec, labels), settings=settings)
 
 
 def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from disclique.audits.decision import Decision
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
+from disclique.audits.settings import LabelUse
 from disclique.data.write import whole_file, write_table
 from disclique.errors import InputError
 
@@ -94,7 +95,8 @@ class Setting:
     ``oracle_why``, where that is not modelled), ``simulated`` that this law was learned from draws of the mask, and
     ``again`` what the oracle finds with one release more. ``seeded`` says what insiders find who know some people's
     records beforehand, by the attacks that can start from these. ``person`` is the risk of the most exposed person
-    where it was measured. ``brief`` is the spec without what is as by default.
+    where it was measured. ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
+    labels, in an audit that makes them coarser.
     """
 
     spec: str
@@ -122,6 +124,12 @@ class Setting:
     pareto: bool = False
     seeded: tuple[InsiderShare, ...] = ()
     brief: str = ""
+    labels: LabelUse | None = None
+
+    @property
+    def label_information(self) -> float:
+        """What the labels still tell, as a share of what they tell as they are."""
+        return 1.0 if self.labels is None else self.labels.information
 
 
 @dataclass(frozen=True)
@@ -223,6 +231,7 @@ class PlanFacts:
     linked: bool
     utility: str
     inputs: dict[str, str]
+    generalise: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -275,6 +284,7 @@ class AuditResult:
                 "meets": s.meets,
                 "utility": s.usefulness,
                 "repetitions": s.repetitions,
+                **({} if s.labels is None else {"label_information": s.labels.information}),
             }
             for s in self.settings
         ]

@@ -54,7 +54,7 @@ def audit(
     with_records : bool
         Put places and ids of people into the result, for a report that stays with the data holder.
     options
-        Fields of ``Plan`` (``max_risk``, ``repetitions``, ``attacks``, ``seed``, ``utility``, …) and of ``Snooper``
+        Fields of ``Plan`` (``max_risk``, ``repetitions``, ``attacks``, ``generalise``, ``seed``, …) and of ``Snooper``
         (``overlap``, ``size``, ``label_error``, ``coordinate_error``).
         ``scenario`` says what risk means: ``prosecutor``, ``journalist`` or ``marketer``.
 
@@ -85,8 +85,7 @@ def make_plan(masks: Sequence[str], *, known: object = None, others: object = No
     snooper = {name: value for name, value in options.items() if name in about}
     snooper |= {"given": known is not None} | ({"others": "file"} if others is not None else {})
     rest = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items() if name in plans}
-    if isinstance(rest.get("attacks"), str):
-        rest["attacks"] = (rest["attacks"],)
+    rest |= {name: (rest[name],) for name in ("attacks", "generalise") if isinstance(rest.get(name), str)}
     chosen: dict[str, Any] = rest
     return Plan(tuple(masks), Snooper(**snooper), **chosen)
 

@@ -12,6 +12,7 @@ from disclique.audits.rates import AttackRisk, SettingRisk
 from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, PeopleRisk, Setting, SnooperFacts, Verdict
 from disclique.audits.unit import SAMPLED
 from disclique.data.kinds import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
+from disclique.data.recoding import split_setting
 from disclique.measures.utility import describe
 from disclique.quantities import percent
 
@@ -39,8 +40,9 @@ WHOM = {
 
 def name_setting(setting: Setting) -> str:
     """Name a setting as it is said in a sentence: ``the mask donut (min 200m, max 1km)``."""
-    name, _, rest = (setting.brief or setting.spec).partition(":")
-    return f"the mask {name}" + (f" ({', '.join(rest.split(',')).replace('=', ' ')})" if rest else "")
+    name, _, rest = split_setting(setting.brief or setting.spec)[0].partition(":")
+    labels = f" and {setting.labels.said}" if setting.labels is not None else ""
+    return f"the mask {name}" + (f" ({', '.join(rest.split(',')).replace('=', ' ')})" if rest else "") + labels
 
 
 def decide(settings: Sequence[Setting], plan: Plan, people: Sequence[PeopleRisk] = ()) -> Verdict:
@@ -50,7 +52,7 @@ def decide(settings: Sequence[Setting], plan: Plan, people: Sequence[PeopleRisk]
     if plan.max_risk is None:
         said = Verdict(MEASURED, safest.spec, _measured(riskiest, safest, plan))
     elif enough := [s for s in settings if s.meets]:
-        best = max(enough, key=lambda s: (s.usefulness or 0, -s.risk.interval[1]))
+        best = max(enough, key=lambda s: (s.usefulness or 0, s.label_information, -s.risk.interval[1]))
         said = Verdict(MEETS, best.spec, _meets(best, settings, plan))
     elif unsettled := [s for s in settings if s.open]:
         best = min(unsettled, key=lambda s: s.risk.interval[1])
@@ -307,9 +309,11 @@ def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts) 
         f"The attack {name} was not carried out{' everywhere' if name in busy else ''}: {why}"
         for name, why in idle.items()
     ]
-    if plan.max_risk is not None and facts.guess > plan.max_risk:
+    guess = min(s.guess for s in settings) if plan.generalise else facts.guess
+    if plan.max_risk is not None and guess > plan.max_risk:
         lines.append(
-            f"Guessing among people with the same label alone is right for {percent(facts.guess)} of them, "
+            f"Guessing among people with the same label alone is right for {percent(guess)} of them"
+            f"{', even with the coarsest labels tried' if plan.generalise else ''}, "
             "which is more than the limit: no mask of the distances can change that; coarser labels can."
         )
     empty = int(audit.target.labels.isna().any(axis=1).sum())

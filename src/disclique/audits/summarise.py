@@ -32,11 +32,12 @@ from disclique.audits.result import (
     TypicalMatches,
 )
 from disclique.audits.sentences import decide, describe_snooper, explain_settled, join_words, list_limits
+from disclique.audits.settings import describe_labels, parse_setting_mask, recode, shorten
 from disclique.data.distances import Points
 from disclique.data.labels import label_tuples
 from disclique.data.provenance import versions
+from disclique.data.recoding import split_setting
 from disclique.data.write import plain
-from disclique.masks import parse_mask
 from disclique.masks.base import Mask
 from disclique.measures.scenarios import Hits
 from disclique.measures.utility import usefulness
@@ -66,15 +67,14 @@ def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> A
     """Make the result; only with ``with_records`` a coordinate or id of a person is in it."""
     plan = audit.plan
     settings = [_setting(audit, spec, records, found.trials.get(spec, {})) for spec, records in found.records.items()]
-    front = pareto([(s.spec, s.risk.value, s.usefulness) for s in settings])
+    kept = {s.spec: s.label_information for s in settings}
+    front = pareto([(s.spec, s.risk.value, s.usefulness) for s in settings], kept)
     settings = [replace(setting, pareto=setting.spec in front) for setting in settings]
     facts = _snooper(audit, found)
-    sizes = count_sharing(audit)
-    groups = [*_label_groups(sizes), *_density_groups(audit)]
+    sizes, sparse = {spec: count_sharing(audit, spec) for spec in found.records}, _density_groups(audit)
+    groups = {spec: [*_label_groups(many), *sparse] for spec, many in sizes.items()}
     risks = {spec: measure_people(audit, found, spec) for spec in found.records}
-    spread = tuple(
-        describe_people(plan.scenario, risk, groups) for spec, risk in risks.items() if found.trials.get(spec)
-    )
+    spread = tuple(describe_people(risk, groups[spec]) for spec, risk in risks.items() if found.trials.get(spec))
     verdict = decide(settings, plan, spread)
     chosen = found.records[verdict.setting]
     result = AuditResult(
@@ -85,21 +85,21 @@ def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> A
             records=len(audit.target),
             labels=tuple(str(column) for column in audit.target.labels.columns),
             distances=audit.file_kind,
-            label_groups=tuple(LabelGroup(g.name, int(g.inside.sum())) for g in groups if g.by == "label"),
+            label_groups=tuple(LabelGroup(g.name, int(g.inside.sum())) for g in _label_groups(count_sharing(audit))),
             missing_labels=int(audit.target.labels.isna().any(axis=1).sum()),
         ),
         snooper=facts,
         settings=tuple(settings),
         pareto=tuple(front),
         decisions=found.decisions,
-        groups=tuple(row for risk in risks.values() for row in _group_risks(risk, groups)),
+        groups=tuple(row for risk in risks.values() for row in _group_risks(risk, groups[risk.spec])),
         people_risk=spread,
         matches=_typical_matches(audit, chosen, verdict.setting),
         limits=(*list_limits(settings, audit, facts), *found.notes),
         plan=msgspec.convert(plain(plan.to_dict()), PlanFacts),
         versions=versions(),
         seconds=round(found.seconds, 1),
-        records=_people(audit, chosen, risks[verdict.setting], sizes) if with_records else None,
+        records=_people(audit, chosen, risks[verdict.setting], sizes[verdict.setting]) if with_records else None,
     )
     return result.with_people(tabulate_people(audit, risks, sizes))
 
@@ -126,7 +126,7 @@ def add_trials(trials: Records) -> tuple[NDArray[np.int64], FloatArray]:
 
 def _setting(audit: Audit, spec: str, records: Records, trials: Records) -> Setting:
     """Summarise one setting of a mask."""
-    plan, mask = audit.plan, parse_mask(spec)
+    plan, mask = audit.plan, parse_setting_mask(spec)
     asked = next(one for one in plan.ranges if spec in one.settings)
     look = look_at(audit, records, trials)
     risk = measure_risk(records, plan.attack_names, plan.scenario) if look is None else look.risk
@@ -161,7 +161,8 @@ def _setting(audit: Audit, spec: str, records: Records, trials: Records) -> Sett
         usefulness=None if useful is None else usefulness(useful, plan.utility),
         person=None if look is None else look.person,
         seeded=seeded,
-        brief=mask.brief,
+        brief=shorten(spec),
+        labels=describe_labels(audit, spec),
     )
 
 
@@ -240,24 +241,29 @@ def _seeded(records: Records, scenario: str) -> tuple[InsiderShare, ...]:
 def _snooper(audit: Audit, found: Findings) -> SnooperFacts:
     """Average over repetitions how many people are known, and how many of them are released."""
     every = [record for records in found.records.values() for record in records.values()]
-    guesses = [
-        _mean_share(records, [one.guess for one in records.values()], audit.plan.scenario)
-        for records in found.records.values()
-    ]
     facts = SnooperFacts(
         mode=audit.plan.snooper.mode,
         sentences=(),
         records=round(float(np.mean([record.released for record in every]))),
         known=float(np.mean([record.known for record in every])),
         common=float(np.mean([len(record.common) for record in every])),
-        guess=float(np.mean(guesses)),
+        guess=max(_guess_by_labels(audit, found).values()),
     )
     return replace(facts, sentences=tuple(describe_snooper(audit, facts)))
 
 
-def count_sharing(audit: Audit) -> NDArray[np.int64]:
-    """Count how many released records share the label of each one: its k-anonymity by labels."""
-    labels = label_tuples(audit.target.labels)
+def _guess_by_labels(audit: Audit, found: Findings) -> dict[str, float]:
+    """Average what guessing by label finds, for each way to recode the labels."""
+    shares: dict[str, list[float]] = {}
+    for spec, records in found.records.items():
+        share = _mean_share(records, [one.guess for one in records.values()], audit.plan.scenario)
+        shares.setdefault(split_setting(spec)[1], []).append(share)
+    return {labels: float(np.mean(some)) for labels, some in shares.items()}
+
+
+def count_sharing(audit: Audit, spec: str = "") -> NDArray[np.int64]:
+    """Count how many released records share the label of each one, in a setting: its k-anonymity by labels."""
+    labels = label_tuples(recode(audit, split_setting(spec)[1]).target.labels)
     counts = pd.Series(labels, dtype=object).value_counts()
     return np.array([counts[label] for label in labels], dtype=np.int64)
 
@@ -327,7 +333,7 @@ def measure_people(audit: Audit, found: Findings, spec: str) -> RecordRisks:
     return RecordRisks(spec, worst or "", times, chosen, by_attack)
 
 
-def describe_people(scenario: str, found: RecordRisks, groups: Sequence[Group]) -> PeopleRisk:
+def describe_people(found: RecordRisks, groups: Sequence[Group]) -> PeopleRisk:
     """Describe how the risk is spread over people, with the sentence that a mean would hide."""
     there = ~np.isnan(found.risk)
     risk = found.risk[there]
@@ -365,14 +371,16 @@ def _group_risks(found: RecordRisks, groups: Sequence[Group]) -> list[GroupRisk]
     return sorted(rows, key=lambda row: (row.by, -row.risk))
 
 
-def tabulate_people(audit: Audit, risks: Mapping[str, RecordRisks], sizes: NDArray[np.int64]) -> pd.DataFrame:
+def tabulate_people(
+    audit: Audit, risks: Mapping[str, RecordRisks], sizes: Mapping[str, NDArray[np.int64]]
+) -> pd.DataFrame:
     """Return a row for each record and setting: row number, id, k-anonymity of its label, and its risk by attack."""
     parts = [
         pd.DataFrame(
             {
-                "row": np.arange(1, len(sizes) + 1),
+                "row": np.arange(1, len(audit.target) + 1),
                 "id": [str(person) for person in audit.target.ids],
-                "label_k": sizes,
+                "label_k": sizes[spec],
                 "mask": spec,
                 "asked": found.asked if len(found.asked) else 0,
                 "risk": found.risk,

@@ -13,6 +13,7 @@ from disclique.audits.known_file import KnownFile, draw_known_file
 from disclique.audits.people import ask_for_everybody, draw_releases
 from disclique.audits.plan import PEOPLE, RAISE
 from disclique.audits.records import Attempt, ReleaseRecord
+from disclique.audits.settings import at_labels
 from disclique.audits.yardsticks import (
     ask_insiders,
     consult_oracle,
@@ -43,6 +44,7 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     With more effort only the attacks that rest on a budgeted search are repeated. The part ``people`` asks the oracle
     alone, for every person.
     """
+    audit, unit = at_labels(audit, unit)
     if unit.part == PEOPLE:
         return ask_for_everybody(audit, unit, partial(_knowledge, audit, unit.mask))
     mask = parse_mask(unit.mask)

@@ -52,6 +52,13 @@ class AuditOptions(FileOptions):
     unlinked: bool | None = option(
         "Rows of later releases do not tell which they were before.", panel=MASKS, default=False
     )
+    generalise: list[str] | None = option(
+        "Make labels coarser: cob=century:yob, age=classes:age:18,65, width, decade, prefix; or try several: a range "
+        "of widths age=width:age:1..40 or of characters plz=prefix:plz:2..5, drop:sex with and without.",
+        panel=MASKS,
+        default=[],
+        metavar="NEW=RULE:COL",
+    )
     utility: str | None = option("{measures}: how settings compare.", panel=MASKS, default="neighbours")
     known: Path | None = option("The snooper's file, with the same columns.", panel=SNOOPER)
     known_distances: Path | None = option("Its distances.", panel=SNOOPER)
@@ -76,6 +83,13 @@ class AuditOptions(FileOptions):
     )
     repetitions: int | None = option("Draws of every mask setting.", panel=WORK, default=20)
     seed: int | None = option("All chance follows from it.", panel=WORK, default=0)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The fields of ``Layout``; labels that are tried in several ways are read as they are."""
+        from disclique.audits.label_ranges import read_beforehand
+
+        return super().columns | {"generalise": read_beforehand(list_of(self.generalise))}
 
 
 @with_options(AuditOptions)
@@ -185,6 +199,7 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
 
 def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
     from disclique.audits import Plan, Snooper
+    from disclique.audits.label_ranges import is_dial
 
     def number(value: object) -> float | None:
         return None if value is None else float(str(value))
@@ -213,4 +228,5 @@ def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
         releases=int(options.releases or 0),
         linked=not options.unlinked,
         utility=str(options.utility),
+        generalise=tuple(spec for spec in list_of(options.generalise) if is_dial(spec)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ import pandas as pd
 
 from disclique.data.labels import canonical
 from disclique.errors import InputError
+
+_CLASS = re.compile(r"\[?(?P<low>\d+(?:\.\d+)?)(?:\+|,\)|\s*[-–,]\s*(?P<high>\d+(?:\.\d+)?)\)?)")  # 18-24, 75+, [18,65)
 
 
 @dataclass(frozen=True)
@@ -23,9 +26,12 @@ class Generaliser:
     spec: str = ""
 
     def apply(self, frame: pd.DataFrame, name: str = "table") -> pd.DataFrame:
-        """Return ``frame`` with the new column; one that has no ``source`` but has ``into`` already stays as it is."""
+        """Return ``frame`` with the new column; one that has no ``source`` but has ``into`` already stays as it is.
+
+        Not so where raw values are asked for: coarse ones in their place would match nobody.
+        """
         if self.source not in frame.columns:
-            if self.into in frame.columns:
+            if self.into in frame.columns and self.rule is not raw:
                 return frame
             raise InputError(f"{name}: no column {self.source!r} to generalise into {self.into!r}")
         made = []
@@ -38,6 +44,11 @@ class Generaliser:
         return frame.assign(**{self.into: pd.Series(made, index=frame.index, dtype=object)})
 
 
+def raw(value: Any) -> Any:
+    """Return a value as it is: it is made coarser later, in several ways."""
+    return value
+
+
 def century(year: float) -> int:
     """Return the century of a year: 1313 lies in the 14th, 43 before Christ in the first before (-1)."""
     whole = math.floor(_number(year))
@@ -47,9 +58,13 @@ def century(year: float) -> int:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, str):
-        raise ValueError("not a number")
-    return float(value)
+    """Return a number; that of a class such as ``18-24``, ``75+`` or ``[18,65)`` is its lower end."""
+    if not isinstance(value, str):
+        return float(value)
+    found = _CLASS.fullmatch(value.strip())
+    if found is None or (found["high"] is not None and float(found["high"]) < float(found["low"])):
+        raise ValueError("neither a number nor a class such as 18-24 or 75+")
+    return float(found["low"])
 
 
 def _class_of(value: float, edges: tuple[float, ...]) -> str:
@@ -72,6 +87,8 @@ def parse_generaliser(spec: str) -> Generaliser:
 
 def _rule(rule: str, argument: str, spec: str) -> Callable[[Any], Any]:
     try:
+        if rule == "raw" and not argument:
+            return raw
         if rule == "century" and not argument:
             return century
         if rule == "decade" and not argument:
@@ -88,6 +105,6 @@ def _rule(rule: str, argument: str, spec: str) -> Callable[[Any], Any]:
     except ValueError:
         pass
     raise InputError(
-        f"generaliser {spec!r}: the rules are century:COL, decade:COL, width:COL:NUMBER, classes:COL:EDGE,EDGE,… "
-        "and prefix:COL:LENGTH"
+        f"generaliser {spec!r}: the rules are century:COL, decade:COL, width:COL:NUMBER, classes:COL:EDGE,EDGE,…, "
+        "prefix:COL:LENGTH and raw:COL"
     )

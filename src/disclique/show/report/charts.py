@@ -5,6 +5,7 @@ Attacks and masks differ in colour *and* shape (Okabe and Ito's palette), so tha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from disclique.attacks import attack_names
 from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult, Setting
 from disclique.data.kinds import PLANE
+from disclique.data.recoding import split_setting
 from disclique.measures.utility import measures
 from disclique.model import Json
 
@@ -29,6 +31,7 @@ def charts(result: AuditResult) -> dict[str, Json]:
         "people": _people(result),
         **{f"groups-{by}": chart for by, chart in (_groups(result) or {}).items()},
         **_dials(result),
+        "labels": _labels(result),
     }
     return {name: chart for name, chart in found.items() if chart is not None}
 
@@ -235,7 +238,8 @@ def _dials(result: AuditResult) -> dict[str, Json]:
     families: dict[str, list[Any]] = {}
     for s in result.settings:
         if s.dial is not None:
-            families.setdefault(s.family if s.family != s.spec else s.mask, []).append(s)
+            labels = "" if s.labels is None else s.labels.spec
+            families.setdefault(s.family if s.family != s.spec else f"{s.mask} | {labels}", []).append(s)
     panels: dict[str, Json] = {}
     for settings in families.values():
         if len(settings) < 2:
@@ -243,16 +247,17 @@ def _dials(result: AuditResult) -> dict[str, Json]:
         rows = [
             _risk_row(s) | {"dial": s.dial_value, "repetitions": s.repetitions}
             for s in sorted(settings, key=lambda s: s.dial_value)
-            for s in sorted(settings, key=lambda s: s.dial_value)
         ]
-        title = f"{settings[0].mask}: {settings[0].dial}" + _unit(settings[0])
+        labels = "" if settings[0].labels is None else f", {settings[0].labels.said}"
+        title = f"{settings[0].mask}: {settings[0].dial}" + _unit(settings[0]) + labels
         panels[f"dial-{len(panels) + 1}"] = _dial_panel(title, rows, result.plan.max_risk)
     return panels
 
 
 def _unit(setting: Setting) -> str:
     """Return the unit in which the dial of a setting is written, such as `` (m)``."""
-    value = setting.spec.partition(f"{str(setting.dial).replace('_', '-')}=")[2].partition(",")[0]
+    mask = split_setting(setting.spec)[0]
+    value = mask.partition(f"{str(setting.dial).replace('_', '-')}=")[2].partition(",")[0]
     unit = value.lstrip("0123456789.e+-")
     return f" ({unit})" if unit else ""
 
@@ -275,6 +280,52 @@ def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | No
     if limit is not None:
         layers.append(_limit(limit, "y"))
     return _plain(alt.layer(*layers).properties(height=200))
+
+
+def _labels(result: AuditResult) -> Json | None:
+    """Risk against what the labels still tell, a line for each mask that was tried with several labels."""
+    alt = _alt()
+    rows = [
+        _risk_row(s)
+        | {
+            "mask": split_setting(s.brief)[0],
+            "kept": s.labels.information,
+            "said": s.labels.said,
+            "classes": s.labels.classes,
+            "guess": s.guess,
+        }
+        for s in result.settings
+        if s.labels is not None
+    ]
+    times = Counter(str(row["mask"]) for row in rows)
+    masks = [mask for mask, often in times.items() if often > 1][: len(COLOURS)]
+    rows = [row for row in rows if row["mask"] in masks]
+    if not rows:
+        return None
+    looks = _looks(masks, "mask", "mask")
+    x = alt.X(
+        "kept:Q",
+        title="information left in the labels (coarser to the right)",
+        scale=alt.Scale(domain=[1.02, -0.02], nice=False),
+        axis=alt.Axis(format="%", tickCount=5),
+    )
+    y = alt.Y("risk:Q", title="risk (worst attack)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    tooltip = [
+        *_risk_tooltip(),
+        alt.Tooltip("said:N", title="labels"),
+        alt.Tooltip("classes:Q", title="as many as equal classes", format=".1f"),
+        alt.Tooltip("guess:Q", title="by guessing", format=PERCENT),
+    ]
+    base = alt.Chart(_data(rows)).encode(x=x, tooltip=tooltip)
+    layers = [
+        base.mark_tick(thickness=2, opacity=0.7, color="#999999", orient="horizontal").encode(y=alt.Y("guess:Q")),
+        base.mark_rule(opacity=0.55).encode(y=alt.Y("low:Q"), y2="high:Q", color=looks["color"]),
+        base.mark_line(strokeWidth=1.5).encode(y=y, color=looks["color"]),
+        base.mark_point(size=75, filled=True, opacity=1).encode(y=y, **looks),
+    ]
+    if result.plan.max_risk is not None:
+        layers.append(_limit(result.plan.max_risk, "y"))
+    return _plain(alt.layer(*layers).properties(height=280))
 
 
 def _groups(result: AuditResult) -> dict[str, Json] | None:

@@ -52,6 +52,7 @@ def report(result: AuditResult) -> str:
             meaning=MEANINGS[result.plan.scenario],
             seeds=sorted({one.seeds for s in result.settings for one in s.seeded}),
             idle={name: why for name, why in idle.items() if name not in busy},
+            labelled=[s for s in result.settings if s.labels is not None],
             result=result,
             status=STATUS[result.verdict.status],
             attacks={spec: attacks().get(spec.partition(":")[0]) for spec in result.plan.attacks},
