@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from disclique.audits.label_ranges import check_sources
 from disclique.audits.plan import GERMANY, Plan, Snooper
 from disclique.data.distances import Matrix, Points, can_join, full_matrix
 from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower
 from disclique.data.kinds import kind_of
+from disclique.data.label_ranges import check_sources
 from disclique.data.labels import label_tuples
 from disclique.data.recoding import parse_recoding
 from disclique.data.texts import Texts
@@ -30,13 +30,15 @@ from disclique.synthetic.strangers import can_invent
 class Audit:
     """A plan with its data: ``known`` is the snooper's file where it is given, ``others`` people outside the release.
 
-    Ids tell who is who: the same id in two files is the same person.
+    Ids tell who is who: the same id in two files is the same person. ``uncoarsened`` is the audit with the labels as
+    they were before they were recoded.
     """
 
     plan: Plan
     target: Microdata
     known: Microdata | None = None
     others: Microdata | None = None
+    uncoarsened: Audit | None = None
 
     def __post_init__(self) -> None:
         if len(self.target) < 2:
@@ -140,6 +142,11 @@ class Audit:
                 f"seeds = {seeds}: the snooper knows {self.most_common} of the released people, so that nobody would "
                 "be left to be found"
             )
+
+    @property
+    def plain(self) -> Audit:
+        """The audit before its labels were recoded: what follows from places and masks alone is the same there."""
+        return self.uncoarsened or self
 
     @property
     def most_common(self) -> int:

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 from disclique.attacks import parse_attacks
-from disclique.audits.label_ranges import ALL_STEPS, FEW_STEPS, list_label_settings
 from disclique.audits.ranges import SEARCHED, SPREAD, MaskRange, parse_range
+from disclique.data.label_ranges import ALL_STEPS, FEW_STEPS, list_label_settings
 from disclique.data.labels import MISSING_POLICIES
 from disclique.errors import InputError
 from disclique.measures.scenarios import SCENARIOS

@@ -60,7 +60,7 @@ def recode(audit: Audit, labels: str) -> Audit:
         None if data is None else recoding.apply(data) for data in (audit.target, audit.known, audit.others)
     )
     assert target is not None
-    return Audit(replace(audit.plan, generalise=()), target, known, others)
+    return Audit(replace(audit.plan, generalise=()), target, known, others, audit)
 
 
 def describe_labels(audit: Audit, setting: str) -> LabelUse | None:

@@ -46,7 +46,7 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     """
     audit, unit = at_labels(audit, unit)
     if unit.part == PEOPLE:
-        return ask_for_everybody(audit, unit, partial(_knowledge, audit, unit.mask))
+        return ask_for_everybody(audit, unit, partial(_knowledge, audit.plain, unit.mask))
     mask = parse_mask(unit.mask)
     known = _known_file(audit, unit.repetition)
     plan, rng = audit.plan, audit.chance.rng
@@ -54,7 +54,7 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     masked = draw_releases(mask, known, plan.releases + 1, lambda k: rng("noise", mask.name, unit.repetition, *k))
     released = [as_matrix(one) for one in masked[: plan.releases]]
     target = replace(known.released, distances=Series(tuple(released)) if plan.releases > 1 else released[0])
-    attacks, knowledge = build_attacks(audit, unit, known), _knowledge(audit, unit.mask, known.share)
+    attacks, knowledge = build_attacks(audit, unit, known), _knowledge(audit.plain, unit.mask, known.share)
     labels = match_labels(audit, target, known.data)
     tries = run_attacks(attacks, target, known.data, labels)
     attempts = []
@@ -105,7 +105,7 @@ def build_attacks(audit: Audit, unit: Unit, known: KnownFile) -> dict[str, Attac
     starts = STARTS_ON_MAP if audit.points is not None and audit.points.is_map else STARTS
     search = Search(budget=Budget(work=plan.budget * RAISE**unit.effort), threads=1, limit=TIES, starts=starts)
     specs = [spec for spec in parse_attacks(plan.attacks) if spec.kind.by_agreement or not unit.effort]
-    knowledge = replace(_knowledge(audit, unit.mask, known.share), seeds=known.seeds)
+    knowledge = replace(_knowledge(audit.plain, unit.mask, known.share), seeds=known.seeds)
     return {spec.spec: spec.build(knowledge, search) for spec in specs}
 
 

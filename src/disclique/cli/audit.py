@@ -87,7 +87,7 @@ class AuditOptions(FileOptions):
     @property
     def columns(self) -> dict[str, Any]:
         """The fields of ``Layout``; labels that are tried in several ways are read as they are."""
-        from disclique.audits.label_ranges import read_beforehand
+        from disclique.data.label_ranges import read_beforehand
 
         return super().columns | {"generalise": read_beforehand(list_of(self.generalise))}
 
@@ -199,7 +199,7 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
 
 def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
     from disclique.audits import Plan, Snooper
-    from disclique.audits.label_ranges import is_dial
+    from disclique.data.label_ranges import is_dial
 
     def number(value: object) -> float | None:
         return None if value is None else float(str(value))

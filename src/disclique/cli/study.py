@@ -28,6 +28,11 @@ class StudyOptions(Options):
     sigma: str | None = option("Values of the mask's dial (degrees without --mask).", panel=AXES, metavar="X,X,...")
     alpha: str | None = option("Detection probabilities of a common edge.", panel=AXES, metavar="X,X,...")
     repetitions: int | None = option("Noise draws for each mask.", panel=AXES)
+    labels: list[str] | None = option(
+        "Labels as they are (full), coarser (age_class=width:age_class:20 | drop:sex, or a range of widths), or none; "
+        "repeatable.",
+        panel=AXES,
+    )
     n: str | None = option("Records of target and known file.", panel=PEOPLE, metavar="N[,N2]")
     common: int | None = option("People in both files.", panel=PEOPLE)
     datasets: int | None = option("Data sets over which the repetitions are spread.", panel=PEOPLE)
@@ -109,10 +114,11 @@ def _describe(study: Study) -> str:
     from disclique.attacks import parse_attacks
 
     grid = study.grid
-    units = len(grid.masks) * grid.repetitions
+    units = len(grid.settings) * grid.repetitions
+    labels = f" {len(grid.labels)} levels of labels," if grid.turns_labels else ""
     cells = sum(len(grid.alphas) if spec.kind.by_agreement else 1 for spec in parse_attacks(grid.attacks))
     return (
-        f"{units} units ({len(grid.masks)} masks, {grid.repetitions} repetitions), each attacked {cells} times "
+        f"{units} units ({len(grid.masks)} masks,{labels} {grid.repetitions} repetitions), each attacked {cells} times "
         f"({len(grid.alphas)} α, {', '.join(grid.attacks)}): {units * cells} attacks"
     )
 

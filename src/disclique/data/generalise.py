@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
@@ -39,7 +40,7 @@ class Generaliser:
             plain = canonical(value)
             try:
                 made.append(None if plain is None else self.rule(plain))
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise InputError(f"{name}: row {row + 1}, column {self.source!r} = {value!r}: {error}") from None
         return frame.assign(**{self.into: pd.Series(made, index=frame.index, dtype=object)})
 
@@ -94,8 +95,8 @@ def _rule(rule: str, argument: str, spec: str) -> Callable[[Any], Any]:
         if rule == "decade" and not argument:
             return lambda value: math.floor(_number(value) / 10) * 10
         if rule == "width" and float(argument) > 0:
-            width = float(argument)
-            return lambda value: canonical(math.floor(_number(value) / width) * width)
+            width = Fraction(argument)  # exact: 0.6 / 0.1 rounded down is 6, so that wider classes never split others
+            return lambda value: canonical(float(Fraction(str(_number(value))) // width * width))
         if rule == "classes":
             edges = tuple(sorted(float(edge) for edge in argument.split(",")))
             return lambda value: _class_of(value, edges)

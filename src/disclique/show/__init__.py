@@ -17,6 +17,7 @@ from disclique.show.figures import (
     draw_risk_utility_map,
     draw_study,
 )
+from disclique.show.label_figures import draw_rates_by_labels
 from disclique.show.plots import draw_graph_model, draw_matches, draw_product_graph, save_figure
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "draw_product_graph",
     "draw_rates_by_alpha",
     "draw_rates_by_attack",
+    "draw_rates_by_labels",
     "draw_rates_by_mask",
     "draw_reliability",
     "draw_risk_utility",

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from disclique.audits.result import AuditResult
 from disclique.measures.utility import measures
+from disclique.show.label_figures import draw_rates_by_labels, make_quiet
 from disclique.show.plots import COLOURS, draw_matches, title_matches
 from disclique.studies import StudyResult, deviations, draw_people, reliability, typical_examples
+from disclique.studies.definition import FULL
 from disclique.studies.summary import RATES, dial_name, dials
 from disclique.synthetic.people import Population
 
@@ -66,7 +67,7 @@ def _lines(points: pd.DataFrame, line: str, title: str, axis: str, masks: tuple[
         axes.xaxis.set_major_locator(MaxNLocator(6))
         if axis == "mask":
             axes.set_xticks(range(len(masks)), masks, rotation=30, ha="right", fontsize=7)
-        _quiet(axes)
+        make_quiet(axes)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", title=title, frameon=False)
     return figure
 
@@ -93,7 +94,7 @@ def draw_reliability(tables: dict[str, pd.DataFrame]) -> Figure:
         axes.errorbar(found["probability"], found["true"], yerr=1.96 * spread, label=attack, **style)
     axes.set(xlabel="probability given", ylabel="share of true pairs", xlim=(0, 1), ylim=(0, 1.02))
     axes.legend(frameon=False)
-    _quiet(axes)
+    make_quiet(axes)
     return figure
 
 
@@ -118,7 +119,7 @@ def draw_risk_utility(
         xlabel="utility: 1 / variance of d - d' (1/km²)",
         ylabel=f"risk: average precision at α = {alpha:g}",
     )
-    _quiet(axes)
+    make_quiet(axes)
     return figure
 
 
@@ -137,14 +138,8 @@ def draw_files(people: Population) -> Figure:
         axes.set_aspect(1 / max(float(np.cos(np.radians(frame["lat"].mean()))), 0.1))
         axes.set(title=f"{name}: {len(frame)} records", xlabel="longitude (°)", ylabel="latitude (°)")
         axes.legend(loc="lower right", frameon=False)
-        _quiet(axes)
+        make_quiet(axes)
     return figure
-
-
-def _quiet(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#E5E5E5", linewidth=0.6)
-    axes.set_axisbelow(True)
 
 
 def draw_study(result: StudyResult) -> dict[str, Figure]:
@@ -152,6 +147,9 @@ def draw_study(result: StudyResult) -> dict[str, Figure]:
     study, table = result.study, result.summary
     pictures = {} if study.people.file else {"files.png": draw_files(draw_people(study))}  # a file has no map
     middle = min(study.grid.alphas, key=lambda alpha: abs(alpha - 0.5))
+    if study.grid.turns_labels:  # the paper's pictures are of the first level
+        pictures |= {"rates_by_labels.png": draw_rates_by_labels(result, middle)}
+        table = table[table["labels"] == (study.grid.labels[0] or FULL)]
     if len(study.grid.attacks) > 1:
         pictures |= {"rates_by_attack.png": draw_rates_by_attack(table, middle)}
     weighed = {attack: reliability(result.records, attack) for attack in study.grid.attacks}
@@ -186,5 +184,5 @@ def draw_risk_utility_map(result: AuditResult) -> Figure:
     axes.set(xlabel=measures()[result.plan.utility].title, ylabel="risk (worst attack)", ylim=(-0.02, 1.02))
     if there:
         axes.legend(frameon=False)
-    _quiet(axes)
+    make_quiet(axes)
     return figure

@@ -5,7 +5,7 @@ What is asked, drawn and measured for a study lives here; how its units run, res
 """
 
 from disclique.studies.definition import PRESETS, Grid, People, Study, define_study
-from disclique.studies.draws import Draw, calibrate_mask, draw, draw_people
+from disclique.studies.draws import Draw, calibrate_mask, draw, draw_people, tabulate_labels
 from disclique.studies.run import StudyResult, load_study, study
 from disclique.studies.summary import deviations, grid_table, reliability, summarise
 from disclique.studies.unit import Cell, run_unit, typical_examples
@@ -29,5 +29,6 @@ __all__ = [
     "run_unit",
     "study",
     "summarise",
+    "tabulate_labels",
     "typical_examples",
 ]

@@ -88,6 +88,8 @@ def compare(outcome: StudyResult, *, spread: StudyResult | None = None, attack: 
     ``spread`` is a study of the same grid on several data sets; it tells how much the data set itself moves a cell.
     The paper's figures come from one data set that is not public, so that part of every difference cannot go away.
     """
+    if any(one is not None and one.study.grid.turns_labels for one in (outcome, spread)):
+        raise InputError("the paper has labels as they are alone: compare a study without --labels")
     sigmas = _sigmas(outcome)
     between = _between(outcome if outcome.study.people.datasets > 1 else spread, attack)
     table = summarise(outcome.records[outcome.records["attack"] == attack])

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from disclique.attacks import Search, parse_attacks
+from disclique.data.label_ranges import list_label_settings
+from disclique.data.recoding import join_setting, parse_recoding
 from disclique.engine.solvers import find_solver
 from disclique.errors import InputError
 from disclique.masks import parse_mask
@@ -17,6 +19,7 @@ from disclique.model import Budget, Json
 from disclique.runs import Chance, Unit
 
 FORMAT = 2  # raised when the same definition no longer gives the same records
+FULL = "full"  # labels as they are
 TIES = 100  # maximum cliques listed in each cell
 
 
@@ -60,28 +63,44 @@ class People:
 
 @dataclass(frozen=True)
 class Grid:
-    """The axes of a study: masks by their spec, detection probabilities α, repetitions (noise draws), attacks."""
+    """The axes of a study: masks by their spec, detection probabilities α, repetitions (noise draws), attacks, labels.
+
+    Each of ``labels`` says how labels are recoded in both files (``age_class=width:age_class:20 | drop:sex``): an empty
+    text leaves them as they are, ``none`` leaves them out.
+    """
 
     masks: tuple[str, ...]
     alphas: tuple[float, ...]
     repetitions: int
     attacks: tuple[str, ...] = ("clique",)
+    labels: tuple[str, ...] = ("",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "masks", tuple(parse_mask(spec).spec for spec in self.masks))
+        object.__setattr__(self, "labels", tuple(parse_recoding(text).spec for text in self.labels))
         object.__setattr__(self, "alphas", tuple(float(alpha) for alpha in self.alphas))
         for alpha in self.alphas:
             if not 0 < alpha < 1:
                 raise InputError(f"alpha = {alpha}: a detection probability lies strictly between 0 and 1")
         if self.repetitions < 1:
             raise InputError(f"repetitions = {self.repetitions}: at least one is needed")
-        for name in ("masks", "alphas", "attacks"):
+        for name in ("masks", "alphas", "attacks", "labels"):
             values = getattr(self, name)
             if not values:
                 raise InputError(f"{name}: a study needs at least one")
             if len(set(values)) < len(values):
                 twice = next(value for value in values if values.count(value) > 1)
-                raise InputError(f"{name}: {twice} is given twice")
+                raise InputError(f"{name}: {twice or FULL} is given twice")
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Every mask with every way to recode the labels, as the text of a unit."""
+        return tuple(join_setting(mask, labels) for mask in self.masks for labels in self.labels)
+
+    @property
+    def turns_labels(self) -> bool:
+        """True if labels are an axis of the study, not just as they are."""
+        return self.labels != ("",)
 
 
 @dataclass(frozen=True)
@@ -109,11 +128,11 @@ class Study:
 
     def units(self) -> Iterator[Unit]:
         """Return all units, repetition by repetition, so that early results cover the whole grid."""
-        return (Unit(mask, r) for r in range(self.grid.repetitions) for mask in self.grid.masks)
+        return (Unit(setting, r) for r in range(self.grid.repetitions) for setting in self.grid.settings)
 
     def holds(self, unit: Unit) -> bool:
         """Say whether a unit is a part of this study."""
-        return unit.mask in self.grid.masks and 0 <= unit.repetition < self.grid.repetitions and unit.effort == 0
+        return unit.mask in self.grid.settings and 0 <= unit.repetition < self.grid.repetitions and unit.effort == 0
 
     @property
     def chance(self) -> Chance:
@@ -138,6 +157,7 @@ class Study:
             "solver": search.solver,
             "budget": search.budget.work,
             "ties": search.limit,
+            **({"labels": [text or FULL for text in grid.labels]} if grid.turns_labels else {}),
             **self._of_file(),
         }
 
@@ -192,6 +212,7 @@ OPTIONS = (
     "alpha",
     "repetitions",
     "attack",
+    "labels",
     "n",
     "common",
     "datasets",
@@ -242,6 +263,7 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
             alphas=tuple(float(alpha) for alpha in _many(options["alpha"])),
             repetitions=int(options["repetitions"]),
             attacks=tuple(str(name) for name in _many(options.get("attack", ["clique"]))),
+            labels=tuple(step for text in _many(options.get("labels", [FULL])) for step in _levels(str(text))),
         ),
         people=People(
             n_target=sizes[0],
@@ -264,6 +286,13 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
         seed=int(options["seed"]),
         pairs=int(options["pairs"]),
     )
+
+
+def _levels(text: str) -> tuple[str, ...]:
+    """Return the levels of labels that a text names: one, or the steps of a range from fine to coarse."""
+    if text.strip() == FULL:
+        return ("",)
+    return list_label_settings([text]) if ".." in text else (text,)
 
 
 def _many(value: Any) -> Sequence[Any]:

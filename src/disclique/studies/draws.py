@@ -7,18 +7,21 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from disclique.attacks import Knowledge, learn
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
 from disclique.data.distances import Points, as_matrix
 from disclique.data.labels import candidates
 from disclique.data.reading import Layout, read
+from disclique.data.recoding import parse_recoding, split_setting
 from disclique.data.tables import microdata
 from disclique.masks import parse_mask
+from disclique.measures.label_information import count_classes, share_kept
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Distances, Microdata
 from disclique.runs import Unit
-from disclique.studies.definition import People, Study
+from disclique.studies.definition import FULL, People, Study
 from disclique.synthetic.people import Population, choose_people, germany, population
 from disclique.synthetic.settlements import read_table
 
@@ -54,6 +57,9 @@ def _read_people(people: People) -> Microdata:
 
 def check_people(study: Study) -> None:
     """Raise an error before the journal begins if people of a file cannot be drawn, or masks do not fit them."""
+    for labels in study.grid.labels:
+        if labels:
+            _files(study, 0, labels)
     if study.people.file is None:
         return
     target = _files(study, 0)[0]
@@ -72,6 +78,16 @@ def draw_people(study: Study, dataset: int = 0) -> Population:
     return population(people.points, people.shares or read_table("germany_census2011"), **sizes, rng=rng)
 
 
+def tabulate_labels(study: Study) -> pd.DataFrame:
+    """Say what the labels of the first data set's target tell at each level: classes, and the information left."""
+    fine, rows = _files(study, 0)[0].labels, []
+    for labels in study.grid.labels:
+        left = _files(study, 0, labels)[0].labels
+        equal, distinct = count_classes(left)
+        rows.append((labels or FULL, distinct, equal, share_kept(left, fine)))
+    return pd.DataFrame(rows, columns=["labels", "distinct", "classes", "information"])
+
+
 def calibrate_mask(study: Study, mask: str) -> Calibration:
     """Carry out the snooper's simulation for one mask of a study, shared by all repetitions."""
     rng, places = study.chance.rng("calibration", mask), None
@@ -85,15 +101,20 @@ def calibrate_mask(study: Study, mask: str) -> Calibration:
 _calibration = lru_cache(maxsize=64)(calibrate_mask)
 
 
-@lru_cache(maxsize=8)
-def _files(study: Study, dataset: int) -> tuple[Microdata, Microdata, Candidates, Truth]:
-    """Return the target before masking, the known file, the candidates and the truth of one data set."""
+@lru_cache(maxsize=16)
+def _files(study: Study, dataset: int, labels: str = "") -> tuple[Microdata, Microdata, Candidates, Truth]:
+    """Return the target before masking, the known file, the candidates and the truth of one data set.
+
+    ``labels`` says how labels are recoded, in both files.
+    """
     people, asked = draw_people(study, dataset), study.people
     columns: dict[str, Any] = {"labels": people.label_names, "coordinates": ["lon", "lat"], "ids": "id"}
     if asked.file is not None:
         columns = {"labels": asked.labels, "text": asked.text, "metric": asked.metric}
+    recoding = parse_recoding(labels)
     target, known = (
-        microdata(frame, name=name, **columns) for frame, name in ((people.target, "target"), (people.known, "known"))
+        recoding.apply(microdata(frame, name=name, **columns))
+        for frame, name in ((people.target, "target"), (people.known, "known"))
     )
     return target, known, candidates(target.labels, known.labels), Truth(people.truth.astype(np.int64))
 
@@ -111,8 +132,9 @@ def _knowledge(study: Study, mask: str, dataset: int) -> Knowledge:
 def draw(study: Study, unit: Unit) -> Draw:
     """Make the noise draw of a unit; the same wherever and whenever it is made."""
     dataset = unit.repetition % study.people.datasets
-    target, known, found, truth = _files(study, dataset)
-    masked = parse_mask(unit.mask).apply(target.distances, study.chance.rng("noise", unit.mask, unit.repetition))
+    mask, labels = split_setting(unit.mask)
+    target, known, found, truth = _files(study, dataset, labels)
+    masked = parse_mask(mask).apply(target.distances, study.chance.rng("noise", mask, unit.repetition))
     released = replace(target, distances=as_matrix(masked))
-    knowledge = _knowledge(study, unit.mask, dataset)
-    return Draw(released, known, found, _calibration(study, unit.mask), knowledge, truth, masked)
+    knowledge = _knowledge(study, mask, dataset)
+    return Draw(released, known, found, _calibration(study, mask), knowledge, truth, masked)

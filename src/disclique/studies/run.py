@@ -74,6 +74,8 @@ class StudyResult:
         import disclique
 
         middle = min(self.study.grid.alphas, key=lambda alpha: abs(alpha - 0.5))
+        if self.study.grid.turns_labels:
+            return disclique.plots.draw_rates_by_labels(self, middle)
         return disclique.plots.draw_rates_by_attack(self.summary, middle)
 
     def __repr__(self) -> str:
@@ -107,7 +109,7 @@ def study(
     progress : function of units done, units wanted, and the unit that has just come in
     options
         As on the command line: ``mask``, ``sigma``, ``alpha``, ``repetitions``, ``attack``, ``n``, ``common``,
-        ``datasets``, ``seed``, …; what is not said is the paper's.
+        ``datasets``, ``labels``, ``seed``, …; what is not said is the paper's.
 
     Examples
     --------
@@ -136,6 +138,6 @@ def load_study(folder: Path | str) -> StudyResult:
     place = Path(folder)
     found = define_study(read_definition(place, Study.kind)[Study.kind])
     done = read_journal(place, found, list[Cell])
-    total = found.grid.repetitions * len(found.grid.masks)
+    total = found.grid.repetitions * len(found.grid.settings)
     notes = () if len(done) == total else (f"{folder}: {len(done)} of {total} units are finished",)
     return StudyResult(found, records_table(found, done), notes)

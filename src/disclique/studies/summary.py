@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -26,9 +26,12 @@ def records_table(study: Study, done: Mapping[Unit, list[Cell]]) -> pd.DataFrame
     rows = [vars(cell) for unit in study.units() for cell in done.get(unit, [])]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     frame = frame.astype(COLUMNS)
+    if not study.grid.turns_labels:
+        frame = frame.drop(columns="labels")
     order = {mask: place for place, mask in enumerate(study.grid.masks)}
     attacks = {attack: place for place, attack in enumerate(study.grid.attacks)}
     place = frame.assign(mask=frame["mask"].map(order), attack=frame["attack"].map(attacks))
+    # units come level by level, and a stable sort leaves them so
     return frame.loc[place.sort_values(KEYS, kind="stable").index].reset_index(drop=True)
 
 
@@ -57,7 +60,8 @@ def summarise(records: pd.DataFrame) -> pd.DataFrame:
         unproven=records["bound"].notna() & ~records["proven"],
         recall_ties=records["tp_mean"] / (records["tp"] + records["fn"]).replace(0, np.nan),
     )
-    groups = tied.groupby(["mask", "alpha", "attack"], sort=False, dropna=False)
+    axes = ["mask", "alpha", "attack", *(["labels"] if "labels" in tied.columns else [])]
+    groups = tied.groupby(axes, sort=False, dropna=False)
     table = groups.agg(
         repetitions=("repetition", "size"),
         empty=("precision", lambda values: int(values.isna().sum())),
@@ -117,11 +121,22 @@ def dial_name(masks: tuple[str, ...]) -> str:
 def grid_table(study: Study, table: pd.DataFrame, rate: str, attack: str) -> pd.DataFrame:
     """Average precision or recall in the layout of the paper's tables: a row for each α, a column for each mask."""
     chosen = table[table["attack"] == attack]
+    if study.grid.turns_labels:
+        parts = [
+            grid_table(_at_one_level(study), part.drop(columns="labels"), rate, attack).assign(labels=labels)
+            for labels, part in chosen.groupby("labels", sort=False)
+        ]
+        found = pd.concat(parts, ignore_index=True)
+        return found[["labels", *(name for name in found.columns if name != "labels")]]
     wide = chosen.pivot(index="alpha", columns="mask", values=rate).reindex(columns=list(study.grid.masks))
     names = dials(study.grid.masks)
     if names is not None:
         wide = wide.rename(columns={mask: f"{value:g}" for mask, value in names.items()})
     return wide.rename_axis(columns=None).reset_index()
+
+
+def _at_one_level(study: Study) -> Study:
+    return replace(study, grid=replace(study.grid, labels=("",)))
 
 
 def deviations(study: Study) -> pd.DataFrame:

@@ -11,11 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.attacks import Attack, Tried, parse_attacks, run_attacks
+from disclique.data.recoding import join_setting, split_setting
 from disclique.errors import InputError
 from disclique.measures.risk import judge
 from disclique.model import Claims, Microdata
 from disclique.runs import Unit
-from disclique.studies.definition import Study
+from disclique.studies.definition import FULL, Study
 from disclique.studies.draws import Draw, draw
 
 BINS = 10  # classes of probability in which claims are compared with the truth
@@ -56,12 +57,16 @@ class Cell:
     weight: list[float] | None
     right: list[float] | None
     seconds: float
+    labels: str = FULL
 
 
 def run_unit(study: Study, unit: Unit) -> list[Cell]:
     """Carry out a unit: a cell for each α and attack, and one for each attack that needs no α."""
     made = draw(study, unit)
-    return [_cell(study, unit, made, alpha, one) for alpha, tried in _tried(study, unit, made) for one in tried]
+    mask, labels = split_setting(unit.mask)
+    plain = replace(unit, mask=mask)  # chance follows from the mask alone: levels of labels share their noise
+    cells = [_cell(study, plain, made, alpha, one) for alpha, tried in _tried(study, plain, made) for one in tried]
+    return [replace(cell, labels=labels or FULL) for cell in cells]
 
 
 def _tried(study: Study, unit: Unit, made: Draw) -> Iterator[tuple[float | None, list[Tried]]]:
@@ -163,4 +168,5 @@ def typical_examples(study: Study) -> list[Example]:
     alphas = sorted(study.grid.alphas)
     masks = dict.fromkeys((study.grid.masks[0], study.grid.masks[-1]))
     both = dict.fromkeys((alphas[len(alphas) // 4], alphas[-1]))
-    return [make_example(study, Unit(mask, 0), alpha) for mask in masks for alpha in both]
+    first = study.grid.labels[0]
+    return [make_example(study, Unit(join_setting(mask, first), 0), alpha) for mask in masks for alpha in both]

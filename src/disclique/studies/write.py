@@ -8,6 +8,7 @@ import pandas as pd
 
 from disclique.data.write import write_table
 from disclique.studies.definition import Study
+from disclique.studies.draws import tabulate_labels
 from disclique.studies.summary import KEYS, RATES, deviations, grid_table
 
 
@@ -18,13 +19,16 @@ def write_tables(study: Study, records: pd.DataFrame, summary: pd.DataFrame, fol
     same, byte for byte, however often the study was interrupted; the seconds are in ``timings.parquet``.
     ``summary.csv`` has the averages with their uncertainty; ``deviations.csv``, ``precision.csv`` and ``recall.csv``
     are laid out as the paper's tables 3, 4 and 5 (the first attack; further ones in files that end in their name).
+    ``labels.csv`` says what labels tell at each level, where they are an axis.
     """
     written = {
         "results.parquet": records.drop(columns="seconds"),
-        "timings.parquet": records[[*KEYS, "seconds"]],
+        "timings.parquet": records[[*KEYS, *(["labels"] if study.grid.turns_labels else []), "seconds"]],
         "summary.csv": summary.drop(columns="seconds"),
         "deviations.csv": deviations(study),
     }
+    if study.grid.turns_labels:
+        written["labels.csv"] = tabulate_labels(study)
     for place, attack in enumerate(study.grid.attacks):
         ending = "" if place == 0 else "_" + "".join(c if c.isalnum() else "-" for c in attack)
         for rate in RATES:

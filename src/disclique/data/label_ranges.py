@@ -7,9 +7,10 @@ apart. Widths are therefore multiples of each other, not merely larger.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import cache
 from itertools import product
-from math import floor, log
+from math import isfinite, log
 
 from disclique.data.generalise import parse_generaliser
 from disclique.data.labels import canonical
@@ -19,7 +20,7 @@ from disclique.errors import InputError
 ALL_STEPS = 17  # of a range of labels
 FEW_STEPS = 5  # where the dial of a mask is turned too
 _SMOOTH = (2, 3, 5)  # factors of the widths between the ends
-_ROUNDING = 1e-9
+_WIDEST = 100_000  # as a multiple of the narrowest
 
 
 def is_dial(spec: str) -> bool:
@@ -102,7 +103,7 @@ def _parse(spec: str) -> tuple[str, str, str, float, float]:
         low, high = sorted(float(end) for end in ends.split(".."))
     except ValueError:
         low = high = 0.0
-    if not (into and source and low > 0 and rule in ("width", "classes", "prefix")):
+    if not (into and source and low > 0 and isfinite(high) and rule in ("width", "classes", "prefix")):
         raise InputError(
             f"generaliser {spec!r}: a range is written NEW=width:COLUMN:1..40 (the width of classes) or "
             "NEW=prefix:COLUMN:1..5 (characters kept); drop:LABEL tries with and without a label"
@@ -116,9 +117,13 @@ def nest_widths(low: float, high: float, most: int = ALL_STEPS) -> list[float]:
     The last is the largest multiple of the first, up to ``high``, that has the factors 2, 3 and 5 only.
 
     >>> nest_widths(1, 40), nest_widths(5, 42, most=3)
-    ([1, 2, 10, 20, 40], [5, 20, 40])
+    ([1.0, 2.0, 10.0, 20.0, 40.0], [5.0, 20.0, 40.0])
     """
-    times = next(n for n in range(floor(high / low + _ROUNDING), 0, -1) if _count_factors(n) is not None)
+    narrow = Fraction(str(low))  # exact, so that 0.3 is a multiple of 0.1
+    ratio = Fraction(str(high)) // narrow
+    if ratio > _WIDEST:
+        raise InputError(f"a range of widths from {low:g} to {high:g}: the widest is at most {_WIDEST} times the other")
+    times = next(n for n in range(ratio, 0, -1) if _count_factors(n) is not None)
     steps = min((_count_factors(times) or 0) + 1, most)
     divisors = [n for n in range(1, times + 1) if times % n == 0]
 
@@ -136,7 +141,7 @@ def nest_widths(low: float, high: float, most: int = ALL_STEPS) -> list[float]:
         cost, chosen = min(ways, default=(float("inf"), ()))
         return cost, tuple(-n for n in chosen)
 
-    return [low * n for n in (1, *go_on(0, 1)[1])]
+    return [float(narrow * n) for n in (1, *go_on(0, 1)[1])]
 
 
 def _count_factors(number: int) -> int | None:
