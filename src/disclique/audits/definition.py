@@ -53,10 +53,10 @@ class Audit:
         """Apply every mask and recoding once, so that one that does not fit the file is said before the run."""
         for mask in self.plan.mask_ranges:
             parse_mask(mask.settings[-1]).apply(self.target.distances, self.chance.rng("trial"))
-        check_sources(self.plan.generalise, [str(column) for column in self.target.labels.columns])
-        for labels in self.plan.label_settings:
-            for data in (self.target, self.known, self.others):
-                if data is not None:
+        for data in (self.target, self.known, self.others):
+            if data is not None:
+                check_sources(self.plan.generalise, data)
+                for labels in self.plan.label_settings:
                     parse_recoding(labels).apply(data)
 
     @property

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from math import isfinite, log
 
 from disclique.data.generalise import parse_generaliser
-from disclique.data.labels import canonical
+from disclique.data.labels import canonical, canonical_labels
 from disclique.data.recoding import DROP, Recoding, parse_recoding
 from disclique.errors import InputError
+from disclique.model import Microdata
 
 ALL_STEPS = 17  # of a range of labels
 FEW_STEPS = 5  # where the dial of a mask is turned too
@@ -63,19 +64,32 @@ def list_label_settings(specs: Sequence[str], most: int = ALL_STEPS) -> tuple[st
     return tuple(dict.fromkeys(found))
 
 
-def check_sources(specs: Sequence[str], labels: Sequence[str]) -> None:
-    """Raise an error if a label is made coarser while the column that it comes from stays a label itself."""
+def check_sources(specs: Sequence[str], data: Microdata) -> None:
+    """Raise an error unless every label that is made coarser holds the raw values of a column that is no label itself.
+
+    Of values that are coarse already the audit would show less risk than a release that follows the setting.
+    """
     for spec in specs:
         if spec.strip().startswith(DROP):
             continue
         one = parse_generaliser(spec.partition("..")[0])
-        if one.source != one.into and one.source in labels:
+        if one.source == one.into:
+            continue
+        if one.source in data.labels.columns:
             raise InputError(
                 f"generaliser {spec!r}: {one.source} stays a label as it is, so that a coarser {one.into} protects "
                 f"nobody; write {one.source}={spec.partition('=')[2]}"
             )
+        if one.source in data.table.columns and one.into in data.labels.columns:
+            raw = canonical_labels(data.table, [one.source], data.name)[one.source]
+            if list(raw) != list(data.labels[one.into]):
+                raise InputError(
+                    f"generaliser {spec!r}: {one.into} of {data.name} does not hold the values of {one.source} as they "
+                    f"are, from which coarser ones are made; read it with generalise={one.into}=raw:{one.source}"
+                )
 
 
+@lru_cache(maxsize=256)
 def _list_steps(spec: str, most: int) -> tuple[str, ...]:
     """Return the steps of one generaliser from fine to coarse; an empty text leaves the label as it is."""
     spec = spec.strip()
