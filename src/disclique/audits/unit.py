@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 
 from disclique.attacks import Attack, Knowledge, Search, learn, parse_attacks, run_attacks
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
 from disclique.attacks.registry import Oracle
+from disclique.attacks.series import link_releases
 from disclique.audits.definition import Audit
 from disclique.audits.known_file import KnownFile, draw_known_file
 from disclique.audits.people import ask_for_everybody, draw_releases
@@ -25,11 +27,13 @@ from disclique.audits.yardsticks import (
 )
 from disclique.data.distances import as_matrix
 from disclique.data.series import Series
+from disclique.data.tables import select_records
 from disclique.errors import DiscliqueError
+from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Mask, parse_mask
 from disclique.measures.scenarios import Hits
 from disclique.measures.utility import utility
-from disclique.model import Budget
+from disclique.model import Budget, Distances
 from disclique.runs import Unit
 
 MOST_COMMON = 0.99  # no snooper is certain that everybody is in the file
@@ -52,9 +56,9 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     plan, rng = audit.plan, audit.chance.rng
     # one more than is published, for what a further release would give away
     masked = draw_releases(mask, known, plan.releases + 1, lambda k: rng("noise", mask.name, unit.repetition, *k))
-    released = [as_matrix(one) for one in masked[: plan.releases]]
-    target = replace(known.released, distances=Series(tuple(released)) if plan.releases > 1 else released[0])
     attacks, knowledge = build_attacks(audit, unit, known), _knowledge(audit.plain, unit.mask, known.share)
+    published = _publish(audit, unit, known, masked[: plan.releases], knowledge)
+    target = replace(known.released, distances=published)
     labels = match_labels(audit, target, known.data)
     tries = run_attacks(attacks, target, known.data, labels)
     attempts = []
@@ -86,6 +90,23 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
         seeded=ask_insiders(audit, unit.repetition, target, known, tries, build),
         again=None if again.claims is None else count_hits(again.claims, known, labels.exact),
     )
+
+
+def _publish(
+    audit: Audit, unit: Unit, known: KnownFile, masked: Sequence[Distances], knowledge: Knowledge
+) -> Distances:
+    """Return what a snooper makes of the releases: their distances, of several of them as one source."""
+    released = [as_matrix(one) for one in masked]
+    if len(released) == 1:
+        return released[0]
+    if audit.plan.linked:
+        return Series(tuple(released))
+    rng = audit.chance.rng("order", unit.repetition)
+    files = [replace(known.released, distances=one) for one in released]
+    mixed = [files[0], *(select_records(file, rng.permutation(len(file))) for file in files[1:])]
+    earth = audit.points is not None and audit.points.metric in GEOGRAPHIC
+    metric = "sphere" if earth else "euclidean" if audit.has_map else None
+    return link_releases(mixed, knowledge, metric=metric)
 
 
 def _without_pairs(oracle: Attempt) -> Attempt:
