@@ -39,7 +39,9 @@ from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
 from disclique.progress import tell
 
 CROWDED = 4.0  # chance coincidences of each published distance from which on looking it up tells nothing
+REPEATED = 0.5  # the same where distances repeat by their nature, as the rate differs from value to value
 CHANCE = 1e-3  # probability below which so many coincidences are no chance
+GROWS = 1.2  # times as many coincidences for which a wider tolerance is taken
 ANCHOR = 0.99  # a pair as probable as that judges the others
 JUDGES = 200  # anchors that judge at the most
 DOUBTFUL = 0.49  # probability, at the most, where chance may explain everything
@@ -78,15 +80,9 @@ class EqualAttack(Attack):
         if not len(entries.value) or min(sizes) < 2:
             return no_claims("no distance above 0 is published between two records", attack=self.name)
         tell("looking up equal distances")
-        doubt, weak = "", None
-        for tolerance in _choose_tolerances(entries, files.known):
-            evidence = gather(entries, files, tolerance, rng)
-            if isinstance(evidence, str):
-                doubt = doubt or evidence
-            elif evidence.surprise < CHANCE:
-                return self._claim(evidence, files, "")
-            else:
-                doubt, weak = evidence.explain(), evidence
+        sure, weak, doubt = _choose_evidence(entries, files, rng)
+        if sure is not None:
+            return self._claim(sure, files, "")
         if self.knowledge.bold and weak is not None:
             return self._claim(weak, files, doubt)
         return no_claims(doubt, attack=self.name)
@@ -147,12 +143,18 @@ class Evidence:
     tolerance: Tolerance
     chance: float  # that two distances of strangers are equal
     expected: float  # ties by chance
+    part: float  # of the published distances that were looked up
     share: float  # of the target's records that are in the known file, as far as coincidences tell
 
     @property
     def surprise(self) -> float:
         """The probability of so many ties by chance."""
         return float(poisson.sf(len(self.ties.a) - 1, self.expected))
+
+    @property
+    def excess(self) -> float:
+        """How many of all ties chance does not explain."""
+        return (len(self.ties.a) - self.expected) / self.part
 
     def explain(self) -> str:
         """Return why nothing is claimed."""
@@ -171,6 +173,26 @@ def _choose_tolerances(entries: Entries, known: Distances) -> list[Tolerance]:
     return [Tolerance(width, 0.5 * unit) for width in (WIDTHS[:1] if unit else WIDTHS)]
 
 
+def _choose_evidence(
+    entries: Entries, files: Files, rng: np.random.Generator
+) -> tuple[Evidence | None, Evidence | None, str]:
+    """Return the evidence of the narrowest tolerance that shows nearly all there is, or weak one and why it is weak."""
+    sure: Evidence | None = None
+    weak: Evidence | None = None
+    doubt = ""
+    for tolerance in _choose_tolerances(entries, files.known):
+        evidence = gather(entries, files, tolerance, rng)
+        if isinstance(evidence, str):
+            doubt = doubt or evidence
+        elif evidence.surprise >= CHANCE:
+            weak, doubt = evidence, evidence.explain()
+        elif sure is None or evidence.excess > GROWS * sure.excess:
+            sure = evidence
+        else:
+            break
+    return sure, weak, doubt
+
+
 def gather(entries: Entries, files: Files, tolerance: Tolerance, rng: np.random.Generator) -> Evidence | str:
     """Look the entries up and count what chance explains; a text says why that is of no use."""
     telling = drop_shared(entries, tolerance)
@@ -178,7 +200,7 @@ def gather(entries: Entries, files: Files, tolerance: Tolerance, rng: np.random.
         return "every published distance is shared by many pairs of records: an equal one tells nothing"
     repeats = measure_repeats(files.known, tolerance, ordered=files.ordered, rng=rng)
     size = files.known.size
-    if repeats * size * (size - 1) / 2 > CROWDED:
+    if repeats * size * (size - 1) / 2 > REPEATED:
         return "distances repeat among the known records themselves: an equal one tells nothing"
     found = look_up(telling, files.known, tolerance, ordered=files.ordered, rng=rng)
     chance = max((found.near + 1 / WINDOW) / max(found.compared, 1.0), repeats, 1e-15)
@@ -189,7 +211,7 @@ def gather(entries: Entries, files: Files, tolerance: Tolerance, rng: np.random.
     expected = chance * found.compared * found.part * ways * _share_fitting(files.labels) ** 2
     true = max(len(ties.a) - expected, 0.5) / (found.part * len(telling.value))
     share = float(np.clip(np.sqrt(true), 1 / files.sizes[0], 1 - 0.5 / files.sizes[0]))
-    return Evidence(telling, pairs, ties, tolerance, chance, expected, share)
+    return Evidence(telling, pairs, ties, tolerance, chance, expected, found.part, share)
 
 
 def _share_fitting(labels: LabelTable) -> float:

@@ -22,6 +22,7 @@ ENTRIES = 12_000_000  # published distances held at once; of more a random part 
 HITS = 3_000_000  # coincidences held at once; of more a random part is taken
 WINDOW = 200  # widths of the tolerance, on either side, in which neighbours are counted to know the rate of chance
 SPLIT = 1200  # known records among which equal distances of different people are counted
+DISTINCT = 0.2  # different values for each distance of the known file, below which they repeat by their nature
 DIGITS = 12  # decimals up to which a printed number is recognised
 WIDTHS = (ROUNDING, 1e-10, 1.2e-7)  # relative: rounding, printed with many digits, single precision
 
@@ -169,12 +170,15 @@ def measure_repeats(known: Distances, tolerance: Tolerance, *, ordered: bool, rn
     """Return how probably two distances between different known people are equal.
 
     Half of the records is held against the other half, those at one place together in one of them. It tells distances
-    that repeat by their nature (edit distances, grids) from real coincidences, which a look nearby cannot.
+    that repeat by their nature (edit distances, grids) from real coincidences, which a look nearby cannot. Where there
+    are few values, the rate differs too much from one to the other: then it is 1.
     """
     n = known.size
     rows = np.sort(rng.choice(n, min(n, SPLIT), replace=False)).astype(np.int32)
     values = known.block(rows, rows)
     place = connected_components(csr_matrix(values == 0), directed=False)[1]
+    if _count_distinct(values[np.ix_(*2 * (np.unique(place, return_index=True)[1],))]) < DISTINCT:
+        return 1.0
     half = rng.random(place.max(initial=0) + 1)[place] < 0.5
     sides = []
     for side in (half, ~half):
@@ -188,3 +192,11 @@ def measure_repeats(known: Distances, tolerance: Tolerance, *, ordered: bool, rn
     shared = np.r_[0, np.cumsum(own[1] - own[0] > MANY)]  # these are left out of the target as well
     equal = (high - low) - (shared[high] - shared[low])
     return float(equal.sum()) / (float(len(sides[0])) * len(sides[1]))
+
+
+def _count_distinct(values: FloatArray) -> float:
+    """Return how many different values there are for each entry, the most frequent one, perhaps a cap, left out."""
+    entries = values[(values > 0) & ~np.eye(len(values), dtype=bool)]
+    many = np.unique(entries, return_counts=True)[1]
+    rest = len(entries) - int(many.max(initial=0))
+    return 2 * (len(many) - 1) / rest if rest else 0.0

@@ -45,6 +45,8 @@ def rebuild_from_relative(target: Distances, radius: float, *, noise: float | No
         raise InputError("some distances are not published: fit the map to those that are")
     positions = rebuild_from_landmarks(published, np.arange(len(core)), radius)
     fit = _LogFit(published, radius, noise)
+    if not fit.use.any():  # all records lie at one place
+        return TargetMap(np.repeat(positions[:1], n, axis=0), np.zeros(n), 0.0)
     for blur in BLUR:
         for _ in range(STEPS):
             positions = fit.step(positions, blur)
@@ -136,8 +138,14 @@ def _score_places(log: FloatArray, drawn: FloatArray, sd: float) -> FloatArray:
     want = np.log(np.maximum(drawn, 1e-300)) - sd**2 / 2
     found = np.empty((len(log), len(drawn)))
     for place, here in enumerate(want):
-        found[:, place] = np.nanmean(np.minimum(((log - here) / sd) ** 2, WILD**2), axis=1)
+        found[:, place] = _mean_of_said(((log - here) / sd) ** 2)
     return found
+
+
+def _mean_of_said(square: FloatArray) -> FloatArray:
+    """Return the mean of each row's squares, large ones cut, without what is not said; 0 where nothing is."""
+    said = np.isfinite(square)
+    return np.asarray(np.where(said, np.minimum(square, WILD**2), 0.0).sum(axis=1) / np.maximum(said.sum(axis=1), 1))
 
 
 def _call_back(fit: _LogFit, positions: FloatArray) -> FloatArray:
@@ -151,8 +159,8 @@ def _call_back(fit: _LogFit, positions: FloatArray) -> FloatArray:
     log = np.where(fit.use, fit.log, np.nan)[:, witnesses]
     floor = 0.01 * fit.typical  # a place is not nearer to itself than that
     score = _score_places(log, np.maximum(drawn[np.ix_(places, witnesses)], floor), sd)
-    present = np.where(fit.use, np.minimum((off / sd) ** 2, WILD**2), np.nan)[:, witnesses]
-    better = score.min(axis=1) < np.nanmean(present, axis=1)
+    present = _mean_of_said(np.where(fit.use, (off / sd) ** 2, np.nan)[:, witnesses])
+    better = score.min(axis=1) < present
     found = positions.copy()
     found[better] = positions[places[score[better].argmin(axis=1)]]
     aside = np.einsum("na,nak->nk", _fan(n) * floor, find_tangents(found, fit.radius))
