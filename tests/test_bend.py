@@ -122,6 +122,15 @@ def test_what_has_no_cloud_is_refused():
             run(target, known)
 
 
+def test_more_pairs_than_fit_at_once(monkeypatch):
+    from disclique.attacks.bend import attack
+
+    own, known, truth = draw_files()
+    target = released(own, "projection:dimensions=2")
+    monkeypatch.setattr(attack, "PAIRS", 2000)  # about two thirds of the targets
+    assert share_right(run(target, known, common=0.5), truth) > 0.98
+
+
 def test_twins_at_one_place_cannot_be_told_apart():
     own, known, truth = draw_files(seed=2)
     t, k = min(truth)

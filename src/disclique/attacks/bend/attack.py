@@ -23,6 +23,8 @@ from disclique.progress import tell
 
 Ints = NDArray[np.int64]
 PAIRS = 1_500_000  # pairs with which the map is fitted; of more, those of some targets
+CHUNK = 500  # targets whose pairs are listed together
+WORSE = 20.0  # log odds by which a pair of a large file is worse than the best of its target, and is not kept
 TRIED = 2  # maps from different starts that are bent
 HOPELESS = -30.0  # evidence of a straight map from which on bending it is of no use
 CLEAR = 1.5  # evidence for each common record from which on no other start is tried
@@ -68,19 +70,24 @@ class BendAttack(Attack):
             rng = np.random.default_rng(self.seed)
             if self.knowledge.mask is not None and self.knowledge.mask.scope == "file":
                 clouds[1].extend(expect_known(known.distances, self.knowledge.mask, rng))
-            every = list_pairs(candidates, self.knowledge)
-            if not len(every.i):
+            total = count_pairs(candidates)
+            if not total:
                 return no_claims("no target record has a possible counterpart by its label", attack=self.name)
-            fit, problem = self._fit(clouds, every, rng)
+            rows = np.arange(len(target))
+            if total > PAIRS:
+                told = np.isin(rows, [t for t, _ in self.knowledge.seeds])
+                rows = rows[told | (rng.random(len(rows)) < PAIRS / total)]
+            fit, problem = self._fit(clouds, list_pairs(candidates, self.knowledge, rows))
+            if total > PAIRS:
+                fit, problem = judge_others(problem, fit, candidates, self.knowledge)
             return self._claim(problem, fit, perf_counter() - began)
 
-    def _fit(self, clouds: tuple[Cloud, list[Cloud]], every: PairList, rng: np.random.Generator) -> tuple[Fit, Problem]:
-        """Return the best map of those from several starts, and the problem with all pairs that it solves."""
-        some = every.some_targets(clouds[0].size, rng)
+    def _fit(self, clouds: tuple[Cloud, list[Cloud]], pairs: PairList) -> tuple[Fit, Problem]:
+        """Return the best map of those from several starts, and the problem that it solves."""
         found: list[tuple[Fit, Problem]] = []
         for known in clouds[1]:
             tell("looking for a map from the known places to the release")
-            problem = some.pose(clouds[0], known, self.knowledge.common)
+            problem = pairs.pose(clouds[0], known, self.knowledge.common)
             straight = find_fits(problem)
             best = straight[0]
             if best.evidence > HOPELESS:
@@ -89,9 +96,7 @@ class BendAttack(Attack):
             found.append((best, problem))
             if best.evidence > CLEAR * best.common * problem.target.size:
                 break
-        fit, problem = max(found, key=lambda one: one[0].evidence)
-        whole = problem if some is every else every.pose(problem.target, problem.known, self.knowledge.common)
-        return (fit, problem) if some is every else (judge(whole, replace(fit, weight=None)), whole)
+        return max(found, key=lambda one: one[0].evidence)
 
     def _claim(self, problem: Problem, fit: Fit, seconds: float) -> Claims:
         """Weigh all pairs under the map."""
@@ -130,15 +135,6 @@ class PairList:
     base: FloatArray
     seeds: tuple[tuple[int, int], ...]
 
-    def some_targets(self, targets: int, rng: np.random.Generator) -> PairList:
-        """Return the pairs of as many targets as can be fitted at once, of all if possible; seeds stay."""
-        if len(self.i) <= PAIRS:
-            return self
-        keep = rng.random(targets) < PAIRS / len(self.i)
-        keep[[t for t, _ in self.seeds]] = True
-        use = keep[self.i]
-        return PairList(self.i[use], self.k[use], self.base[use], self.seeds)
-
     def pose(self, target: Cloud, known: Cloud, common: float | None) -> Problem:
         """Return the problem with these pairs."""
         told = {t * known.size + k for t, k in self.seeds}
@@ -146,24 +142,57 @@ class PairList:
         return Problem(target, known, self.i, self.k, self.base, common, seeds)
 
 
-def list_pairs(candidates: Candidates, knowledge: Knowledge) -> PairList:
-    """List the pairs of fitting labels; a seed excludes all others of its two records."""
+def count_pairs(candidates: Candidates) -> float:
+    """Return how many pairs of records have fitting labels."""
+    a, b = (
+        np.bincount(rows[rows >= 0], minlength=1 + int(related.max(initial=0))).astype(float)
+        for rows, related in zip((candidates.target_class, candidates.known_class), candidates.relation.T, strict=True)
+    )
+    return float((a[candidates.relation[:, 0]] * b[candidates.relation[:, 1]]).sum())
+
+
+def list_pairs(candidates: Candidates, knowledge: Knowledge, targets: Ints) -> PairList:
+    """List the pairs of fitting labels of some targets; a seed excludes all others of its two records."""
     labels = weigh_labels(candidates)
-    targets, knowns = len(candidates.target_class), len(candidates.known_class)
+    knowns = np.arange(len(candidates.known_class))
+    partner = dict(knowledge.seeds)
     rows, columns, base = [], [], []
-    for begin in range(0, targets, 500):
-        some = np.arange(begin, min(begin + 500, targets))
-        odds = labels.fit(some[:, None], np.arange(knowns)[None, :])
-        for t, k in knowledge.seeds:
-            odds[:, k] = -np.inf
-            if begin <= t < begin + 500:
-                odds[t - begin] = -np.inf
-                odds[t - begin, k] = 0.0
-        i, k_ = np.nonzero(np.isfinite(odds))
+    for begin in range(0, len(targets), CHUNK):
+        some = targets[begin : begin + CHUNK]
+        odds = labels.fit(some[:, None], knowns[None, :])
+        odds[:, list(partner.values())] = -np.inf
+        for at, t in enumerate(some.tolist()):
+            if t in partner:
+                odds[at] = -np.inf
+                odds[at, partner[t]] = 0.0
+        i, k = np.nonzero(np.isfinite(odds))
         rows.append(some[i])
-        columns.append(k_)
-        base.append(odds[i, k_])
-    return PairList(np.concatenate(rows), np.concatenate(columns), np.concatenate(base), knowledge.seeds)
+        columns.append(k)
+        base.append(odds[i, k])
+    none = np.zeros(0, np.int64)
+    return PairList(
+        np.concatenate([none, *rows]),
+        np.concatenate([none, *columns]),
+        np.concatenate([np.zeros(0), *base]),
+        knowledge.seeds,
+    )
+
+
+def judge_others(problem: Problem, fit: Fit, candidates: Candidates, knowledge: Knowledge) -> tuple[Fit, Problem]:
+    """Return the fit and the problem with all targets, some at a time, without pairs that are hopeless."""
+    kept: list[tuple[Ints, Ints, FloatArray, FloatArray]] = []
+    alone = replace(fit, weight=None)
+    for begin in range(0, problem.target.size, CHUNK):
+        pairs = list_pairs(candidates, knowledge, np.arange(begin, min(begin + CHUNK, problem.target.size)))
+        part = judge(pairs.pose(problem.target, problem.known, problem.common), alone, crowd=fit.crowd)
+        assert part.ratio is not None
+        top = np.full(problem.target.size, -np.inf)
+        np.maximum.at(top, pairs.i, part.ratio)
+        near = part.ratio >= top[pairs.i] - WORSE
+        kept.append((pairs.i[near], pairs.k[near], pairs.base[near], part.ratio[near]))
+    i, k, base, ratio = (np.concatenate(column) for column in zip(*kept, strict=True))
+    whole = PairList(i, k, base, knowledge.seeds).pose(problem.target, problem.known, problem.common)
+    return replace(alone, ratio=ratio), whole
 
 
 def _choose_different(fits: list[Fit]) -> list[Fit]:
