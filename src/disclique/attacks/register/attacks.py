@@ -84,7 +84,7 @@ class Ceiling(MapAttack):
             raise InputError(f"{target.name}: the ceiling needs the masked points themselves, not their distances")
         points = self.known_points(known)
         claims = ceiling(target.distances, points, candidates=candidates, knowledge=self.knowledge)
-        kept = claims.probability >= FLOOR
+        kept = claims.probability >= (0.0 if self.knowledge.bold else FLOOR)
         return replace(
             claims, target=claims.target[kept], known=claims.known[kept], probability=claims.probability[kept]
         )

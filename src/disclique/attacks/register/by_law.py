@@ -23,6 +23,7 @@ Ints = NDArray[np.int64]
 TAILS = 5.0  # standard deviations of a blur beyond which there is nothing
 AROUND = 5  # neighbours by which the density of places is counted
 WIDE, MOST_NODES = 3.5, 64  # of the grid of places that several releases allow: standard deviations, nodes on a side
+CROWDED = 4.0  # people live where others live: so many more are near than on average
 DARK = -400.0  # log density: no place
 PARTNERS = 4  # nearest known places that may be the nearest of the release
 UNLABELLED = RelatedClasses(np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(1))
@@ -54,7 +55,10 @@ class Component:
         """Return the log density at distances ``r`` from the places ``rows``, and its slope."""
         total = variance + self.variance
         if self.law is None:
-            return -np.log(2 * np.pi * total) - r**2 / (2 * total), -r / total
+            room = 2 * np.pi * total
+            if self.area is not None:  # what a rule gathers at one place, it gathers of strangers too
+                room = np.maximum(room, self.area[rows])
+            return -np.log(room) - r**2 / (2 * total), -r / total
         if self.scale is None:
             return _look_up(self.law, r, total)
         scale = self.scale[rows]
@@ -87,6 +91,11 @@ class LawModel:
     apart: FloatArray | None = None  # (targets,), log density of several releases' places of one stranger, given one
 
     @property
+    def gathers(self) -> bool:
+        """True if strangers lie at the same few places as well, so that lying there is no evidence by itself."""
+        return any(one.area is not None for one in self.components)
+
+    @property
     def grain(self) -> float:
         """The finest blur worth telling; 0 where the law has exact places."""
         grains = [
@@ -102,6 +111,16 @@ class LawModel:
         chord = np.sqrt((offset**2).sum(axis=1))
         radius = self.model.known_map.radius
         return chord if radius == 0 else np.asarray(2 * radius * np.arcsin(np.minimum(chord / (2 * radius), 1.0)))
+
+    def expect_links(self, targets: int, variance: float, slack: float) -> float:
+        """Return how many links so many targets have at the most, about, if they live as close as the known records."""
+        shares = np.bincount(self.model.known_class[self.model.known_class >= 0]) / max(len(self.model.known_class), 1)
+        alike = float((shares**2).sum()) if self.labelled else 1.0
+        total = 0.0
+        for one in self.components:
+            inside = np.pi * (one.find_reach(variance) + slack) ** 2 / max(self.model.area, 1e-300)
+            total += targets * len(one.owner) * alike * min(CROWDED * inside, 1.0)
+        return total
 
     def collect(
         self, component: Component, positions: FloatArray, who: Ints, variance: FloatArray, slack: float
@@ -137,11 +156,7 @@ class LawModel:
             total = base
             for positions in copies:
                 r = self.measure(positions[who[at]] - component.centre[row])
-                blur = variance[who[at]]
-                found, _ = component.log_density(r, blur, row)
-                if component.area is not None:  # what a rule gathers at one place, it gathers of strangers too
-                    found += np.log(2 * np.pi * (blur + component.variance)) - np.log(component.area[row])
-                total = total + found
+                total = total + component.log_density(r, variance[who[at]], row)[0]
             kept = np.isfinite(total)
             targets.append(who[at[kept]])
             owners.append(component.owner[row[kept]])

@@ -8,6 +8,7 @@ the snooper knows who lives at the place of t, the label of u must be theirs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from disclique.masks.laws import ExchangeLaw
 from disclique.model import FloatArray
 
 Ints = NDArray[np.int64]
+ROWS = 2000  # places that are looked at in one go
 SLACK = 1e-9  # of the radius: places that far apart are within it but for rounding
 
 
@@ -34,42 +36,55 @@ def find_exchanged(
     assert isinstance(law, ExchangeLaw)
     blur = variance + laws.components[0].variance
     homes = _weigh_homes(model, copies[0], blur)
-    chances = [_draw_chances(positions, law, model.known_map.radius) for positions in copies]
+    chances = [_Chances(positions, law, model.known_map.radius) for positions in copies]
     found: CandidatePairs | None = None
     for positions, chance in zip(copies, chances, strict=True):
         release = _weigh_release(model, _weigh_homes(model, positions, blur), chance, common)
         found = release if found is None else _multiply(found, release, len(model.known_class))
     assert found is not None
     at_all = np.bincount(homes[1], np.exp(homes[2]), len(model.known_class))
-    apart = _measure_scatter(copies, chances)
     with np.errstate(divide="ignore"):
-        ratio = found.ratio + np.log(at_all)[found.known] - np.log(apart)[found.target]
+        ratio = found.ratio + np.log(at_all)[found.known]
+        if len(copies) > 1:
+            ratio -= np.log(_measure_scatter(chances))[found.target]
     ratio += _find_gains(model, found.target, found.known)
     return _select(found._replace(ratio=ratio), np.flatnonzero(np.isfinite(ratio)))
 
 
-def _draw_chances(positions: FloatArray, law: ExchangeLaw, radius: float) -> csr_array:
-    """Return the probability that whoever lives at the place of one record (row) is another record (column)."""
-    size = len(positions)
-    reach = law.radius if radius == 0 else 2 * radius * np.sin(min(law.radius / (2 * radius), np.pi / 2))
-    pairs = cKDTree(positions).query_pairs(reach * (1 + SLACK), output_type="ndarray")
-    here, there = np.concatenate((pairs, pairs[:, ::-1])).T
-    partners = np.bincount(here, minlength=size).astype(float)
-    stay = law.stay(partners)
-    found = (1 - stay) / np.maximum(partners, 1.0)
-    drawn = (found[here] + found[there]) / 2  # either of the two may have chosen the other
-    own = np.arange(size)
-    entries = np.concatenate((drawn, stay)), (np.append(here, own), np.append(there, own))
-    return csr_array(entries, shape=(size, size))
+class _Chances:
+    """The probability that whoever lives at the place of one record is another record; a few rows of it at a time."""
+
+    def __init__(self, positions: FloatArray, law: ExchangeLaw, radius: float) -> None:
+        reach = law.radius if radius == 0 else 2 * radius * np.sin(min(law.radius / (2 * radius), np.pi / 2))
+        self.positions, self.tree, self.reach = positions, cKDTree(positions), reach * (1 + SLACK)
+        partners = self.tree.query_ball_point(positions, self.reach, return_length=True) - 1.0
+        self.stay = law.stay(partners)
+        self.draw = (1 - self.stay) / np.maximum(partners, 1.0)
+
+    def rows(self, records: Ints) -> csr_array:
+        """Return the rows of some records, a column for every record."""
+        near = self.tree.query_ball_point(self.positions[records], self.reach)
+        counts = [len(one) for one in near]
+        here = np.repeat(records, counts)
+        there = np.fromiter(chain.from_iterable(near), dtype=np.int64, count=len(here))
+        # either of the two may have chosen the other
+        value = np.where(here == there, self.stay[here], (self.draw[here] + self.draw[there]) / 2)
+        start = np.concatenate(([0], np.cumsum(counts)))
+        return csr_array((value, there, start), shape=(len(records), len(self.positions)))
 
 
-def _measure_scatter(copies: Sequence[FloatArray], chances: Sequence[csr_array]) -> FloatArray:
+def _measure_scatter(chances: Sequence[_Chances]) -> FloatArray:
     """Return, for each target, the sum over true places of the probability of its places in all releases."""
-    total = chances[0]
-    for positions, chance in zip(copies[1:], chances[1:], strict=True):
-        same = cKDTree(positions).query(copies[0])[1]  # the record that has the place in the other release
-        total = total.multiply(chance[same]).tocsr()
-    return np.asarray(total.sum(axis=0)).ravel()
+    first, size = chances[0], len(chances[0].positions)
+    found = np.zeros(size)
+    # the record that has the same place in each release
+    same = [one.tree.query(first.positions)[1] for one in chances]
+    for start in range(0, size, ROWS):
+        total = chances[0].rows(same[0][start : start + ROWS])
+        for one, record in zip(chances[1:], same[1:], strict=True):
+            total = total.multiply(one.rows(record[start : start + ROWS])).tocsr()
+        found += np.asarray(total.sum(axis=0)).ravel()
+    return found
 
 
 def _weigh_homes(model: LikelihoodModel, positions: FloatArray, blur: FloatArray) -> tuple[Ints, Ints, FloatArray]:
@@ -84,21 +99,28 @@ def _weigh_homes(model: LikelihoodModel, positions: FloatArray, blur: FloatArray
 
 
 def _weigh_release(
-    model: LikelihoodModel, homes: tuple[Ints, Ints, FloatArray], chance: csr_array, common: float
+    model: LikelihoodModel, homes: tuple[Ints, Ints, FloatArray], chances: _Chances, common: float
 ) -> CandidatePairs:
     """Return pairs with the log probability that the target took its place, if the known record is released."""
     record, known, weight = homes
     total = np.bincount(known, np.exp(weight), len(model.known_class))
     lives = np.exp(weight) / np.maximum(total[known], 1e-300)
-    # every known record at every place it may have, with every record that may have been its partner there
-    home, entry = _list_entries(record, chance.indptr)
-    taken, there, who = chance.indices[entry].astype(np.int64), record[home], known[home]
-    related = np.isfinite(_find_gains(model, taken, who))
-    home, entry, taken, there, who = (part[related] for part in (home, entry, taken, there, who))
-    fits = _weigh_partners(model, homes, there, taken, common)
-    fits[taken == there] = 1.0
-    with np.errstate(divide="ignore"):
-        return gather_pairs(taken, who, np.log(chance.data[entry] * fits * lives[home]), model)
+    parts = []
+    for start in range(0, len(record), ROWS):
+        # some known records at every place they may have, with every record that may have been their partner there
+        chance = chances.rows(record[start : start + ROWS])
+        home = start + np.repeat(np.arange(chance.shape[0]), np.diff(chance.indptr))
+        taken = chance.indices.astype(np.int64)
+        related = np.isfinite(_find_gains(model, taken, known[home]))
+        home, taken = home[related], taken[related]
+        fits = _weigh_partners(model, homes, record[home], taken, common)
+        fits[taken == record[home]] = 1.0
+        with np.errstate(divide="ignore"):
+            parts.append((taken, known[home], np.log(chance.data[related] * fits * lives[home])))
+    if not parts:
+        return gather_pairs(record, known, weight, model)
+    taken, who, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return gather_pairs(taken, who, value, model)
 
 
 def _list_entries(rows: Ints, start: Ints) -> tuple[Ints, Ints]:

@@ -6,7 +6,6 @@ than the alignment is good loses the true pairs: kept is the one with the most e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,6 +28,9 @@ START = 0.5  # of the standard deviation of the displacement: the first blur
 STEPS = 4  # Newton steps at each blur
 PROBE = 0.5  # of the blur: over what lengths curvatures are measured
 STRIDE = 1.5  # of the blur: no step is longer
+CLOSE = 4.0  # of the finest blur: what counts as coincidence
+SLIGHT = 3.0  # log likelihood that a narrower blur may cost where it is no better a fit
+MOST_LINKS = 1_000_000  # looked at in one step
 LOST = 30.0  # log likelihood below the best at which narrower blurs are not tried
 
 
@@ -37,9 +39,26 @@ class _Links:
     """The links of one component that may count near a motion."""
 
     component: Component
-    at: Ints  # places in ``who``
+    at: Ints  # places in the targets that are looked at
     row: Ints
     base: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Surroundings:
+    """What the likelihood near a motion needs: targets that are looked at, their links, and small motions.
+
+    ``scales`` are small motions that move points by about a unit of length, ``weight`` how many targets each one that
+    is looked at stands for.
+    """
+
+    copies: list[FloatArray]
+    links: list[_Links]
+    extra: FloatArray  # variance of each target
+    common: float
+    weight: float
+    scales: FloatArray  # (3, 3), in columns
+    pivot: FloatArray
 
 
 class Polisher:
@@ -96,9 +115,13 @@ class Polisher:
         kept: tuple[Motion, float, float, FloatArray] | None = None
         while True:
             motion, value, curvature = self.climb(motion, blur**2, share)
+            if self.laws.gathers and kept is not None:
+                curvature = kept[3]  # a narrower blur is no better a fit: strangers lie at the same places
             evidence = value - 0.5 * float(np.linalg.slogdet(curvature)[1])
-            if evidence > best:
-                best, kept = evidence, (motion, blur, value, curvature)
+            # places that coincide do so exactly; that both files are dense here and there is no evidence
+            counts = self.laws.labelled or blur <= CLOSE * finest
+            if kept is None or (counts and evidence > best - (SLIGHT if self.laws.gathers else 0.0)):
+                best, kept = max(evidence, best) if counts else -np.inf, (motion, blur, value, curvature)
             if blur <= finest or evidence < best - LOST:
                 break
             blur = max(blur * NARROWER, finest)
@@ -108,18 +131,16 @@ class Polisher:
     def climb(self, motion: Motion, variance: float, common: float) -> tuple[Motion, float, FloatArray]:
         """Take some Newton steps under a blur; return motion, log likelihood ratio and curvature."""
         blur = float(np.sqrt(variance))
-        value, curvature = -np.inf, np.eye(3)
         for _ in range(STEPS):
-            links, scales, pivot = self.gather(motion, variance, 2 * STRIDE * blur)
-            value, slope = self.evaluate(motion, links, variance, common)
-            curvature = self.measure_curvature(motion, links, variance, common, scales, pivot)
-            step = np.linalg.solve(curvature, scales.T @ slope)
-            length = float(np.linalg.norm(step))
-            step *= min(STRIDE * blur / max(length, 1e-300), 1.0)
+            near = self.look_around(motion, variance, common)
+            value, slope = self.evaluate(motion, near)
+            curvature = self.measure_curvature(motion, near, PROBE * blur)
+            step = np.linalg.solve(curvature, near.scales.T @ slope)
+            step *= min(STRIDE * blur / max(float(np.linalg.norm(step)), 1e-300), 1.0)
             moved, better = motion, value
             for _ in range(3):
-                moved = follow_step(motion, scales @ step, pivot, self.flat)
-                better, _ = self.evaluate(moved, links, variance, common)
+                moved = follow_step(motion, near.scales @ step, near.pivot, self.flat)
+                better, _ = self.evaluate(moved, near)
                 if better >= value:
                     break
                 step = step / 3
@@ -129,51 +150,53 @@ class Polisher:
             motion, value = moved, better
             if gain < 1e-2:
                 break
-        unscaled = np.linalg.inv(scales)
+        unscaled = np.linalg.inv(near.scales)
         return motion, value, np.asarray(unscaled.T @ curvature @ unscaled)
 
-    def gather(self, motion: Motion, variance: float, slack: float) -> tuple[list[_Links], FloatArray, FloatArray]:
-        """Return the links that count near a motion, and small motions that move points by a unit of length."""
-        here = motion(self.copies[0])
-        total = self.variance + variance
-        links = [_Links(one, *self.laws.collect(one, here, self.who, total, slack)) for one in self.laws.components]
+    def look_around(self, motion: Motion, variance: float, common: float) -> _Surroundings:
+        """Return what counts near a motion under a blur; of very many links, those of some targets only."""
+        extra, slack = self.variance + variance, 2 * STRIDE * float(np.sqrt(variance))
+        expected = self.laws.expect_links(len(self.who), float(extra.max(initial=0.0)), slack)
+        seen = np.arange(0, len(self.who), max(int(np.ceil(expected / MOST_LINKS)), 1))
+        copies, extra = [positions[seen] for positions in self.copies], extra[seen]
+        here, who = motion(copies[0]), self.who[seen]
+        links = [_Links(one, *self.laws.collect(one, here, who, extra, slack)) for one in self.laws.components]
         pivot, radius = here.mean(axis=0), self.laws.model.known_map.radius
         if self.flat:
             arm = np.sqrt(((here - pivot) ** 2).sum(axis=1).mean())
-            return links, np.diag([1 / max(float(arm), 1e-300), 1.0, 1.0]), pivot
-        east, north = find_east_north(self.laws.model.known_map, pivot)
-        up = np.cross(east, north)
-        arm = np.sqrt(((here - np.outer(here @ up, up)) ** 2).sum(axis=1).mean())
-        return links, np.column_stack((east / radius, north / radius, up / max(float(arm), 1e-300))), pivot
+            scales = np.diag([1 / max(float(arm), 1e-300), 1.0, 1.0])
+        else:
+            east, north = find_east_north(self.laws.model.known_map, pivot)
+            up = np.cross(east, north)
+            arm = np.sqrt(((here - np.outer(here @ up, up)) ** 2).sum(axis=1).mean())
+            scales = np.column_stack((east / radius, north / radius, up / max(float(arm), 1e-300)))
+        return _Surroundings(copies, links, extra, common, len(self.who) / max(len(seen), 1), scales, pivot)
 
-    def evaluate(
-        self, motion: Motion, links: Sequence[_Links], variance: float, common: float
-    ) -> tuple[float, FloatArray]:
+    def evaluate(self, motion: Motion, near: _Surroundings) -> tuple[float, FloatArray]:
         """Return the log likelihood ratio at a motion, and its slope over small motions."""
-        places = [motion(positions) for positions in self.copies]
-        total, shares = np.full(len(self.who), 1 - common), []
-        for link in links:
+        places, size = [motion(positions) for positions in near.copies], len(near.extra)
+        total, shares = np.full(size, 1 - near.common), []
+        for link in near.links:
             value, parts = link.base, []
-            blur = self.variance[link.at] + variance
             for positions in places:
                 offset = positions[link.at] - link.component.centre[link.row]
                 r = self.laws.measure(offset)
-                found, slope = link.component.log_density(r, blur, link.row)
+                found, slope = link.component.log_density(r, near.extra[link.at], link.row)
                 value = value + found
                 parts.append((offset, slope / np.maximum(r, 1e-300)))
-            likelihood = common * np.exp(np.minimum(value, 600.0))
-            total += np.bincount(link.at, likelihood, len(self.who))
+            likelihood = near.common * np.exp(np.minimum(value, 600.0))
+            total += np.bincount(link.at, likelihood, size)
             shares.append((likelihood, parts))
         turn = np.zeros(3)
         for copy, positions in enumerate(places):
-            pull = np.zeros((len(self.who), 3))
-            for link, (likelihood, parts) in zip(links, shares, strict=True):
+            pull = np.zeros((size, 3))
+            for link, (likelihood, parts) in zip(near.links, shares, strict=True):
                 offset, slope = parts[copy]
                 force = likelihood / total[link.at] * slope
                 for axis in range(3):
-                    pull[:, axis] += np.bincount(link.at, force * offset[:, axis], len(self.who))
+                    pull[:, axis] += np.bincount(link.at, force * offset[:, axis], size)
             turn += self.find_turn(positions, pull)
-        return float(np.log(total).sum()), turn
+        return near.weight * float(np.log(total).sum()), near.weight * turn
 
     def find_turn(self, positions: FloatArray, pull: FloatArray) -> FloatArray:
         """Return the slope over small motions that pulls at positions give."""
@@ -183,23 +206,14 @@ class Polisher:
         turn = float((arm[:, 0] * pull[:, 1] - arm[:, 1] * pull[:, 0]).sum())
         return np.array([turn, pull[:, 0].sum(), pull[:, 1].sum()])
 
-    def measure_curvature(
-        self,
-        motion: Motion,
-        links: Sequence[_Links],
-        variance: float,
-        common: float,
-        scales: FloatArray,
-        pivot: FloatArray,
-    ) -> FloatArray:
+    def measure_curvature(self, motion: Motion, near: _Surroundings, probe: float) -> FloatArray:
         """Return the curvature over small motions in units of length, made that of a peak."""
-        probe = PROBE * float(np.sqrt(variance))
         columns = []
         for axis in range(3):
             ends = []
             for side in (probe, -probe):
-                moved = follow_step(motion, side * scales[:, axis], pivot, self.flat)
-                ends.append(scales.T @ self.evaluate(moved, links, variance, common)[1])
+                moved = follow_step(motion, side * near.scales[:, axis], near.pivot, self.flat)
+                ends.append(near.scales.T @ self.evaluate(moved, near)[1])
             columns.append((ends[1] - ends[0]) / (2 * probe))
         observed = np.column_stack(columns)
         values, vectors = np.linalg.eigh((observed + observed.T) / 2)
