@@ -3,6 +3,9 @@
 The paper remarks that three identified people fix a place on the map. In general, a pair of records whose distances
 to all matched records agree is a match itself; the new matches judge the old ones in turn, and those that lose their
 support are dropped.
+
+The law of the mask enters by its second moments only: the deviation of d - d′, and how residuals of displaced points go
+together. Where the law has a sharp form (a ring, a grid, exchanged places), ``register`` uses it and finds more.
 """
 
 from __future__ import annotations
