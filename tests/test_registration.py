@@ -367,7 +367,7 @@ def test_the_best_of_each_target_bounds_what_others_find(known: int, common: int
     expected = []
     for seed in range(12):
         case = german((200, known, common), sigma, seed)
-        top = ceiling(case.masked, case.known, candidates=case.candidates, knowledge=case.knowledge, bound=True)
+        top = ceiling(case.masked, case.known, candidates=case.candidates, knowledge=case.knowledge)
         link = run(case)
         claims = {
             "bound": best_of_each_target(top),

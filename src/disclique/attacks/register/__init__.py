@@ -32,7 +32,6 @@ from disclique.attacks.register.weigh import (
     best_of_each_target,
     equalise_ties,
     find_law_pairs,
-    level_strangers,
     link_map,
     weigh_matchings,
 )
@@ -131,19 +130,17 @@ def ceiling(
     *,
     candidates: Candidates,
     knowledge: Knowledge,
-    bound: bool = False,
 ) -> Claims:
     """Weigh all pairs as a snooper could who was given the masked coordinates themselves.
 
     ``masked`` are the target's points after the mask, in the coordinates of the known file, or those of several
     releases of the same records, whose likelihoods multiply. A mask that only moves the whole map is undone as by
     ``register``.
-    No pair is left out that the law of the mask allows (of Gaussian noise within four standard deviations). Pairs are
-    weighed as by ``register``, which takes the density of strangers around each known record; an attack that does not
-    can find a few more. As a ``bound`` it is taken once per target: then, as far as the law and the labels are exact,
-    displacements independent of each other and the share of common targets as stated, ``best_of_each_target`` of these
-    claims is expected to be right at least as often as any attack that claims one known record per target. A simulated
-    law, places that are exchanged and ways to a neighbour are only approximated.
+    No pair is left out that the law of the mask allows (of Gaussian noise within four standard deviations), and pairs
+    are weighed as by ``register``. As far as the law and the labels are exact, displacements independent of each other
+    and the share of common targets as stated, ``best_of_each_target`` of these claims is expected to be right at least
+    as often as any attack that claims one known record per target. A simulated law, places that are exchanged and ways
+    to a neighbour are only approximated.
     """
     if knowledge.noise is None:
         raise InputError("the ceiling is for a known mask: state its spread")
@@ -164,7 +161,6 @@ def ceiling(
     else:
         common = UNKNOWN if knowledge.common is None else knowledge.common
         pairs = find_law_pairs(laws.of_series(copies), copies, np.full(len(copies[0]), inputs.finest**2), who, common)
-    pairs = level_strangers(model, pairs) if bound else pairs
     share, probability = weigh_matchings(pairs, (len(copies[0]), known.size), knowledge.common)
     claims, tied = equalise_ties((pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability))
     return make_claims(claims, attack="ceiling", floor=0.0, details={"common": share} | tied)

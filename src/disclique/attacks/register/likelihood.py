@@ -3,11 +3,14 @@
 A target record is common to both files with probability π; it then lies around its known record by the mask's law.
 Otherwise it is somebody else, and lies where people of its label live: with the density of the known file there. All
 likelihoods are ratios to that local density, so that a motion gains nothing from moving the map to a crowded place.
+While motions are searched, the density is a rough one around each known record (``rarity``); pairs are weighed by that
+of strangers at the target's place (``background``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,12 +18,14 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
+from disclique.attacks.register.background import Background, learn_background, smooth_share
 from disclique.attacks.register.positions import KnownMap, Motion
 from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, build_index, find_near
 from disclique.model import Candidates, FloatArray
 
 Ints = NDArray[np.int64]
 NEIGHBOURS = 5  # a density from fewer neighbours is noisy, from more it smears cities
+FINE = 0.02  # widths of noise nearer to each other than that, in logs, have one density of strangers
 REACH = 4.0  # candidates are sought within so many standard deviations
 
 
@@ -40,6 +45,18 @@ class LikelihoodModel:
     def area(self) -> float:
         """The area that the known records occupy."""
         return float(self.rarity.sum())
+
+    @cached_property
+    def _learned(self) -> dict[int, Background]:
+        return {}
+
+    def background(self, blur: float) -> Background:
+        """Return the density of strangers, seen under this displacement and a further variance; learned once."""
+        width = float(np.log(max(np.median(self.variances) + blur, 1e-300)) / 2)
+        key = round(width / FINE)
+        if key not in self._learned:
+            self._learned[key] = learn_background(self.known_map, self.known_class, float(np.exp(key * FINE)))
+        return self._learned[key]
 
     @property
     def matchable(self) -> NDArray[np.bool_]:
@@ -82,9 +99,11 @@ def build_model(known_map: KnownMap, candidates: Candidates, variances: FloatArr
 
 def _weigh_labels(relation: Ints, known_class: Ints) -> FloatArray:
     """Return the evidence of a shared label: how much rarer it is than any label."""
-    counts = np.bincount(known_class[known_class >= 0], minlength=int(relation.max(initial=0)) + 1).astype(float)
-    share = np.bincount(relation[:, 0], weights=counts[relation[:, 1]], minlength=1) / max(len(known_class), 1)
-    return np.asarray(-np.log(np.maximum(share[relation[:, 0]], 1e-300)))
+    many = int(max(relation.max(initial=0), known_class.max(initial=0))) + 1
+    counts = np.bincount(known_class[known_class >= 0], minlength=many).astype(float)
+    seen = np.bincount(relation[:, 0], weights=counts[relation[:, 1]], minlength=1)
+    share = smooth_share(seen, np.bincount(relation[:, 0], minlength=1), len(known_class), int((counts > 0).sum()))
+    return np.asarray(-np.log(np.minimum(share, 1.0)[relation[:, 0]]))
 
 
 def find_east_north(known_map: KnownMap, centre: FloatArray) -> FloatArray:
@@ -143,7 +162,10 @@ def find_pairs(model: LikelihoodModel, positions: FloatArray, blur: FloatArray, 
     east, north = model.known_map.east[known], model.known_map.north[known]
     residual = np.stack(((offset * east).sum(axis=1), (offset * north).sum(axis=1)), axis=1)
     variance = model.variances[known] + blur[at, None]
-    ratio = model.related.gain[relation] + np.log(model.rarity[known])
+    here, row = np.unique(at, return_inverse=True)
+    background = model.background(float(np.median(blur)) if len(blur) else 0.0)
+    strangers = background.log_density(positions[here], model.target_class[who[here]], model.related)
+    ratio = model.related.gain[relation] - strangers[row]
     ratio -= np.log(2 * np.pi * np.sqrt(variance.prod(axis=1))) + (residual**2 / variance).sum(axis=1) / 2
     return CandidatePairs(who[at], known, ratio, residual, variance)
 

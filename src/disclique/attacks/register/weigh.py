@@ -278,20 +278,6 @@ def find_law_pairs(
     return laws.find_pairs(copies, variance, who)
 
 
-def level_strangers(model: LikelihoodModel, pairs: CandidatePairs) -> CandidatePairs:
-    """Return the pairs with one density of strangers per target, the mean over its candidates.
-
-    The model takes it around each known record, which also ranks a target's candidates by how sparsely people live
-    around them. It is the target that may be a stranger: its candidates differ in their likelihoods only.
-    """
-    rarity, targets = model.rarity[pairs.known], len(model.target_class)
-    likelihood, top = pairs.ratio - np.log(rarity), np.full(targets, -np.inf)
-    np.maximum.at(top, pairs.target, likelihood)
-    weight = np.exp(likelihood - top[pairs.target])
-    total, size = (np.bincount(pairs.target, values, targets)[pairs.target] for values in (weight * rarity, weight))
-    return pairs._replace(ratio=likelihood + np.log(total / size))
-
-
 def weigh_matchings(pairs: CandidatePairs, sizes: tuple[int, int], common: float | None) -> tuple[float, FloatArray]:
     """Return the share of common targets, given or estimated, and the probability of each pair."""
     if common is None:
@@ -339,7 +325,7 @@ def best_of_each_target(claims: Claims) -> tuple[IntArray, IntArray]:
     """Return target rows and known rows of each target's most probable pair, however improbable it is.
 
     Where the probabilities are right, no other choice of one known record per target is expected to be right more
-    often: of ``ceiling(..., bound=True)`` it is the most that any attack with one claim per target finds on average.
+    often: of ``ceiling`` it is the most that any attack with one claim per target finds on average.
     """
     first = np.flatnonzero(np.diff(claims.target, prepend=-1))
     return claims.target[first], claims.known[first]
