@@ -5,7 +5,7 @@ The data go through three steps, each with its modules: *rebuild* (``rebuild`` c
 with motions from ``density`` and ``hypotheses``, refined by ``refine`` under the model of ``likelihood``, and
 ``noise`` where the displacement is not known) lays it on the known file; *weigh* (``weigh``, ``posterior``) gives every
 pair that then lies together its probability. Where the mask's law is not Gaussian, ``polish`` improves the alignment
-and ``by_law`` weighs under it, with ``coincide`` and ``exchange`` for places that were exchanged; ``series`` joins several
+and ``by_law`` weighs under it, with ``coincide`` and ``exchange`` for exchanged places; ``series`` joins several
 releases. ``positions`` holds what all of them use: places in space and rigid motions. Nothing here knows of studies or
 audits, and of masks only their laws.
 """
