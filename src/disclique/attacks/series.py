@@ -10,56 +10,87 @@ import numpy as np
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.link import LabelRule
 from disclique.attacks.profiles import ProfilesAttack
+from disclique.attacks.register.align import fit_motion
 from disclique.attacks.register.attacks import RegisterAttack
+from disclique.attacks.register.maps import measure_distances
 from disclique.attacks.register.rebuild import rebuild_map
 from disclique.data.distances import Matrix, Points, full_matrix
 from disclique.data.series import Series
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, from_space
-from disclique.model import Distances, FloatArray, Microdata
+from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
 
 ALL_COMMON = 0.99  # everybody of one release is in the other
+FEWEST = 3  # pairs that fix how one map lies on another
 
 
-def link_releases(releases: Sequence[Microdata], knowledge: Knowledge, *, metric: str | None) -> Series:
-    """Bring the rows of all releases into the order of the first, as far as they can be told apart.
+def link_releases(releases: Sequence[Microdata], knowledge: Knowledge, *, metric: str | None) -> Distances:
+    """Return what several releases say together, in the order of the first, as far as their rows can be told apart.
 
     Each is attacked with the first one as the known file, in which everybody is. Records that are not more probable
-    than not the same person stay apart: of them the later release says nothing. ``metric`` is that of a map, None
-    where there is none.
+    than not the same person stay apart: of them the later release says nothing. On a map, whose ``metric`` is given,
+    the places of linked records are averaged; elsewhere (None) their distances. A release that cannot be linked adds
+    nothing.
     """
     first, *later = releases
-    parts: list[Distances] = [first.distances]
+    if metric is None:
+        return Series((first.distances, *_reorder_all(first, later, knowledge)))
+    radius = EARTH_KM if metric == "sphere" else 0.0
+    noise = knowledge.matrix_noise, knowledge.relative_noise
+    try:
+        base = rebuild_map(first.distances, radius, *noise).positions
+    except DiscliqueError:
+        return first.distances
+    places = Points(from_space(base) if radius else base[:, :2], metric=metric)
+    known, total, many = replace(first, distances=places), base.copy(), np.ones(len(base))
     for one in later:
         try:
-            parts.append(_reorder(one, first, knowledge, metric))
-        except DiscliqueError:  # the two cannot be compared: a release that cannot be linked adds nothing
+            mine = rebuild_map(one.distances, radius, *noise).positions
+            rows, others, _ = _link_maps(one, known, knowledge).claimed()
+        except DiscliqueError:
             continue
-    return Series(tuple(parts))
+        if len(rows) >= FEWEST:
+            total[others] += _lay_on(mine[rows], base[others], flat=radius == 0)
+            many[others] += 1
+    mean = total / many[:, None]
+    if radius:
+        mean *= radius / np.linalg.norm(mean, axis=1, keepdims=True)
+    values = measure_distances(mean, mean, radius)
+    np.fill_diagonal(values, 0.0)
+    return Matrix((values + values.T) / 2)
 
 
-def _reorder(release: Microdata, first: Microdata, knowledge: Knowledge, metric: str | None) -> Matrix:
-    """Return the distances of a release in the order of the first, NaN where a record is not found there."""
-    pairs = LabelRule("any").candidates(release, first)
+def _link_maps(release: Microdata, known: Microdata, knowledge: Knowledge) -> Claims:
+    """Link a release to the map of another one; the noise of both lies between them."""
     told = replace(knowledge, common=ALL_COMMON, seeds=(), law=None)
-    if metric in ("sphere", "euclidean"):
-        noise = told.noise
-        if noise is not None:  # both releases carry it
-            told = replace(told, noise=replace(noise, east=noise.east * np.sqrt(2), north=noise.north * np.sqrt(2)))
-        known = replace(first, distances=_make_places(first.distances, knowledge, metric))
-        claims = RegisterAttack(told).run(release, known, pairs)
-    else:
-        claims = ProfilesAttack.build(replace(told, mask=None), Search(threads=1)).run(release, first, pairs)
-    rows, others, _ = claims.claimed()
-    values = full_matrix(release.distances)
-    found = np.full((len(first), len(first)), np.nan)
-    found[np.ix_(others, others)] = values[np.ix_(rows, rows)]
-    np.fill_diagonal(found, 0.0)
-    return Matrix(found, directed=release.distances.directed, unpublished=True)
+    if told.noise is not None:
+        both = replace(told.noise, east=told.noise.east * np.sqrt(2), north=told.noise.north * np.sqrt(2))
+        told = replace(told, noise=both)
+    return RegisterAttack(told).run(release, known, _match(release, known))
 
 
-def _make_places(distances: Distances, knowledge: Knowledge, metric: str) -> Points:
-    """Return the map of a release as points in coordinates of their own."""
-    radius = EARTH_KM if metric == "sphere" else 0.0
-    positions: FloatArray = rebuild_map(distances, radius, knowledge.matrix_noise).positions
-    return Points(from_space(positions) if radius else positions[:, :2], metric=metric)
+def _match(release: Microdata, first: Microdata) -> Candidates:
+    return LabelRule("any").candidates(release, first)
+
+
+def _lay_on(mine: FloatArray, base: FloatArray, *, flat: bool) -> FloatArray:
+    """Return places moved, mirrored or not, onto those of the same people."""
+    tried = [fit_motion(mine, base, flat, mirror=mirror)(mine) for mirror in (False, True)]
+    return min(tried, key=lambda one: float(((one - base) ** 2).sum()))
+
+
+def _reorder_all(first: Microdata, later: Sequence[Microdata], knowledge: Knowledge) -> list[Matrix]:
+    """Return the distances of later releases in the order of the first, NaN where a record is not found there."""
+    told = replace(knowledge, common=ALL_COMMON, seeds=(), law=None, mask=None)
+    parts = []
+    for one in later:
+        try:
+            claims = ProfilesAttack.build(told, Search(threads=1)).run(one, first, _match(one, first))
+        except DiscliqueError:
+            continue
+        rows, others, _ = claims.claimed()
+        found = np.full((len(first), len(first)), np.nan)
+        found[np.ix_(others, others)] = full_matrix(one.distances)[np.ix_(rows, rows)]
+        np.fill_diagonal(found, 0.0)
+        parts.append(Matrix(found, directed=one.distances.directed, unpublished=True))
+    return parts
