@@ -22,7 +22,7 @@ from disclique.model import Candidates, Claims, FloatArray, Microdata
 from disclique.progress import tell
 
 Ints = NDArray[np.int64]
-PAIRS = 1_500_000  # pairs with which the map is fitted; of more, those of some targets
+PAIRS = 400_000  # pairs with which the map is fitted; of more, those of some targets
 CHUNK = 500  # targets whose pairs are listed together
 WORSE = 20.0  # log odds by which a pair of a large file is worse than the best of its target, and is not kept
 TRIED = 2  # maps from different starts that are bent
