@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -26,7 +27,8 @@ def _load_worlds() -> ModuleType:
     """The worlds of the benchmark, which lies outside of the package."""
     file = Path(__file__).parent.parent / "benchmarks" / "worlds.py"
     spec = importlib.util.spec_from_file_location("worlds", file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["worlds"] = module
     spec.loader.exec_module(module)
@@ -65,7 +67,7 @@ def slow_density(learned: Background, known: FloatArray, x: FloatArray, own: Flo
 
 @pytest.mark.parametrize("kind", list(worlds.KINDS))
 def test_the_density_is_the_sum_over_all_records(kind: str) -> None:
-    """Cubes instead of records, and bells cut off, change it by little: most where a single label is at a cube's edge."""
+    """Cubes instead of records, and bells cut off, change it by little: most for a single label at a cube's edge."""
     known, classes, learned, share = scene(kind)
     x = np.random.default_rng(1).uniform(5, 95, (200, 2))
     x[:100] = known[:100] + 0.5
@@ -81,7 +83,7 @@ def test_the_density_is_the_sum_over_all_records(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["villages", "households"])
 def test_it_is_a_density_over_places_and_labels(kind: str) -> None:
     """Over the map it sums to the known records; at a place, over the labels by their shares, to that without any."""
-    known, classes, learned, share = scene(kind)
+    known, _, learned, share = scene(kind)
     grid = np.arange(-60.0, 160.0, 0.8) + 0.4
     x = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
     flat = np.column_stack((x, np.zeros(len(x))))
@@ -127,7 +129,7 @@ def test_it_does_not_depend_on_the_order_of_the_records() -> None:
 
 
 def test_on_the_sphere_it_is_the_same_as_on_a_map_of_it() -> None:
-    """People of a part of Germany on the sphere, and on a flat map in kilometres, with the same parts of the mixture."""
+    """People of a part of Germany on the sphere, and on a flat map in kilometres, with the same mixture."""
     table = germany(n_target=400, n_known=400, common=400, rng=np.random.default_rng(0)).target
     lon, lat = table["lon"].to_numpy(), table["lat"].to_numpy()
     near = (np.abs(lon - 9) < 1.5) & (np.abs(lat - 50.5) < 1.0)
@@ -207,7 +209,7 @@ def test_probabilities_hold_elsewhere(kind: str) -> None:
             said.append(claims.probability)
             true.append(case.truth[claims.target] == claims.known)
     p, right = np.concatenate(said), np.concatenate(true)
-    for low, high in zip(CLASSES, CLASSES[1:], strict=False):
+    for low, high in pairwise(CLASSES):
         some = (p >= low) & (p < high + 1e-9)
         if some.sum() >= 100:
             error = 3 * np.sqrt(right[some].mean() * (1 - right[some].mean()) / some.sum())

@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register import best_of_each_target, ceiling
+from disclique.attacks.register.background import learn_background
 from disclique.attacks.register.density import MotionPrior, centre_projection
 from disclique.attacks.register.likelihood import LikelihoodModel, build_model, follow_step, index_known, measure_rarity
 from disclique.attacks.register.maps import TargetMap, rebuild_from_landmarks
@@ -75,20 +76,22 @@ def test_the_best_of_each_target_is_that_of_all_matchings() -> None:
     masked = np.array([[0.9, 0.3], [1.4, 0.8], [2.0, 2.3]])
     square = ((masked[:, None] - known[None]) ** 2).sum(axis=2)
     bell = np.exp(-square / 2) / (2 * np.pi)
-    farthest = np.sort(np.linalg.norm(known[:, None] - known[None], axis=2), axis=1)[:, 3]
-    area = np.pi * farthest**2 / 3  # per record, with three neighbours
     one_label = Candidates(np.zeros(3, np.int32), np.zeros(4, np.int32), np.zeros((1, 2), np.int32))
     knowledge = Knowledge(Spread(1, 1, "plane"), common=0.6)
-    level = (bell * area).sum(axis=1, keepdims=True) / bell.sum(axis=1, keepdims=True)
-    for bound, ratio in ((False, bell * area), (True, bell * level)):
-        true = brute_matching(ratio * 0.6 / 0.4 / (1 - 0.6 * 3 / 4))
-        places = Points(masked, "euclidean"), Points(known, "euclidean")
-        claims = ceiling(*places, candidates=one_label, knowledge=knowledge, bound=bound)
-        assert len(claims.target) == 12  # none left out
-        assert claims.probability == pytest.approx(true[claims.target, claims.known], abs=0.06)
-        target, best = best_of_each_target(claims)
-        assert target.tolist() == [0, 1, 2]
-        assert best.tolist() == true.argmax(axis=1).tolist()
+    places = Points(masked, "euclidean"), Points(known, "euclidean")
+    learned = learn_background(locate_known(places[1]), np.zeros(4, np.int64), 1.0)
+    strangers = np.full(3, learned.anywhere * 4 / learned.area)
+    parts = zip(learned.bells, learned.any_label + learned.same_label, strict=True)
+    for place, (bells, share) in enumerate(parts):
+        near = share + (learned.at_home if place == 0 else 0.0)  # every home has one known record here
+        strangers += near * (np.exp(-square / (2 * bells.variance)) / (2 * np.pi * bells.variance)).sum(axis=1)
+    true = brute_matching(bell / strangers[:, None] * 0.6 / 0.4 / (1 - 0.6 * 3 / 4))
+    claims = ceiling(*places, candidates=one_label, knowledge=knowledge)
+    assert len(claims.target) == 12  # none left out
+    assert claims.probability == pytest.approx(true[claims.target, claims.known], abs=0.06)
+    target, best = best_of_each_target(claims)
+    assert target.tolist() == [0, 1, 2]
+    assert best.tolist() == true.argmax(axis=1).tolist()
 
 
 def test_the_share_is_the_one_that_the_posterior_expects() -> None:
