@@ -296,7 +296,7 @@ def _density_groups(audit: Audit) -> list[Group]:
         reach[rows] = np.partition(np.where(np.isnan(found), np.inf, found), 5, axis=1)[:, 5]
     rank = np.empty(size)
     rank[np.lexsort((everybody, -reach))] = (np.arange(size) + 0.5) / size
-    names = ["sparsest 10 %", "10-25 %", "25-50 %", "50-75 %", "densest 25 %"]
+    names = ["farthest 10 %", "10-25 %", "25-50 %", "50-75 %", "nearest 25 %"]
     inside = [(rank >= low) & (rank < high) for low, high in SPARSE]
     return [Group("density", name, found) for name, found in zip(names, inside, strict=True) if found.any()]
 
@@ -338,7 +338,8 @@ def describe_people(found: RecordRisks, groups: Sequence[Group]) -> PeopleRisk:
     there = ~np.isnan(found.risk)
     risk = found.risk[there]
     mean, above = float(risk.mean()), int((risk > 0.5).sum())
-    said = [f"On average {percent(mean)} of the people would be identified"]
+    by = "By what the masked data give away, on" if found.source == "oracle" else "On"
+    said = [f"{by} average {percent(mean)} of the people would be identified"]
     parts = []
     sparse = next((g for g in groups if g.by == "density"), None)
     if sparse is not None and (sparse.inside & there).any():
@@ -399,18 +400,26 @@ def _typical_matches(audit: Audit, records: Records, spec: str) -> TypicalMatche
     if found is None:
         return None
     repetition, attempt = found
-    right, wrong = set(attempt.correct), {row for row, _ in attempt.wrong}
     common = records[repetition].common
+    right, wrong = _outcomes(audit, attempt, common)
     chosen = audit.chance.rng("picture").permutation(common)[:SHOWN].tolist()
     shown = tuple("correct" if row in right else "wrong" if row in wrong else "none" for row in chosen)
     return TypicalMatches(spec, attempt.attack, len(common), len(right), len(wrong), shown)
+
+
+def _outcomes(audit: Audit, attempt: Attempt, common: Sequence[int]) -> tuple[set[int], set[int]]:
+    """Return the known people whose record was found, and those for whom another one was taken."""
+    if audit.plan.scenario == "journalist":
+        return set(attempt.correct), {row for row, _ in attempt.wrong}
+    right = {row for row, chance in attempt.named if chance > 1 / 2}
+    return right, set(common) - right  # a record is named for everybody
 
 
 def _typical(audit: Audit, records: Records) -> tuple[int, Attempt] | None:
     """Find the repetition in which the worst attack had its median number of hits, and what it claimed there."""
     worst = measure_risk(records, audit.plan.attack_names, audit.plan.scenario).attack
     tries = [
-        (len(one.correct), repetition, one)
+        (one.hits.of(audit.plan.scenario), repetition, one)
         for repetition, record in records.items()
         for one in record.attempts
         if one.attack == worst and one.applies

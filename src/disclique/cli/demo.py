@@ -25,7 +25,7 @@ def command(
         id="id",
         label=["sex", "age_class"],
         coordinates="lon,lat",
-        mask=["affine", "matrix-gaussian:sd=21.5km", "gaussian:sigma=2km..20km"],
+        mask=["affine", "matrix-gaussian:sd=21.5km", "gaussian:sigma=10km..160km"],
         overlap=0.2,
         max_risk=0.4,
         attack=["labels", "clique", "register"],

@@ -368,7 +368,7 @@ def _groups(result: AuditResult) -> dict[str, Json] | None:
 
 
 def _by_sparsity(name: str) -> int:
-    order = ("sparsest", "10-", "25-", "50-", "densest")
+    order = ("farthest", "10-", "25-", "50-", "nearest")
     return next((k for k, start in enumerate(order) if name.startswith(start)), len(order))
 
 
