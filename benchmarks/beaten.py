@@ -112,7 +112,7 @@ def make_file(empty: float = 0.0) -> Microdata:
 
 
 def measure(job: Job) -> dict[str, object]:
-    """Attack a few releases as an audit does, without its control, insiders and utility, which do not change the risk."""
+    """Attack a few releases as an audit does, without control, insiders and utility: these do not change the risk."""
     plan = Plan(
         (job.mask,), Snooper(overlap=job.overlap), SAMPLED + REPETITIONS, releases=job.releases, attacks=ATTACKS
     )

@@ -252,7 +252,8 @@ def test_insiders_are_asked_beside_the_attacks() -> None:
         (10, pytest.approx(10 / 120, abs=0.02)),
         (50, pytest.approx(50 / 80, abs=0.02)),
     ]
-    assert any(line.startswith("An insider who knows") and "64 % instead of 1.5 %" in line for line in found.limits)
+    (line,) = [line for line in found.limits if line.startswith("An insider who knows")]
+    assert "% with 50 known beforehand" in line
     page = found.report()
     assert "of the others, if 10 are known beforehand" in page
     small = dq.audit(make("texts", 30), "bloom", attacks=["labels", "parrot"], repetitions=1)

@@ -178,7 +178,7 @@ def test_a_label_that_is_coarse_already_is_not_taken_for_raw_values() -> None:
     with pytest.raises(dq.InputError, match="does not hold the values of age"):
         dq.audit(read(table.assign(group=table["age"] // 10 * 10), ("group",)), "affine", **about)
     found = dq.audit(read(table.assign(group=table["age"]), ("group",)), "affine", **about)
-    assert found.settings[0].guess == pytest.approx(len(set(table["age"] // 5)))
+    assert found.settings[0].guess == pytest.approx(len(set(table["age"] // 5)) / len(table))
 
 
 @pytest.fixture(scope="module")
@@ -201,8 +201,9 @@ def test_risk_by_labels_alone_is_what_the_groups_of_the_file_give_and_falls(by_l
         width = int(setting.labels.spec.split(" | ")[0].rpartition(":")[2])
         left = coarse(table, width, "drop:sex" not in setting.labels.spec)
         sizes = left.groupby(list(left.columns))["age"].transform("size")
-        assert setting.guess == pytest.approx(len(left.drop_duplicates()))
-        assert setting.risk.value == pytest.approx((sizes == 1).mean())
+        assert setting.guess == pytest.approx(len(left.drop_duplicates()) / len(table))
+        assert setting.risk.value == pytest.approx((1 / sizes).mean())
+        assert setting.attacks[0].recall.value == pytest.approx((sizes == 1).mean())
         whole = entropy(coarse(table, 1).value_counts())
         assert setting.labels.information == pytest.approx(entropy(left.value_counts()) / whole)
         assert setting.labels.classes == pytest.approx(np.exp(entropy(left.value_counts())))
@@ -215,7 +216,7 @@ def test_risk_by_labels_alone_is_what_the_groups_of_the_file_give_and_falls(by_l
         assert len(along) == 5
         for fine, wide in pairwise(along):
             assert wide.risk.value <= fine.risk.value
-            assert wide.guess_share < fine.guess_share
+            assert wide.guess < fine.guess
             assert wide.label_information < fine.label_information
     assert seen[0][1].risk.value > 0.5 > seen[-1][1].risk.value
 
@@ -232,7 +233,12 @@ def test_an_audit_with_coarser_labels_is_that_of_a_file_with_them() -> None:
     outside = dq.audit(plain, MASK, **about).settings[0]
     assert inside.risk.attack == "register"
     assert inside.risk.value > 0
-    same = {"spec": "", "family": "", "brief": "", "labels": None, "pareto": False, "attacks": ()}
+    assert inside.oracle is not None
+    assert outside.oracle is not None
+    assert inside.oracle.value == pytest.approx(outside.oracle.value, abs=0.05)  # by more draws for the chosen setting
+    same = {"spec": "", "family": "", "brief": "", "labels": None, "pareto": False, "attacks": (), "oracle": None}
+    same |= {"risk": replace(inside.risk, interval=(0, 1), most=1.0, lower_bound=False), "settled": ""}
+    assert inside.risk.value == outside.risk.value
     assert replace(inside, **same) == replace(outside, **same)
     for one, other in zip(inside.attacks, outside.attacks, strict=True):
         assert replace(one, seconds=0.0) == replace(other, seconds=0.0)
@@ -266,17 +272,13 @@ def test_every_file_of_a_unit_has_the_labels_of_its_setting(source: str) -> None
 
 def test_of_equally_useful_settings_the_one_that_keeps_more_of_the_labels_is_named() -> None:
     """The finest labels that keep the limit, since the mask is the same; none is beaten by one with coarser labels."""
-    about: dict[str, Any] = {"generalise": AGES, "attacks": "labels", "max_risk": 0.1, "repetitions": 1}
-    result = dq.audit(read(frame(200)), "affine", **about)
+    about: dict[str, Any] = {"generalise": AGES, "attacks": "labels", "max_risk": 0.3, "repetitions": 5}
+    result = dq.audit(read(frame(100)), "gaussian:sigma=3000km", person_trials=10, **about)
     kept = result.table[result.table["meets"]]
     assert 1 < len(kept) < len(result.table)
     assert result.verdict.setting == kept["mask"].iloc[kept["label_information"].argmax()]
     assert "age in classes of" in result.verdict.sentences[0]
-    by_risk = result.table.drop_duplicates("risk")  # the finest of each, as they come
-    assert set(result.pareto) == set(by_risk["mask"])
-    searched = dq.audit(read(frame(200)), "gaussian:sigma=1km..4km", **about)
-    assert [one.setting is not None for one in searched.decisions] == [False, False, True, True, True]
-    assert searched.decisions[2].family == "gaussian:sigma=1km..4km | age=width:age:10"
+    assert result.verdict.setting in result.pareto
 
 
 def test_the_command_takes_ranges_drops_and_fixed_generalisers(run: Run) -> None:
@@ -295,7 +297,7 @@ def test_the_command_takes_ranges_drops_and_fixed_generalisers(run: Run) -> None
     ]
     sizes = coarse(frame(), 20).value_counts()
     wide = result.setting("affine:mirror=random | group=width:age:20")
-    assert wide.risk.value == pytest.approx((sizes == 1).sum() / 80)
+    assert wide.risk.value == pytest.approx(len(sizes) / 80)
     assert result.plan.generalise == ("group=width:age:5..20", "drop:sex")
     assert "label_information" in shown.splitlines()[0]
     fixed = ("--generalise", "group=width:age:20")

@@ -13,6 +13,8 @@ from disclique.attacks.knowledge import Knowledge, learn
 from disclique.attacks.oracle import Holder, ask_oracle
 from disclique.audits import Audit, Snooper, run_audit
 from disclique.audits.known_file import draw_known_file
+from disclique.audits.rates import measure_oracle, measure_risk
+from disclique.audits.unit import run_unit
 from disclique.data.distances import Matrix, Points, full_matrix, pairwise
 from disclique.data.series import Series
 from disclique.errors import InputError
@@ -22,6 +24,7 @@ from disclique.masks.base import unit_of
 from disclique.measures.risk import Truth
 from disclique.measures.scenarios import name_records
 from disclique.model import Distances, FloatArray, Microdata
+from disclique.runs import Unit
 from small_files import make_audit, make_file, make_plan
 
 
@@ -120,7 +123,7 @@ def test_noise_on_distances_is_undone_as_well_as_it_can_be(spec: str) -> None:
     people, records = linear_sum_assignment(np.where(fitting(holder), apart**2, 1e9))
     best = dict(zip(people.tolist(), records.tolist(), strict=True))
     plain = np.mean([best[k] == t for t, k in holder.truth.pairs.tolist()])
-    assert value == pytest.approx(plain, abs=0.08)
+    assert plain - 0.05 <= value <= plain + 0.15  # a bound, which strong noise on short distances does not reach
 
 
 @pytest.mark.parametrize("spec", ["gaussian:sigma=15km", "matrix-gaussian:sd=100km"])
@@ -201,3 +204,59 @@ def test_every_mask_of_a_map_has_an_oracle() -> None:
         guess = name_records(None, holder.truth, holder.candidates).mean()
         assert guess - 0.1 <= value <= 1.0, name
         assert value > 0.5, name
+
+
+def risk_of(**more: object) -> float:
+    """The risk of a small file under strong noise, by registration."""
+    asked = {"n": 120, "repetitions": 2, "attacks": ("labels", "register"), **more}
+    return run_audit(make_audit("gaussian:sigma=25km", **asked)).settings[0].risk.value
+
+
+def test_a_series_is_attacked_as_a_whole() -> None:
+    """Four releases give away more than one; rows that do not tell who is who help less, and never hinder."""
+    once, linked, unlinked = risk_of(), risk_of(releases=4), risk_of(releases=4, linked=False)
+    assert linked > once + 0.05
+    assert once - 0.03 <= unlinked <= linked + 0.03
+    said = run_audit(make_audit("gaussian:sigma=25km", repetitions=1, attacks=("labels",)))
+    assert any("released a second time" in line for line in said.limits)
+    with pytest.raises(InputError, match="between 1 and 100 times"):
+        make_plan(releases=0)
+
+
+EVERY = [  # strong enough that the law matters
+    "affine",
+    "dhs:urban=10km,rural=25km,far=50km",
+    "disc:max=30km",
+    "donut:min=16km,max=32km",
+    "gaussian:sigma=20km",
+    "grid:cell=50km",
+    "knn:k=5",
+    "laplace:epsilon=0.1/km",
+    "lipschitz:sets=20",
+    "matrix-gaussian:sd=50km",
+    "matrix-laplace:b=50km",
+    "multiplicative:sd=0.5",
+    "projection:dimensions=2",
+    "round:to=50km",
+    "swap:radius=50km",
+    "topcode:max=50km",
+    "voronoi",
+]
+OPEN = {"knn:k=5", "topcode:max=50km", "lipschitz:sets=20"}  # docs/audit.md has their figures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overlap", [None, 0.2])
+@pytest.mark.parametrize("spec", EVERY)
+def test_no_attack_stays_far_behind_the_oracle(spec: str, overlap: float | None) -> None:
+    """Of every mask that takes a map: the audit's worst attack is within .05 of the oracle, or it is a known gap."""
+    survey = dq.microdata(dq.survey(), ["sex", "age_class"], coordinates=["lon", "lat"], ids="id")
+    plan = make_plan(
+        spec, snooper=Snooper(overlap=overlap), attacks=("labels", "register", "equal", "bend"), repetitions=5
+    )
+    audit = Audit(plan, survey)
+    records = {k: run_unit(audit, Unit(plan.settings[0], 3 + k)) for k in range(2)}
+    worst = measure_risk(records, plan.attack_names, "prosecutor").value
+    oracle = measure_oracle(records, "prosecutor")
+    assert oracle is not None
+    assert worst >= oracle.value - (0.15 if spec in OPEN else 0.05)

@@ -13,6 +13,7 @@ import numpy as np
 from disclique.attacks.knowledge import Knowledge
 from disclique.audits.definition import Audit, count_common
 from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
+from disclique.audits.plan import DRAWS
 from disclique.audits.records import ReleaseRecord, Trials
 from disclique.audits.yardsticks import consult_oracle, count_hits, find_chances, match_labels
 from disclique.data.tables import select_records
@@ -23,7 +24,6 @@ from disclique.measures.scenarios import SCENARIOS, Hits
 from disclique.model import Distances
 from disclique.runs import Unit
 
-DRAWS = 10  # releases of one unit
 GROUPS = 10  # groups of known people in one release, at the most
 
 

@@ -23,7 +23,7 @@ RAISE = 5  # how much more work a search may do each time it is repeated
 MOST_EFFORT = 2  # how often it is repeated
 MOST_RELEASES = 100
 PEOPLE = "people"  # the part of an audit that asks the oracle for every person, many times
-PEOPLE_UNITS = 20
+DRAWS = 10  # releases in one unit of that
 SYNTHETIC, GERMANY = "synthetic", "germany"
 
 
@@ -84,7 +84,8 @@ class Plan:
     ``max_risk`` is the largest risk that the data holder accepts; with it a range of a mask's dial is searched for the
     smallest sufficient setting, without it the range is shown in a few steps. ``alpha`` is the detection probability of
     the clique attack and ``budget`` the work of one clique search (``Budget.work``). ``scenario`` says what the snooper
-    is after, and so what risk means; ``max_risk_person`` is the largest risk accepted of the most exposed person.
+    is after, and so what risk means; ``max_risk_person`` is the largest risk accepted of the most exposed person,
+    for whom the oracle is asked ``person_trials`` times.
     A missing label value matches any by default: an empty cell excludes nobody. The file is published ``releases``
     times, each time with fresh noise; unless ``linked`` the rows of a release do not tell which they were before.
     ``inputs`` are names and hashes of the files, so that an audit is never continued on other data. ``generalise``
@@ -107,6 +108,7 @@ class Plan:
     missing: str = "any"
     scenario: str = SCENARIOS[0]
     max_risk_person: float | None = None
+    person_trials: int = 200
     releases: int = 1
     linked: bool = True
     utility: str = "neighbours"
@@ -120,14 +122,7 @@ class Plan:
             raise InputError(f"repetitions = {self.repetitions}: at least one is needed")
         if self.max_risk is not None and not 0 <= self.max_risk <= 1:
             raise InputError(f"max risk = {self.max_risk}: a share of people lies between 0 and 1")
-        if self.max_risk_person is not None and not 0 <= self.max_risk_person <= 1:
-            raise InputError(f"max risk of a person = {self.max_risk_person}: a probability lies between 0 and 1")
-        if self.max_risk_person is not None and self.max_risk is None:
-            raise InputError("a largest risk of a person goes with one of the mean: set max risk too")
-        if self.scenario not in SCENARIOS:
-            raise InputError(f"scenario = {self.scenario!r}: choose one of {', '.join(SCENARIOS)}")
-        if not 1 <= self.releases <= MOST_RELEASES:
-            raise InputError(f"releases = {self.releases}: a file is published between 1 and {MOST_RELEASES} times")
+        self._check_risk()
         Chance(self.seed)
         if not 0 < self.alpha < 1:
             raise InputError(f"alpha = {self.alpha}: a detection probability lies strictly between 0 and 1")
@@ -149,6 +144,18 @@ class Plan:
     def ranges(self) -> tuple[MaskRange, ...]:
         """The masks with their settings, each under every way to recode the labels."""
         return tuple(one.under(labels) for one in self.mask_ranges for labels in self.label_settings)
+
+    def _check_risk(self) -> None:
+        if self.max_risk_person is not None and not 0 <= self.max_risk_person <= 1:
+            raise InputError(f"max risk of a person = {self.max_risk_person}: a probability lies between 0 and 1")
+        if self.max_risk_person is not None and self.max_risk is None:
+            raise InputError("a largest risk of a person goes with one of the mean: set max risk too")
+        if self.person_trials < 1:
+            raise InputError(f"person trials = {self.person_trials}: at least one is needed")
+        if self.scenario not in SCENARIOS:
+            raise InputError(f"scenario = {self.scenario!r}: choose one of {', '.join(SCENARIOS)}")
+        if not 1 <= self.releases <= MOST_RELEASES:
+            raise InputError(f"releases = {self.releases}: a file is published between 1 and {MOST_RELEASES} times")
 
     @property
     def mask_ranges(self) -> tuple[MaskRange, ...]:
@@ -180,7 +187,12 @@ class Plan:
         """Say whether a unit may be a part of this audit; of a searched range only some are run."""
         if unit.mask not in self.settings or not 0 <= unit.effort <= MOST_EFFORT:
             return False
-        return 0 <= unit.repetition < {"": self.repetitions, PEOPLE: PEOPLE_UNITS}.get(unit.part, 0)
+        return 0 <= unit.repetition < {"": self.repetitions, PEOPLE: self.people_units}.get(unit.part, 0)
+
+    @property
+    def people_units(self) -> int:
+        """How many units ask the oracle for every person."""
+        return -(-self.person_trials // DRAWS)
 
     @property
     def chance(self) -> Chance:

@@ -227,6 +227,7 @@ class PlanFacts:
     missing: str
     scenario: str
     max_risk_person: float | None
+    person_trials: int
     releases: int
     linked: bool
     utility: str

@@ -12,7 +12,7 @@ from typing import Any
 from disclique.attacks import parse_attack
 from disclique.audits.decision import Decision, Look, Steps, Wish, search_range, settle
 from disclique.audits.definition import Audit
-from disclique.audits.plan import PEOPLE, PEOPLE_UNITS, Plan, Snooper
+from disclique.audits.plan import PEOPLE, Plan, Snooper
 from disclique.audits.ranges import MaskRange
 from disclique.audits.records import Records, ReleaseRecord
 from disclique.audits.result import REPORT, AuditResult, write_result
@@ -167,14 +167,14 @@ class _Work:
         return {spec: self._trials(spec) for spec in self.asked}
 
     def _trials(self, spec: str) -> Records:
-        units = {k: Unit(spec, k, part=PEOPLE) for k in range(PEOPLE_UNITS)} if spec in self.asked else {}
+        units = {k: Unit(spec, k, part=PEOPLE) for k in range(self.plan.people_units)} if spec in self.asked else {}
         return {k: self.journal.done[unit] for k, unit in units.items() if unit in self.journal.done}
 
     def ask_for_everybody(self, specs: Sequence[str]) -> bool:
         """Ask the oracle for every person under these settings, where it can be; False if nothing is left to ask."""
         new = [spec for spec in specs if spec not in self.asked and self._has_oracle(spec)]
         self.asked += new
-        self._run_units([Unit(spec, k, part=PEOPLE) for spec in new for k in range(PEOPLE_UNITS)])
+        self._run_units([Unit(spec, k, part=PEOPLE) for spec in new for k in range(self.plan.people_units)])
         return bool(new)
 
     def _has_oracle(self, spec: str) -> bool:

@@ -25,12 +25,12 @@ def command(
         id="id",
         label=["sex", "age_class"],
         coordinates="lon,lat",
-        mask=["affine", "matrix-gaussian:sd=21.5km", "gaussian:sigma=10km..160km"],
+        mask=["affine", "matrix-gaussian:sd=21.5km", "gaussian:sigma=5km..50km"],
         overlap=0.2,
-        max_risk=0.4,
+        max_risk=0.6,
         attack=["labels", "clique", "register"],
         repetitions=3,
-        budget=0.5,
+        budget=0.2,
         seed=1,
     )
     work = read_audit(survey_file(), options.filled())
