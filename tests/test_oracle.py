@@ -259,4 +259,4 @@ def test_no_attack_stays_far_behind_the_oracle(spec: str, overlap: float | None)
     worst = measure_risk(records, plan.attack_names, "prosecutor").value
     oracle = measure_oracle(records, "prosecutor")
     assert oracle is not None
-    assert worst >= oracle.value - (0.15 if spec in OPEN else 0.05)
+    assert worst >= oracle.value - (0.25 if spec in OPEN else 0.05)

@@ -5,7 +5,7 @@ the independent units, not people: an attack that finds its way in one release f
 in the next. So the upper end is one that holds for any law of the risk of a release (``measures.bounds``), unless the
 oracle, which sees the masked data with the exact law of the mask and need not find any way, was asked: no release gives
 away more on average than that, and what it finds varies little between releases. Then the upper end is that of the
-oracle.
+oracle, unless an attack finds more on the same releases.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from disclique.measures.bounds import lower_end, repetitions_needed, smooth_uppe
 from disclique.measures.scenarios import Hits, trials
 
 GUESS = "guess"
+ROOM = 0.02  # by which an attack may pass the oracle: it weighs by estimates, and may be lucky
 
 
 @dataclass(frozen=True)
@@ -192,20 +193,19 @@ def measure_risk(
     if value < guesses.mean():
         name, value, low = GUESS, float(guesses.mean()), lower_end(guesses)
     oracle = measure_oracle(records, scenario, extra)
-    smooth = [_smooth_end(records, one.attack, scenario) for one in tried]
     guessed = smooth_upper_end(guesses, [max(len(record.common), 1) for record in records.values()])
     measured = max([guessed, *(one.risk.high or 0.0 for one in tried)])
     cut = [one for one in tried if one.cut]
     most = max([value, *(one.most.value or 0.0 for one in cut)])
     if oracle is None:
         high = max([measured, *(one.most.high or 0.0 for one in cut)])
-        known_high = measured
     else:
-        # no attack finds more than the oracle but by chance, or where the law is not quite what it is taken for
-        beyond = [end for one, end in zip(tried, smooth, strict=True) if (one.risk.value or 0.0) > oracle.high]
+        # on the same releases no attack finds more than the oracle, unless the law is not quite what it is taken for
+        here = measure_oracle(records, scenario)
+        same = oracle.value if here is None else here.value
+        beyond = [one.risk.high or 0.0 for one in tried if (one.risk.value or 0.0) > same + ROOM]
         high = min(1.0, max([oracle.high, guessed, *beyond]))
         most = max(value, oracle.value)
-        known_high = min(measured, max([guessed, *smooth]))
     settled = not cut or most <= value or (limit is not None and high <= limit)
     needed = None
     if limit is not None and oracle is None:
@@ -219,7 +219,7 @@ def measure_risk(
         lower_bound=not settled,
         cut=tuple(one.attack for one in cut),
         most=most,
-        measured_high=max(known_high, value),
+        measured_high=max(measured, value),
         highest=max([float(guesses.max()), *(one.highest for one in tried)]),
         needed=needed,
         by_oracle=oracle is not None,
@@ -229,13 +229,6 @@ def measure_risk(
 def _shares(records: Records, attack: str, scenario: str) -> list[float]:
     pairs = [(record, one) for record in records.values() for one in record.attempts if one.attack == attack]
     return [min(_share(one.hits, record, scenario), 1.0) for record, one in pairs if one.applies]
-
-
-def _smooth_end(records: Records, attack: str, scenario: str) -> float:
-    """Return the upper end of an attack as if it varied little between releases: for use beside the oracle's."""
-    shares = _shares(records, attack, scenario)
-    counts = [max(trials(scenario, len(record.common), record.released), 1) for record in records.values()]
-    return smooth_upper_end(shares, counts[: len(shares)])
 
 
 def average_utility(records: Records) -> dict[str, float | None] | None:
