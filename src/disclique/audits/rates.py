@@ -206,7 +206,8 @@ def measure_risk(
         beyond = [one.risk.high or 0.0 for one in tried if (one.risk.value or 0.0) > same + ROOM]
         high = min(1.0, max([oracle.high, guessed, *beyond]))
         most = max(value, oracle.value)
-    settled = not cut or most <= value or (limit is not None and high <= limit)
+    slack = 0.0 if oracle is None else ROOM
+    settled = not cut or most <= value + slack or (limit is not None and high <= limit)
     needed = None
     if limit is not None and oracle is None:
         shares = _shares(records, worst.attack, scenario)
