@@ -15,9 +15,10 @@ from disclique.attacks.calibration import calibrate
 from disclique.attacks.registry import Oracle
 from disclique.audits import Audit, MaskRange, parse_range, run_audit
 from disclique.audits.decision import Decision, Limits, Look, pareto, search_range
+from disclique.audits.exposure import Findings
 from disclique.audits.rates import SettingRisk, measure_risk, rate
 from disclique.audits.records import Attempt, ReleaseRecord, Seeded
-from disclique.audits.summarise import Findings, summarise
+from disclique.audits.summarise import summarise
 from disclique.data.distances import Matrix, Points, full_matrix
 from disclique.data.tables import select_records
 from disclique.errors import InputError

@@ -12,11 +12,12 @@ from typing import Any
 from disclique.attacks import parse_attack
 from disclique.audits.decision import Decision, Look, Steps, Wish, search_range, settle
 from disclique.audits.definition import Audit
+from disclique.audits.exposure import Findings
 from disclique.audits.plan import PEOPLE, Plan, Snooper
 from disclique.audits.ranges import MaskRange
 from disclique.audits.records import Records, ReleaseRecord
 from disclique.audits.result import REPORT, AuditResult, write_result
-from disclique.audits.summarise import Findings, look_at, summarise
+from disclique.audits.summarise import look_at, summarise
 from disclique.audits.unit import run_unit
 from disclique.errors import InputError
 from disclique.model import Microdata

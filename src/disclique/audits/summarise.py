@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.audits.decision import Decision, Limits, Look, pareto
+from disclique.audits.decision import Limits, Look, pareto
 from disclique.audits.definition import Audit
+from disclique.audits.exposure import (
+    Findings,
+    RecordRisks,
+    add_trials,
+    average_groups,
+    count_sharing,
+    describe_people,
+    group_by_distance,
+    group_by_label,
+    measure_people,
+    tabulate_people,
+)
 from disclique.audits.known_file import draw_known_file
 from disclique.audits.rates import OracleRisk, average_utility, measure_attack, measure_oracle, measure_risk
 from disclique.audits.records import Attempt, Records
 from disclique.audits.result import (
     AuditResult,
     FileFacts,
-    GroupRisk,
     InsiderShare,
     LabelGroup,
     Line,
     PeopleAtRisk,
-    PeopleRisk,
     Person,
     PlanFacts,
     Setting,
@@ -32,35 +41,17 @@ from disclique.audits.result import (
     TypicalMatches,
 )
 from disclique.audits.sentences import decide, describe_snooper, explain_settled, join_words, list_limits
-from disclique.audits.settings import describe_labels, parse_setting_mask, recode, shorten
+from disclique.audits.settings import describe_labels, parse_setting_mask, shorten
 from disclique.data.distances import Points
-from disclique.data.labels import label_tuples
 from disclique.data.provenance import versions
 from disclique.data.recoding import split_setting
 from disclique.data.write import plain
 from disclique.masks.base import Mask
 from disclique.measures.scenarios import Hits
 from disclique.measures.utility import usefulness
-from disclique.model import FloatArray
 from disclique.quantities import percent
 
-GROUPS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, None))  # label group sizes shown together
-SPARSE = ((0.0, 0.1), (0.1, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0))  # shares of the file, the sparsest first
 SHOWN = 30  # people of the picture of typical matches
-
-
-@dataclass(frozen=True, eq=False)
-class Findings:
-    """The records of every setting that was tried, the decisions, and how the run went.
-
-    ``trials`` are those of settings in which the oracle was asked for every person.
-    """
-
-    records: Mapping[str, Records]
-    decisions: tuple[Decision, ...]
-    seconds: float
-    notes: tuple[str, ...] = ()
-    trials: Mapping[str, Records] = field(default_factory=dict)
 
 
 def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> AuditResult:
@@ -71,8 +62,8 @@ def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> A
     front = pareto([(s.spec, s.risk.value, s.usefulness) for s in settings], kept)
     settings = [replace(setting, pareto=setting.spec in front) for setting in settings]
     facts = _snooper(audit, found)
-    sizes, sparse = {spec: count_sharing(audit, spec) for spec in found.records}, _density_groups(audit)
-    groups = {spec: [*_label_groups(many), *sparse] for spec, many in sizes.items()}
+    sizes, sparse = {spec: count_sharing(audit, spec) for spec in found.records}, group_by_distance(audit)
+    groups = {spec: [*group_by_label(many), *sparse] for spec, many in sizes.items()}
     risks = {spec: measure_people(audit, found, spec) for spec in found.records}
     spread = tuple(describe_people(risk, groups[spec]) for spec, risk in risks.items() if found.trials.get(spec))
     verdict = decide(settings, plan, spread)
@@ -85,14 +76,14 @@ def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> A
             records=len(audit.target),
             labels=tuple(str(column) for column in audit.target.labels.columns),
             distances=audit.file_kind,
-            label_groups=tuple(LabelGroup(g.name, int(g.inside.sum())) for g in _label_groups(count_sharing(audit))),
+            label_groups=tuple(LabelGroup(g.name, int(g.inside.sum())) for g in group_by_label(count_sharing(audit))),
             missing_labels=int(audit.target.labels.isna().any(axis=1).sum()),
         ),
         snooper=facts,
         settings=tuple(settings),
         pareto=tuple(front),
         decisions=found.decisions,
-        groups=tuple(row for risk in risks.values() for row in _group_risks(risk, groups[risk.spec])),
+        groups=tuple(row for risk in risks.values() for row in average_groups(risk, groups[risk.spec])),
         people_risk=spread,
         matches=_typical_matches(audit, chosen, verdict.setting),
         limits=(*list_limits(settings, audit, facts), *found.notes),
@@ -114,14 +105,6 @@ def look_at(audit: Audit, records: Records, trials: Records, *, effort: int = 0)
     asked, right = add_trials(trials)
     person = float((right[asked > 0] / asked[asked > 0]).max()) if (asked > 0).any() else None
     return Look(risk, effort, Limits(plan.max_risk, plan.max_risk_person), plan.repetitions, person)
-
-
-def add_trials(trials: Records) -> tuple[NDArray[np.int64], FloatArray]:
-    """Add up how often every person was asked for, and how often named rightly."""
-    there = [one.trials for one in trials.values() if one.trials is not None]
-    if not there:
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
-    return np.sum([one.asked for one in there], axis=0), np.sum([one.right for one in there], axis=0)
 
 
 def _setting(audit: Audit, spec: str, records: Records, trials: Records) -> Setting:
@@ -259,139 +242,6 @@ def _guess_by_labels(audit: Audit, found: Findings) -> dict[str, float]:
         share = _mean_share(records, [one.guess for one in records.values()], audit.plan.scenario)
         shares.setdefault(split_setting(spec)[1], []).append(share)
     return {labels: float(np.mean(some)) for labels, some in shares.items()}
-
-
-def count_sharing(audit: Audit, spec: str = "") -> NDArray[np.int64]:
-    """Count how many released records share the label of each one, in a setting: its k-anonymity by labels."""
-    labels = label_tuples(recode(audit, split_setting(spec)[1]).target.labels)
-    counts = pd.Series(labels, dtype=object).value_counts()
-    return np.array([counts[label] for label in labels], dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Records that have something in common: by ``label`` its size, by ``density`` how sparsely people live there."""
-
-    by: str
-    name: str
-    inside: NDArray[np.bool_]
-
-
-def _label_groups(sizes: NDArray[np.int64]) -> list[Group]:
-    names = [(f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}") for low, high in GROUPS]
-    inside = [(sizes >= low) & (sizes <= (high or np.inf)) for low, high in GROUPS]
-    return [Group("label", name, found) for name, found in zip(names, inside, strict=True) if found.any()]
-
-
-def _density_groups(audit: Audit) -> list[Group]:
-    """Return the records by how far their fifth nearest other record is: the sparsest tenth first."""
-    source, size = audit.target.distances, len(audit.target)
-    if size < 20:
-        return []
-    everybody, reach = np.arange(size, dtype=np.int32), np.empty(size)
-    step = max(4_000_000 // size, 1)
-    for first in range(0, size, step):
-        rows = everybody[first : first + step]
-        found = source.block(rows, everybody)
-        reach[rows] = np.partition(np.where(np.isnan(found), np.inf, found), 5, axis=1)[:, 5]
-    rank = np.empty(size)
-    rank[np.lexsort((everybody, -reach))] = (np.arange(size) + 0.5) / size
-    names = ["farthest 10 %", "10-25 %", "25-50 %", "50-75 %", "nearest 25 %"]
-    inside = [(rank >= low) & (rank < high) for low, high in SPARSE]
-    return [Group("density", name, found) for name, found in zip(names, inside, strict=True) if found.any()]
-
-
-@dataclass(frozen=True, eq=False)
-class RecordRisks:
-    """The risk of every record under one setting: how often it was asked for, its risk (NaN: never), and by what."""
-
-    spec: str
-    source: str
-    asked: NDArray[np.int64]
-    risk: FloatArray
-    by_attack: dict[str, FloatArray]
-
-
-def measure_people(audit: Audit, found: Findings, spec: str) -> RecordRisks:
-    """Measure the risk of every record: by the oracle where it was asked for everybody, else by the worst attack."""
-    records, size = found.records[spec], len(audit.target)
-    times = np.zeros(size, dtype=np.int64)
-    right = {name: np.zeros(size) for name in audit.plan.attack_names}
-    for record in records.values():
-        times[list(record.common)] += 1
-        for attempt in record.attempts:
-            for row, chance in attempt.named:
-                right[attempt.attack][row] += chance
-    with np.errstate(invalid="ignore"):
-        by_attack = {name: hits / np.where(times > 0, times, np.nan) for name, hits in right.items()}
-    asked, hits = add_trials(found.trials.get(spec, {}))
-    if (asked > 0).any():
-        with np.errstate(invalid="ignore"):
-            return RecordRisks(spec, "oracle", asked, hits / np.where(asked > 0, asked, np.nan), by_attack)
-    worst = measure_risk(records, audit.plan.attack_names, audit.plan.scenario).attack
-    chosen = by_attack.get(worst or "", np.where(times > 0, 0.0, np.nan))
-    return RecordRisks(spec, worst or "", times, chosen, by_attack)
-
-
-def describe_people(found: RecordRisks, groups: Sequence[Group]) -> PeopleRisk:
-    """Describe how the risk is spread over people, with the sentence that a mean would hide."""
-    there = ~np.isnan(found.risk)
-    risk = found.risk[there]
-    mean, above = float(risk.mean()), int((risk > 0.5).sum())
-    by = "By what the masked data give away, on" if found.source == "oracle" else "On"
-    said = [f"{by} average {percent(mean)} of the people would be identified"]
-    parts = []
-    sparse = next((g for g in groups if g.by == "density"), None)
-    if sparse is not None and (sparse.inside & there).any():
-        parts.append(
-            f"of the tenth farthest from all others {percent(float(found.risk[sparse.inside & there].mean()))}"
-        )
-    few = [g for g in groups if g.by == "label" and not g.name.endswith("+") and int(g.name.split("-")[-1]) <= 9]
-    inside = np.any([g.inside for g in few], axis=0) & there if few else np.zeros(len(there), dtype=bool)
-    if inside.any():
-        parts.append(
-            f"of those who share their label with fewer than nine others {percent(float(found.risk[inside].mean()))}"
-        )
-    who = "nobody is" if above == 0 else "one person is" if above == 1 else f"{above} people are"
-    said.append("; ".join(parts) + f"; {who} more likely to be identified than not" if parts else f"{who} above 50 %")
-    sentence = f"{said[0]}, but {said[1]}." if parts else f"{said[0]}; {said[1]}."
-    points = {"median": 0.5, "90 %": 0.9, "99 %": 0.99, "highest": 1.0}
-    quantiles = {name: float(np.quantile(risk, at)) for name, at in points.items()}
-    trials = int(found.asked[there].min())
-    return PeopleRisk(found.spec, found.source, trials, int(there.sum()), mean, quantiles, above, sentence)
-
-
-def _group_risks(found: RecordRisks, groups: Sequence[Group]) -> list[GroupRisk]:
-    """Average the risk of the records by group, the most exposed group of each kind first."""
-    there = [(group, found.risk[group.inside & ~np.isnan(found.risk)]) for group in groups]
-    rows = [
-        GroupRisk(found.spec, group.by, group.name, int(group.inside.sum()), float(risk.mean()), float(risk.max()))
-        for group, risk in there
-        if len(risk)
-    ]
-    return sorted(rows, key=lambda row: (row.by, -row.risk))
-
-
-def tabulate_people(
-    audit: Audit, risks: Mapping[str, RecordRisks], sizes: Mapping[str, NDArray[np.int64]]
-) -> pd.DataFrame:
-    """Return a row for each record and setting: row number, id, k-anonymity of its label, and its risk by attack."""
-    parts = [
-        pd.DataFrame(
-            {
-                "row": np.arange(1, len(audit.target) + 1),
-                "id": [str(person) for person in audit.target.ids],
-                "label_k": sizes[spec],
-                "mask": spec,
-                "asked": found.asked if len(found.asked) else 0,
-                "risk": found.risk,
-                "by": found.source,
-                **{f"risk_{name}": share for name, share in found.by_attack.items()},
-            }
-        )
-        for spec, found in risks.items()
-    ]
-    return pd.concat(parts, ignore_index=True)
 
 
 def _typical_matches(audit: Audit, records: Records, spec: str) -> TypicalMatches | None:
