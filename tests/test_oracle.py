@@ -159,7 +159,7 @@ def test_what_is_not_modelled_is_said_and_never_green() -> None:
 
 
 def test_vectors_under_gaussian_noise_have_an_oracle() -> None:
-    """The nearest vector with the right label, by hand."""
+    """No worse than the nearest vector with the right label, and than the best assignment by scipy."""
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(80, 5))
     people: Microdata = replace(make_file(80), distances=Points(vectors, "euclidean"))
@@ -167,11 +167,12 @@ def test_vectors_under_gaussian_noise_have_an_oracle() -> None:
     masked = mask.apply(people.distances, rng)
     assert isinstance(masked, Points)
     holder = Holder(people, people, dq.LabelRule().candidates(people, people), Truth.of_people(people.ids, people.ids))
-    claims = ask_oracle([masked], holder, Knowledge(mask=mask))
-    fits = fitting(holder)
-    apart = np.where(fits, pairwise(vectors, masked.coordinates, "euclidean"), np.inf)
-    plain = (apart.argmin(axis=1) == np.arange(80)).mean()
-    assert name_records(claims, holder.truth, holder.candidates).mean() == pytest.approx(plain)
+    claims = ask_oracle([masked], holder, Knowledge(mask=mask, common=0.99))
+    apart = np.where(fitting(holder), pairwise(vectors, masked.coordinates, "euclidean") ** 2, 1e9)
+    nearest = (apart.argmin(axis=1) == np.arange(80)).mean()
+    people_rows, records = linear_sum_assignment(apart)
+    value = name_records(claims, holder.truth, holder.candidates).mean()
+    assert value >= max(nearest, (people_rows == records).mean()) - 0.05  # one-to-one is worth more than the nearest
 
 
 def test_a_series_is_the_mean_of_what_is_published() -> None:

@@ -20,6 +20,7 @@ from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register import ceiling
 from disclique.attacks.register.likelihood import find_pairs
 from disclique.attacks.register.positions import KnownMap, locate_known
+from disclique.attacks.register.posterior import matching_posterior
 from disclique.attacks.register.weigh import AttackInputs, weigh_matchings
 from disclique.data.distances import Points, full_matrix, pairwise
 from disclique.errors import InputError
@@ -29,6 +30,8 @@ from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray,
 
 NAME = "oracle"
 ROOM = 1e-9  # of a distance: what rounding may take from an interval
+SURE = 20.0  # log odds of a place from which all published distances are possible
+UNSAID = 0.5  # the share of common records where it is not known
 SOME = 40  # distances by which most strangers are told apart before all are compared
 _UNMODELLED = "what the masked data give under the exact law of {} is not modelled for {}"
 
@@ -65,7 +68,7 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder, knowledge: Knowledge
         raise InputError(_UNMODELLED.format(mask.name, "vectors"))
     exact = knowledge.coordinate_error == 0
     if exact and mask.possible(np.zeros(1), unit_of(own)) is not None:
-        return _list_possible(masked, mask, holder)
+        return _list_possible(masked, mask, holder, knowledge.common)
     return _undo_noise(masked, mask, holder, knowledge)
 
 
@@ -118,7 +121,7 @@ def _claims(rows: Sequence[IntArray], columns: Sequence[IntArray], chances: Sequ
 
 
 def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder, knowledge: Knowledge) -> Claims:
-    """Weigh vectors that Gaussian noise has moved, by their straight distance from every known one."""
+    """Weigh vectors that Gaussian noise has moved, by their straight distance from every known one, one-to-one."""
     spread = knowledge.mask.displacement_spread() if knowledge.mask is not None else None
     if spread is None or not knowledge.mask.gaussian or theirs.metric != "euclidean":  # type: ignore[union-attr]
         name = "a mask" if knowledge.mask is None else knowledge.mask.name
@@ -126,19 +129,36 @@ def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder, kno
     variance = spread.east**2 / len(masked) + knowledge.coordinate_error**2
     mean = np.mean([one.coordinates for one in masked], axis=0)
     fitting = _fitting(holder.candidates)
-    rows, columns, chances = [], [], []
-    everybody = np.arange(len(mean), dtype=np.int32)
-    for known in holder.truth.pairs[:, 1].tolist():
-        likely = everybody[fitting(known)]
-        square = ((mean[likely] - theirs.coordinates[known]) ** 2).sum(axis=1)
-        weight = np.exp(-(square - square.min(initial=np.inf)) / (2 * variance))
-        rows.append(likely)
-        columns.append(np.full(len(likely), known, np.int32))
-        chances.append(weight / max(float(weight.sum()), 1e-300))
-    return _claims(rows, columns, chances)
+    rows, columns, likely = [], [], []
+    for known in range(theirs.size):
+        fits = np.flatnonzero(fitting(known))
+        rows.append(fits)
+        columns.append(np.full(len(fits), known))
+        likely.append(-((mean[fits] - theirs.coordinates[known]) ** 2).sum(axis=1) / (2 * variance))
+    target, known_rows, ratio = np.concatenate(rows), np.concatenate(columns), np.concatenate(likely)
+    top = np.full(len(mean), -np.inf)
+    np.maximum.at(top, target, ratio)
+    # a stranger lies where the known vectors are
+    many = np.maximum(np.bincount(target, minlength=len(mean)), 1)
+    total = np.bincount(target, np.exp(ratio - top[target]), len(mean)) / many
+    ratio = ratio - top[target] - np.log(total[target])
+    return _match(target, known_rows, ratio, (len(mean), theirs.size), knowledge.common)
 
 
-def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder) -> Claims:
+def _match(
+    target: NDArray[np.int64],
+    known: NDArray[np.int64],
+    ratio: FloatArray,
+    sizes: tuple[int, int],
+    common: float | None,
+) -> Claims:
+    """Claim pairs by their log likelihood ratios, when nobody is twice in a file."""
+    share = UNSAID if common is None else common
+    chances = matching_posterior(target, known, ratio, sizes=sizes, common=share)
+    return _claims([target.astype(np.int32)], [known.astype(np.int32)], [chances])
+
+
+def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, common: float | None) -> Claims:
     """Name for every known person the records whose published distances are all possible from that person's place."""
     own, theirs = holder.released.distances, holder.known.distances
     assert isinstance(own, Points)
@@ -151,7 +171,7 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder) -> C
     np.fill_diagonal(high, np.inf)
     low, high = low - ROOM * np.maximum(low, 1.0), high + ROOM * np.maximum(high, 1.0)
     fitting = _fitting(holder.candidates)
-    rows, columns, chances = [], [], []
+    rows, columns = [], []
     first = np.unique(np.linspace(0, own.size - 1, min(SOME, own.size)).astype(int))
     for target, known in holder.truth.pairs.tolist():
         away = pairwise(theirs.coordinates[[known]], own.coordinates, own.metric)[0]
@@ -163,10 +183,13 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder) -> C
         # the person asked for is one of the released: nothing is published of them and themselves
         inside[:, target] |= away[target] == 0
         likely = likely[inside.all(axis=1)]
-        rows.append(likely)
-        columns.append(np.full(len(likely), known, np.int32))
-        chances.append(np.full(len(likely), 1 / max(len(likely), 1)))
-    return _claims(rows, columns, chances)
+        rows.append(likely.astype(np.int64))
+        columns.append(np.full(len(likely), known))
+    if not rows:
+        return _claims([], [], [])
+    target_rows, known_rows = np.concatenate(rows), np.concatenate(columns)
+    sure = np.full(len(target_rows), SURE)
+    return _match(target_rows, known_rows, sure, (own.size, theirs.size), common)
 
 
 def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, knowledge: Knowledge) -> Claims:
