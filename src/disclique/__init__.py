@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from disclique.audits import AuditResult, Plan, Snooper, audit, read_result
     from disclique.data.distances import Matrix, Points
     from disclique.data.encodings import Encodings
+    from disclique.data.inspection import Inspection, inspect
     from disclique.data.labels import Exact
     from disclique.data.reading import read
     from disclique.data.seeds import read_seeds
@@ -67,6 +68,7 @@ _ROOMS = {
     "audits": ("AuditResult", "Plan", "Snooper", "audit", "read_result"),
     "data.distances": ("Matrix", "Points"),
     "data.encodings": ("Encodings",),
+    "data.inspection": ("Inspection", "inspect"),
     "data.labels": ("Exact",),
     "data.reading": ("read",),
     "data.seeds": ("read_seeds",),
@@ -99,6 +101,7 @@ __all__ = [
     "Encodings",
     "Exact",
     "InputError",
+    "Inspection",
     "Knowledge",
     "LabelRule",
     "Matrix",
@@ -122,6 +125,7 @@ __all__ = [
     "calibrate",
     "cities",
     "germany",
+    "inspect",
     "learn",
     "load_study",
     "mask",

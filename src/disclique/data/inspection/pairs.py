@@ -1,0 +1,269 @@
+"""Two files side by side: whether their ids, labels, places and distances can be those of the same people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from disclique.data.distances import Points, paired
+from disclique.data.inspection.lengths import sample_block, unit_of
+from disclique.data.inspection.places import inspect_places
+from disclique.data.inspection.values import Meeting, Remark, name_shares, show_length, some
+from disclique.geodesy import GEOGRAPHIC
+from disclique.model import IntArray, Microdata
+from disclique.quantities import percent
+
+ENOUGH = 10  # shared people from which agreement says something
+SAME = 0.9  # share of the shared people whose labels should coincide
+
+Fold = tuple[str, str, Callable[[Hashable], Hashable]]  # what differs, how to mend it, how to look past it
+
+
+def _text(value: Hashable) -> str:
+    return str(value)
+
+
+FOLDS: tuple[Fold, ...] = (
+    ("white space", "strip it in one of the files", lambda v: _text(v).strip()),
+    ("case", "write it alike in both files", lambda v: _text(v).strip().casefold()),
+    ("leading zeros", "keep them as text in both files", lambda v: _text(v).strip().lstrip("0") or "0"),
+    (
+        "the way numbers are written",
+        "write them alike in both files",
+        lambda v: _text(v).strip().replace(",", ".").removesuffix(".0").lstrip("0") or "0",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Encounter:
+    """How two files meet."""
+
+    shared_ids: int | None
+    meetings: tuple[Meeting, ...]
+    remarks: tuple[Remark, ...]
+
+
+def inspect_pair(
+    target: Microdata, known: Microdata, *, same_ids: bool = False, forgiven: Collection[str] = (), errors: float = 0.0
+) -> Encounter:
+    """Look at a release and a known file side by side.
+
+    With ``same_ids`` an id means the same person in both; ``forgiven`` are labels that are compared with errors, and
+    ``errors`` is the share of wrong labels that was declared.
+    """
+    meetings, remarks = [], []
+    for column in target.labels.columns:
+        if column in known.labels.columns:
+            meetings.append(_meet(str(column), target.labels[column], known.labels[column]))
+            if column not in forgiven:
+                remarks += list(_values(target, known, str(column), meetings[-1]))
+    remarks += [*_far_apart(target, known), *_units(target, known)]
+    if not same_ids:
+        return Encounter(None, tuple(meetings), tuple(remarks))
+    here, there = _shared_rows(target, known)
+    remarks += list(_ids(target, known, len(here)))
+    if len(here) >= ENOUGH:
+        remarks += [
+            remark
+            for column in target.labels.columns
+            if column not in forgiven
+            for remark in _agreement(target, known, str(column), (here, there), errors)
+        ]
+        remarks += list(_moved(target, known, here, there))
+    return Encounter(len(here), tuple(meetings), tuple(remarks))
+
+
+def _shared_rows(target: Microdata, known: Microdata) -> tuple[IntArray, IntArray]:
+    where = {person: row for row, person in enumerate(known.ids)}
+    pairs = [(row, where[person]) for row, person in enumerate(target.ids) if person in where]
+    rows = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+    return rows[:, 0], rows[:, 1]
+
+
+def _meet(column: str, target: pd.Series, known: pd.Series) -> Meeting:
+    left, right = (Counter(value for value in side if value is not None) for side in (target, known))
+    mine, theirs = set(left) - set(right), set(right) - set(left)
+    return Meeting(
+        column,
+        len(left),
+        len(mine),
+        sum(left[value] for value in mine),
+        len(right),
+        len(theirs),
+        sum(right[value] for value in theirs),
+    )
+
+
+def find_twins(left: Collection[Hashable], right: Collection[Hashable]) -> tuple[str, str, list[Hashable]]:
+    """Find values that a person would call equal: what differs, how to mend it, and the values of the first side."""
+    for what, mend, fold in FOLDS:
+        folded = {fold(value) for value in right}
+        twins = sorted((value for value in left if fold(value) in folded), key=str)
+        if twins:
+            return what, mend, twins
+    return "", "", []
+
+
+def _values(target: Microdata, known: Microdata, column: str, found: Meeting) -> Iterator[Remark]:
+    """Say whether the values of a label meet."""
+    if not found.target_values or not found.known_values:
+        return
+    left, right = ({value for value in side.labels[column] if value is not None} for side in (target, known))
+    what, mend, twins = find_twins(left - right, right - left)
+    hint = f": values such as {some(twins)} differ only in {what}; {mend}" if twins else ""
+    if not left & right:
+        yield Remark(
+            f"label {column!r}: no value of {target.name} ({some(sorted(left, key=str))}) occurs in {known.name} "
+            f"({some(sorted(right, key=str))}), so that nobody could match"
+            + (hint or "; recode one of them, or compare with errors (--compare)"),
+            mistake=True,
+        )
+    elif twins:
+        yield Remark(
+            f"label {column!r}: {found.target_only} values of {target.name} do not occur in {known.name}{hint}",
+            mistake=True,
+        )
+    elif max(found.target_records / len(target), found.known_records / len(known)) > 0.1:
+        yield Remark(
+            f"label {found}: they can match nobody. Not in {known.name}: {some(sorted(left - right, key=str))}; not in "
+            f"{target.name}: {some(sorted(right - left, key=str))}"
+        )
+
+
+def _ids(target: Microdata, known: Microdata, shared: int) -> Iterator[Remark]:
+    """Say whether ids look like the same ones written in another way."""
+    mine, theirs = set(target.ids) - set(known.ids), set(known.ids) - set(target.ids)
+    what, mend, twins = find_twins(theirs, mine)
+    if twins:
+        share = len(twins) / max(len(twins) + shared, 1)
+        yield Remark(
+            f"{known.name}: {len(twins)} ids differ from those of {target.name} only in {what} and count as other "
+            f"people; {mend}",
+            mistake=share > 0.02,
+        )
+
+
+def _agreement(
+    target: Microdata, known: Microdata, column: str, rows: tuple[IntArray, IntArray], errors: float
+) -> Iterator[Remark]:
+    """Compare the labels of the same people in both files."""
+    pairs = [
+        (a, b)
+        for a, b in zip(target.labels[column].iloc[rows[0]], known.labels[column].iloc[rows[1]], strict=True)
+        if a is not None and b is not None
+    ]
+    if len(pairs) < ENOUGH:
+        return
+    same = sum(a == b for a, b in pairs) / len(pairs)
+    if same >= min(SAME, 1 - 2 * errors):
+        return
+    recoded = _recoding(pairs)
+    here = f"label {column!r}: it coincides for {percent(same)} of the {len(pairs)} people who are in both files"
+    if recoded:
+        shown = ", ".join(f"{a!r} is {b!r}" for a, b in recoded[:3])
+        yield Remark(f"{here}: what {target.name} codes one way {known.name} codes another ({shown})", mistake=True)
+    elif same <= _by_chance(pairs) + 0.1:
+        yield Remark(f"{here}, hardly more than by chance: do the ids mean the same people?", mistake=True)
+    else:
+        yield Remark(f"{here}: say --label-error {round(1 - same, 2)} if the snooper's labels are so, else mend them")
+
+
+def _recoding(pairs: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[Hashable, Hashable]]:
+    """Find values of the one file that nearly always are one other value of the other file."""
+    found = []
+    for value in dict.fromkeys(a for a, _ in pairs):
+        there = Counter(b for a, b in pairs if a == value)
+        other, often = there.most_common(1)[0]
+        total = sum(there.values())
+        spread = Counter(b for _, b in pairs)[other] / len(pairs)
+        if other != value and total >= 5 and often / total > 0.8 and spread < 0.8:
+            found.append((value, other))
+    return found
+
+
+def _by_chance(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
+    left, right = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    return sum(left[value] * right[value] for value in left) / len(pairs) ** 2
+
+
+def _far_apart(target: Microdata, known: Microdata) -> Iterator[Remark]:
+    """Say whether two files lie in different parts of the world."""
+    grounds = [inspect_places(data) for data in (target, known)]
+    if grounds[0] is None or grounds[1] is None or grounds[0].extent.degrees != grounds[1].extent.degrees:
+        return
+    a, b = grounds[0].extent, grounds[1].extent
+    if a.west > b.east or b.west > a.east or a.south > b.north or b.south > a.north:
+        where = [name_shares(one.where[:2]) or str(one) for one in (a, b)]
+        yield Remark(
+            f"{target.name} and {known.name} have no area in common: {where[0]}; {where[1]}: nobody can be in both",
+            mistake=True,
+        )
+
+
+def _units(target: Microdata, known: Microdata) -> Iterator[Remark]:
+    """Compare the lengths of two files where both have some."""
+    if isinstance(target.distances, Points) and target.distances.metric in GEOGRAPHIC:
+        return
+    middle = [_median(data) for data in (target, known)]
+    if not all(middle):
+        return
+    ratio = middle[1] / middle[0]
+    if ratio > 30 or ratio < 1 / 30:
+        shown = [show_length(m, unit_of(data.distances)) for m, data in zip(middle, (target, known), strict=True)]
+        yield Remark(
+            f"the median distance is {shown[0]} in {target.name} and {shown[1]} in {known.name}: are they in the same "
+            "unit?",
+            mistake=ratio > 300 or ratio < 1 / 300,
+        )
+
+
+def _median(data: Microdata) -> float:
+    block = sample_block(data.distances)
+    values = block[~np.eye(len(block), dtype=bool)]
+    values = values[~np.isnan(values)]
+    return float(np.median(values)) if len(values) else 0.0
+
+
+def _moved(target: Microdata, known: Microdata, here: IntArray, there: IntArray) -> Iterator[Remark]:
+    """Say whether the people whom both files have lie elsewhere in one of them, relative to each other."""
+    few = _spread(len(here))
+    a, b = (data.distances.block(rows[few], rows[few]) for data, rows in ((target, here), (known, there)))
+    upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
+    if upper.sum() < ENOUGH or not a[upper].std() or not b[upper].std():
+        return
+    alike = float(np.corrcoef(a[upper], b[upper])[0, 1])
+    if alike < 0.5:
+        yield Remark(
+            f"the distances between the people whom both files have do not correspond (correlation {alike:.2f}): are "
+            "the rows of one file in another order than its distances, or do the ids mean other people?",
+            mistake=True,
+        )
+    elif alike < 0.95:
+        yield Remark(
+            f"the distances between the people whom both files have differ (correlation {alike:.2f}): a snooper whose "
+            "file is worse than the truth finds less"
+        )
+    elif (moved := _displacement(target, known, here, there)) > np.median(a[upper]) / 2:
+        yield Remark(
+            f"the people whom both files have lie {show_length(moved, unit_of(target.distances))} apart in them: are "
+            "coordinates swapped, or is a reference system wrong?",
+            mistake=True,
+        )
+
+
+def _displacement(target: Microdata, known: Microdata, here: IntArray, there: IntArray) -> float:
+    """Return how far apart two files put the same people, in the middle; 0 where they cannot be compared."""
+    mine, theirs = target.distances, known.distances
+    if not (isinstance(mine, Points) and isinstance(theirs, Points) and mine.is_map and mine.metric == theirs.metric):
+        return 0.0
+    return float(np.median(paired(mine.coordinates[here], theirs.coordinates[there], mine.metric)))
+
+
+def _spread(count: int, most: int = 300) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
