@@ -24,7 +24,7 @@ $(READY): $(RUNS)
 	touch $@
 
 demo: $(RUNS)   ## the paper's example, then an audit of a synthetic survey: pictures and report in demo/
-	$(BIN)/disclique example poets --out demo/poets
+	$(BIN)/disclique example poets --out demo/poets --force
 	$(BIN)/disclique demo --out demo/audit
 
 test: $(READY)  ## run the tests

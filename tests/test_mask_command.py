@@ -37,7 +37,12 @@ def test_a_release_holds_labels_and_distances_only(run: Run) -> None:
     before = Path("f.csv").read_bytes()
     code, _, err = run(*MASK, "--mask", "gaussian:sigma=500m", "--out", "r/release.csv")
     assert code == 0, err
-    assert {p.name for p in Path("r").iterdir()} == {"release.csv", "release_distances.csv", "release_recipe.json"}
+    assert {p.name for p in Path("r").iterdir()} == {
+        "release.csv",
+        "release_distances.csv",
+        "release_about.json",
+        "release_recipe.json",
+    }
     table = pd.read_csv("r/release.csv")
     assert list(table.columns) == ["sex"]
     assert len(table) == 40
@@ -192,7 +197,7 @@ def test_recipe_and_key_are_their_owners_alone(run: Run, key: str) -> None:
         Path(name).chmod(0o666)
     before = os.umask(0o000)
     try:
-        assert run(*MASK, "--mask", "gaussian:sigma=500m", "--out", "r.csv", "--key", key)[0] == 0
+        assert run(*MASK, "--mask", "gaussian:sigma=500m", "--out", "r.csv", "--key", key, "--force")[0] == 0
     finally:
         os.umask(before)
     assert [_mode(name) for name in ("r_recipe.json", key)] == [0o600, 0o600]
@@ -242,3 +247,66 @@ def test_a_short_seed_is_found_by_trying() -> None:
     assert score[271] < 0.2 * np.partition(score, 1)[1]
     untouched = (true > 80) & (made.distances[np.ix_(np.argsort(made.key), np.argsort(made.key))] > 0)
     np.testing.assert_allclose(take_off(271)[untouched], true[untouched], atol=1e-6)
+
+
+SIGMA = ("--mask", "gaussian:sigma=500m")
+
+
+def test_nothing_is_overwritten(run: Run) -> None:
+    """An older release, key, matrix or recipe stays unless it is forced; nothing is written beside it either."""
+    assert run(*MASK, *SIGMA, "--out", "r.csv", "--key", "k.csv")[0] == 0
+    before = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    for out, key in (("r.csv", "new.csv"), ("new.csv", "k.csv"), ("new.csv", "r_distances.csv")):
+        code, _, err = run(*MASK, *SIGMA, "--out", out, "--key", key)
+        assert (code, "there already" in err) == (2, True), err
+    assert {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+    assert run(*MASK, *SIGMA, "--out", "r.csv", "--key", "k.csv", "--force")[0] == 0
+    assert Path("r_distances.csv").read_bytes() != before["r_distances.csv"]
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_source_key_and_release_are_never_one_file(run: Run, force: tuple[str, ...]) -> None:
+    """Also by another way to write the path, by a link, and with --force: the data would be lost."""
+    before = Path("f.csv").read_bytes()
+    Path("link.csv").symlink_to("f.csv")
+    os.link("f.csv", "hard.csv")
+    Path("f_distances.csv").write_text("")
+    for out, key in (("f.csv", "k.csv"), ("./f.csv", "k.csv"), ("link.csv", "k.csv"), ("hard.csv", "k.csv")):
+        code, _, err = run(*MASK, *SIGMA, "--out", out, "--key", key, *force)
+        assert (code, "this file is read" in err) == (2, True), err
+    for key in ("r.csv", "./r.csv", "r_distances.csv", "r_recipe.json", "r_about.json", "f.csv"):
+        assert run(*MASK, *SIGMA, "--out", "r.csv", "--key", key, *force)[0] == 2
+    assert Path("f.csv").read_bytes() == before
+    assert not Path("r.csv").exists()
+
+
+def test_release_key_and_recipe_know_each_other(run: Run) -> None:
+    """A key of another run, of a changed table or without its note is not taken for the right one."""
+    for name in ("a", "b"):
+        assert run(*MASK, *SIGMA, "--out", f"{name}.csv", "--key", f"{name}_key.csv")[0] == 0
+    runs = [json.loads(Path(f"a_{what}.json").read_text())["run"] for what in ("recipe", "about")]
+    assert runs[0] == runs[1] == pd.read_csv("a_key.csv", dtype=str)["run"].unique().item()
+    ids = dq.read_key("a_key.csv", "a.csv")
+    assert list(ids) == pd.read_csv("a_key.csv")["id"].tolist()
+    with pytest.raises(dq.InputError, match="another release"):
+        dq.read_key("b_key.csv", "a.csv")
+    table = Path("a.csv").read_text().splitlines()
+    Path("a.csv").write_text("\n".join([table[0], *table[:0:-1]]) + "\n")
+    with pytest.raises(dq.InputError, match="changed after it was released"):
+        dq.read_key("a_key.csv", "a.csv")
+    Path("b_about.json").unlink()
+    with pytest.raises(dq.InputError, match="note"):
+        dq.read_key("b_key.csv", "b.csv")
+    with pytest.raises(dq.InputError, match="not the key"):
+        dq.read_key("f.csv")
+
+
+def test_what_is_published_holds_nothing_of_the_seed(run: Run) -> None:
+    """The note names files, columns and unit; two runs of one seed differ in their number only."""
+    for name in ("a", "b"):
+        assert run(*MASK, *SIGMA, "--out", f"{name}.csv", "--seed", "7")[0] == 0
+    notes = [json.loads(Path(f"{name}_about.json").read_text()) for name in ("a", "b")]
+    assert notes[0]["unit of distances"] == "km"
+    assert notes[0]["run"] != notes[1]["run"]
+    assert set(notes[0]) == {"kind", "run", "records", "columns", "unit of distances", "files"}
+    assert list(notes[0]["files"].values()) == list(notes[1]["files"].values())

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from disclique.masks import parse_mask, register_mask
     from disclique.measures.utility import utility
     from disclique.model import Budget, Claims, Microdata, Spread
-    from disclique.releases import Release, mask, release
+    from disclique.releases import Release, mask, read_key, release
     from disclique.runs import OnDask, Processes, Serial
     from disclique.show.report import report
     from disclique.studies import StudyResult, load_study, study
@@ -80,7 +80,7 @@ _ROOMS = {
     "masks": ("parse_mask", "register_mask"),
     "measures.utility": ("utility",),
     "model": ("Budget", "Claims", "Microdata", "Spread"),
-    "releases": ("Release", "mask", "release"),
+    "releases": ("Release", "mask", "read_key", "release"),
     "runs": ("OnDask", "Processes", "Serial"),
     "show.report": ("report",),
     "studies": ("StudyResult", "load_study", "study"),
@@ -137,6 +137,7 @@ __all__ = [
     "poets",
     "quantiles",
     "read",
+    "read_key",
     "read_result",
     "read_seeds",
     "register_attack",

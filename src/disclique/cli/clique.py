@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from disclique.cli.options import FORCE
+
 if TYPE_CHECKING:
     from disclique.model import Clique
 
@@ -23,6 +25,7 @@ def command(
     count: Annotated[bool, typer.Option("--count", help="Count all maximum cliques too.")] = False,
     limit: Annotated[int, typer.Option(help="Count at most this many.")] = 1000,
     json: Annotated[Path | None, typer.Option(help="Write the results as JSON.")] = None,
+    force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Find a maximum clique of a plain graph with any of the solvers.
@@ -37,7 +40,7 @@ def command(
     from disclique.model import Budget
 
     screen = Screen(quiet)
-    check_writable([json])
+    check_writable([json], force=force, sources=[file])
     graph = read_graph(file)
     every = [name for name, known in SOLVERS.items() if not known.product]
     wanted = every if "all" in (solver or []) else solver or ["exact"]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from disclique.cli.options import FORCE
 from disclique.errors import InputError
 
 
@@ -17,6 +18,7 @@ def command(
     ] = None,
     attack: Annotated[str, typer.Option(help="Which attack of the study to compare.")] = "clique",
     out: Annotated[Path | None, typer.Option(help="Write the comparison: a page (.md) or its cells (.csv).")] = None,
+    force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Put each cell of a study beside the paper's, with the difference and whether chance explains it."""
@@ -27,7 +29,7 @@ def command(
 
     if out is not None and out.suffix.lower() not in (".md", ".csv"):
         raise InputError(f"{out}: write a page (.md) or a table (.csv)")
-    check_writable([out])
+    check_writable([out], force=force)
     found = compare(load_study(folder), spread=None if spread is None else load_study(spread), attack=attack)
     if out is not None and out.suffix.lower() == ".md":
         with whole_file(out) as draft:

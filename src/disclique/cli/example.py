@@ -1,4 +1,4 @@
-"""``disclique example``: the paper's two examples, from data that the package ships."""
+"""``disclique example``: the paper's two examples and a survey to try things on, from data that the package ships."""
 
 from __future__ import annotations
 
@@ -7,23 +7,59 @@ from typing import Annotated
 
 import typer
 
+from disclique.cli.options import FORCE
 from disclique.errors import InputError
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="poets or cities.", metavar="poets|cities")],
-    out: Annotated[Path | None, typer.Option(help="Folder for the data, the matches and the pictures.")] = None,
+    name: Annotated[str, typer.Argument(help="poets, cities or survey.", metavar="poets|cities|survey")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the data, matches and pictures; of the survey a file, such as survey.csv."),
+    ] = None,
+    force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
-    """Show one of the paper's examples: the attack on the poets, or the graph model of four people."""
-    from disclique.cli.screen import Screen
+    """Show one of the paper's examples (the attack on the poets, the graph model of four people), or write the survey.
 
-    shows = {"poets": _poets, "cities": _cities}
+    The survey is a table of 500 invented people in Germany with sex, age class, an illness and coordinates, to try
+    commands on.
+    """
+    from disclique.cli.screen import Screen
+    from disclique.data.write import check_writable
+    from disclique.synthetic.examples import shipped_files
+
+    shows = {"poets": _poets, "cities": _cities, "survey": _survey}
     if name not in shows:
         raise InputError(f"example {name!r}: choose one of {', '.join(shows)}")
-    if out is not None and out.exists() and not out.is_dir():
-        raise InputError(f"{out}: this is a file, not a folder")
+    if name == "survey":
+        if out is None:
+            raise InputError("example survey: say to which file, such as --out survey.csv")
+        check_writable([out], force=force)
+    elif out is not None:
+        if out.exists() and not out.is_dir():
+            raise InputError(f"{out}: this is a file, not a folder")
+        check_writable([out / file for file in (*shipped_files(name), *_FILES[name])], force=force)
     shows[name](Screen(quiet), out)
+
+
+_PICTURES = ("target_graph.png", "known_graph.png", "product_graph.png", "matches.png")
+_FILES = {  # what is written besides the data of an example
+    "poets": ("matches.csv", "result.json", *_PICTURES),
+    "cities": ("distances.csv", "graph.png"),
+}
+
+
+def _survey(screen: object, out: Path | None) -> None:
+    from disclique.cli.screen import Screen
+    from disclique.data.write import write_table
+    from disclique.synthetic.survey import survey
+
+    assert isinstance(screen, Screen)
+    assert out is not None
+    people = survey()
+    write_table(people, out)
+    screen.say([f"{out}: {len(people)} invented people, columns {', '.join(map(str, people.columns))}"])
 
 
 def _poets(screen: object, out: Path | None) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from disclique.cli.options import FileOptions, with_options
+from disclique.cli.options import FORCE, FileOptions, with_options
 from disclique.errors import InputError
 
 OUTPUT = "Output"
@@ -34,6 +34,7 @@ def command(
     key: Annotated[
         Path | None, typer.Option(help="Also write who is who, for your own eyes only.", rich_help_panel=OUTPUT)
     ] = None,
+    force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.", rich_help_panel=OUTPUT)] = False,
 ) -> None:
     """Write the release: the label columns in random order, without ids and coordinates, and the masked distances.
@@ -51,17 +52,18 @@ def command(
     from disclique.data.tables import CATEGORY
     from disclique.data.write import check_writable
     from disclique.releases import TRIAL, release, write_release
+    from disclique.releases.publish import name_files
 
-    check_writable([out, key])
     options = options.filled()
+    read_from = [file, options.distances, options.vectors, *options.encoding_files]
+    check_writable([out, *name_files(out, matrix), key], force=force, sources=read_from)
     layout = Layout(**options.columns)
     for name in layout.labels:
         hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]
         if name in (options.id, LON, LAT, *hidden, *layout.text, layout.encodings):
             raise InputError(f"--label {name}: ids, coordinates, text and encodings are never released as they are")
     made = release(read(file, layout, distances=options.distances, vectors=options.vectors), mask, seed)
-    inputs = hashes([file, options.distances, options.vectors, *options.encoding_files])
-    written = write_release(made, out, inputs=inputs, kind=matrix, key=key)
+    written = write_release(made, out, inputs=hashes(read_from), kind=matrix, key=key, force=force)
     screen, columns = (
         Screen(quiet),
         ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none",

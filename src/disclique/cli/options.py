@@ -22,6 +22,9 @@ INPUT = "The file"
 NO_COLUMNS: dict[str, Any] = {"coordinates": None, "text": (), "encodings": None}  # distances come from a file
 
 
+FORCE = Annotated[bool, typer.Option("--force", help="Replace files that are there already.", rich_help_panel="Output")]
+
+
 def option(help: str, *, panel: str | None = None, default: Any = None, metavar: str = "") -> Any:
     """Declare an option."""
     about = {"help": help, "panel": panel, "default": default, "metavar": metavar or None}

@@ -48,16 +48,36 @@ def _umask() -> int:
     return mask
 
 
-def check_writable(paths: Sequence[Path | None]) -> None:
-    """Raise an error before a long run if one of its results could not be written at the end."""
-    for path in paths:
-        if path is None:
-            continue
+def check_writable(
+    paths: Sequence[Path | None], *, force: bool = False, sources: Sequence[Path | str | None] = ()
+) -> None:
+    """Raise an error before a long run if one of its results could not be written, or would replace another file.
+
+    A file that is there already is replaced only with ``force``; one of the ``sources``, or another result of the same
+    run, never is.
+    """
+    given = [path for path in paths if path is not None]
+    for place, path in enumerate(given):
         folder = path.parent
         while not folder.exists():
             folder = folder.parent
         if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
             raise InputError(f"{path}: cannot be written")
+        for source in sources:
+            if source is not None and _same_file(path, Path(source)):
+                raise InputError(f"{path}: this file is read; write the result to another one")
+        for other in given[:place]:
+            if _same_file(path, other):
+                raise InputError(f"{path}: two results cannot be written to one file")
+        if path.exists() and not force:
+            raise InputError(f"{path}: the file is there already; say --force to replace it, or another name")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Say whether two paths lead to one file, also by links and by names that differ in case where that is one name."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return os.path.normcase(one.resolve()) == os.path.normcase(other.resolve())
 
 
 def write_table(frame: pd.DataFrame, path: Path, *, private: bool = False) -> None:

@@ -21,6 +21,7 @@ from disclique.data.write import check_writable, whole_file, write_json, write_t
 from disclique.errors import InputError
 from disclique.masks import Mask, parse_mask
 from disclique.model import Distances, FloatArray, Microdata
+from disclique.releases.key import note_of, write_key, write_note
 
 KINDS = ("csv", "npy", "parquet")
 NO_MATRIX = "none"
@@ -75,10 +76,15 @@ class Release:
         return f"<p>{html.escape(repr(self))}</p>{self.table.head().to_html()}"
 
     def save(
-        self, path: str | PathLike[str], *, kind: str | None = None, key: str | PathLike[str] | None = None
+        self,
+        path: str | PathLike[str],
+        *,
+        kind: str | None = None,
+        key: str | PathLike[str] | None = None,
+        force: bool = False,
     ) -> dict[str, Path]:
         """Write the release and return the files by what they are; see ``write_release``."""
-        return write_release(self, Path(path), kind=kind, key=None if key is None else Path(key))
+        return write_release(self, Path(path), kind=kind, key=None if key is None else Path(key), force=force)
 
 
 def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Release:
@@ -157,28 +163,30 @@ def write_release(
     inputs: tuple[tuple[str, str], ...] = (),
     kind: str | None = None,
     key: Path | None = None,
+    force: bool = False,
 ) -> dict[str, Path]:
-    """Write a release and return its files by what they are: table, distances, recipe and, if asked for, the key.
+    """Write a release and return its files by what they are: table, distances, note, recipe and, if asked for, the key.
 
     ``inputs`` are names and hashes of the files that it was made from, ``kind`` is the form of the distance file: csv
     by default, ``none`` where the table has encodings. Recipe and key can be read by their owner only, and are written
-    first: a release that others can read never lies there without them.
+    first: a release that others can read never lies there without them. The note goes with the release; note, recipe
+    and key carry the number of this run, so that a key is not taken for that of another release (``read_key``). No
+    file is replaced without ``force``.
     """
     kind = kind or (NO_MATRIX if made.encoded else KINDS[0])
     if kind not in (*KINDS, NO_MATRIX):
         raise InputError(f"--matrix {kind}: choose one of {', '.join((*KINDS, NO_MATRIX))}")
     if kind == NO_MATRIX and not made.encoded:
         raise InputError(f"--matrix none: under the mask {made.mask} the distances are what is released")
-    matrix = None if kind == NO_MATRIX else out.with_name(f"{out.stem}_distances.{kind}")
-    recipe = out.with_name(f"{out.stem}_recipe.json")
-    check_writable([out, matrix, recipe, key])
+    matrix, recipe, note = name_files(out, kind)
+    check_writable([out, matrix, note, recipe, key], force=force)
+    run = secrets.token_hex(8)  # drawn by itself: nothing of the seed may follow from what is published
     if key is not None:
-        rows = np.arange(1, len(made.key) + 1)
-        who = pd.DataFrame({"released_row": rows, "file_row": made.key + 1, "id": [str(i) for i in made.ids]})
-        write_table(who, key, private=True)
+        write_key(made, key, run)
     write_json(
         {
             "kind": "disclique recipe",
+            "run": run,
             "warning": "whoever has this recipe can take the noise off the release: keep it, do not publish it",
             "publication": "the seed is long enough" if made.publishable else TRIAL,
             "mask": made.mask,
@@ -193,13 +201,21 @@ def write_release(
     if matrix is not None:
         _write_matrix(made.distances, matrix)
     write_table(made.table, out)
+    write_note(made, run, out, matrix, note)
     paths = {
         "table": out,
         "distances": matrix,
+        "note (goes with the release)": note,
         "recipe (keep, do not publish)": recipe,
         "key (keep, do not publish)": key,
     }
     return {what: path for what, path in paths.items() if path is not None}
+
+
+def name_files(out: Path, kind: str | None) -> tuple[Path | None, Path, Path]:
+    """Return where the distances, the recipe and the note of a release go."""
+    matrix = None if kind == NO_MATRIX else out.with_name(f"{out.stem}_distances.{kind or KINDS[0]}")
+    return matrix, out.with_name(f"{out.stem}_recipe.json"), note_of(out)
 
 
 def _write_matrix(values: FloatArray, path: Path) -> None:

@@ -13,6 +13,11 @@ POETS_FILES = ("poets_target.csv", "poets_target_distances.csv", "poets_known.cs
 CITIES_FILES = ("cities.csv",)
 
 
+def shipped_files(example: str) -> tuple[str, ...]:
+    """Return the names of the data files of an example."""
+    return {"poets": POETS_FILES, "cities": CITIES_FILES}[example]
+
+
 def shipped(name: str) -> Traversable:
     """Return a data file of the package."""
     return files("disclique.synthetic") / "tables" / name

@@ -1,0 +1,56 @@
+"""A look at the input of an audit: the holder's file, the snooper's, the people outside, and the masks beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from disclique.audits.definition import Audit
+from disclique.data.distances import full_matrix, select_distances
+from disclique.data.inspection import Inspection, Remark, inspect
+from disclique.data.inspection.lengths import unit_of
+from disclique.data.inspection.values import show_length
+from disclique.masks import parse_mask
+
+SAMPLED = 200  # records on which a mask is tried
+DESTROYED = 0.3  # rank correlation of distances below which hardly anything of them is left
+
+
+def inspect_audit(audit: Audit) -> Inspection:
+    """Look at everything that an audit is given; its ids mean the same people in every file."""
+    errors = audit.plan.snooper.label_error
+    found = inspect(audit.target, audit.known, same_ids=True, errors=errors)
+    if audit.others is not None:
+        beside = inspect(audit.target, audit.others, errors=errors)
+        remarks = tuple(dict.fromkeys([*found.remarks, *beside.remarks]))
+        found = replace(
+            found, files=(*found.files, *beside.files[1:]), meetings=found.meetings or beside.meetings, remarks=remarks
+        )
+    remarks = (*found.remarks, *_masks(audit))
+    return replace(found, remarks=tuple(sorted(remarks, key=lambda remark: not remark.mistake)))
+
+
+def _masks(audit: Audit) -> Iterator[Remark]:
+    """Say whether a mask, even at its weakest, is out of all proportion to the distances."""
+    rows = np.unique(np.linspace(0, len(audit.target) - 1, min(len(audit.target), SAMPLED)).astype(np.int64))
+    some = select_distances(audit.target.distances, rows)
+    original = full_matrix(some)
+    upper = np.triu(np.ones(original.shape, dtype=bool), 1)
+    for range_ in audit.plan.mask_ranges:
+        mask = parse_mask(range_.settings[0])
+        if mask.on == "text":  # what encodings keep of texts is another question
+            continue
+        masked = full_matrix(mask.apply(some, audit.chance.rng("look")))
+        there = upper & ~np.isnan(masked) & ~np.isnan(original)
+        if there.sum() < SAMPLED or original[there].std() == 0 or masked[there].std() == 0:
+            continue
+        kept = float(spearmanr(original[there], masked[there]).statistic)
+        if kept < DESTROYED:
+            median = show_length(float(np.median(original[there])), unit_of(audit.target.distances))
+            yield Remark(
+                f"mask {range_.settings[0]}: it leaves hardly anything of the distances, whose median is {median} "
+                f"(rank correlation {kept:.2f}): are both in the unit that is meant?"
+            )
