@@ -32,7 +32,7 @@ def test_a_release_has_encodings_and_no_names(tmp_path):
     read = parse_encodings(list(made.table["encoding"]), name="r")
     np.testing.assert_array_equal(full_matrix(read), made.distances)
     written = made.save(tmp_path / "r.csv")
-    assert set(written) == {"table", "recipe (keep, do not publish)"}
+    assert set(written) == {"table", "note (goes with the release)", "recipe (keep, do not publish)"}
     both = made.save(tmp_path / "s.csv", kind="npy")
     np.testing.assert_array_equal(np.load(both["distances"]), made.distances)
     for path in tmp_path.iterdir():
@@ -57,7 +57,20 @@ def test_names_are_encoded_and_attacked_on_the_command_line(run, tmp_path):
     assert "first" not in (tmp_path / "r_recipe.json").read_text()
     release = pd.read_csv(tmp_path / "r.csv", dtype=str)
     release.assign(uid=pd.read_csv(tmp_path / "k.csv")["id"]).to_csv(tmp_path / "t.csv", index=False)
-    attack = ("attack", "t.csv", "p.csv", "--label", "sex", "--mask", "bloom", "--truth", "uid", "--json", "j.json")
+    attack = (
+        "attack",
+        "t.csv",
+        "p.csv",
+        "--label",
+        "sex",
+        "--mask",
+        "bloom",
+        "--truth",
+        "uid",
+        "--json",
+        "j.json",
+        "--force",
+    )
     found = []
     for source in (("--encodings", "encoding"), ("--target-encodings", "encoding"), ("--target-encodings", "r.csv")):
         assert run(*attack, *text, *source, "--alpha", "0.9")[0] == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import INPUT, ReadOptions, list_of, option, with_options
+from disclique.cli.options import FORCE, INPUT, ReadOptions, list_of, option, with_options
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
@@ -207,6 +207,7 @@ def command(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the matches: PNG, SVG or PDF.", rich_help_panel=OUTPUT)
     ] = None,
+    force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.", rich_help_panel=OUTPUT)] = False,
 ) -> None:
     """Link a released file to a known one by labels and distances, and say what that is worth.
@@ -223,7 +224,7 @@ def command(
     from disclique.model import Budget
 
     screen, options = Screen(quiet), options.filled(config)
-    check_writable([out, json, plot])
+    check_writable([out, json, plot], force=force, sources=[target, known, config])
     rule = LabelRule(str(options.missing), dict(parse_comparator(spec) for spec in list_of(options.compare)))
     specs = parse_attacks(list_of(options.attack))
     budget = SEVERAL if options.budget is None and len(specs) > 1 else options.budget

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from disclique.cli.options import FORCE
 from disclique.errors import InputError
 
 
@@ -19,6 +20,7 @@ def command(
     metric: Annotated[str, typer.Option(help="sphere (km), wgs84 (km), euclidean or cosine.")] = "sphere",
     alpha: Annotated[str | None, typer.Option(metavar="A,A,...", help="Print the interval of these α too.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the row: CSV, TSV or Parquet.")] = None,
+    force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Print the quantiles and the variance of d - d' under a mask: the snooper's little simulation.
@@ -35,7 +37,7 @@ def command(
     from disclique.data.write import check_writable, write_table
     from disclique.masks import parse_mask
 
-    check_writable([out])
+    check_writable([out], force=force)
     screen, source = Screen(quiet), None
     if points is not None:
         columns = [name.strip() for name in coordinates.split(",")]
