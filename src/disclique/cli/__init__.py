@@ -7,6 +7,7 @@ import sys
 import typer
 
 from disclique.cli import attack, audit, bench, calibrate, clique, compare, demo, example, mask, report, study
+from disclique.cli.interrupt import stopping
 from disclique.cli.names import Command
 from disclique.errors import DiscliqueError
 
@@ -50,14 +51,12 @@ def _options(
 
 def main() -> None:
     """Run the command line; bad input ends in one sentence and exit code 2, never in a traceback."""
-    try:
-        app()
-    except DiscliqueError as error:
-        typer.echo(f"disclique: {error}", err=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("disclique: interrupted", err=True)
-        sys.exit(130)
-    except BrokenPipeError:  # the reader of our output has gone, such as `head`
-        sys.stderr.close()
-        sys.exit(0)
+    with stopping():
+        try:
+            app()
+        except DiscliqueError as error:
+            typer.echo(f"disclique: {error}", err=True)
+            sys.exit(2)
+        except BrokenPipeError:  # the reader of our output has gone, such as `head`
+            sys.stderr.close()
+            sys.exit(0)

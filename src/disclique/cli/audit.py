@@ -133,9 +133,10 @@ def command(
 def carry_out(work: Audit, out: Path, executor: Executor, *, screen: Screen, with_records: bool = False) -> AuditResult:
     """Carry out an audit and write result.json, records.csv and report.html to ``out``."""
     from disclique.audits import RECORDS, REPORT, RESULT, run_audit
+    from disclique.cli.interrupt import keeping
     from disclique.runs import keep_open
 
-    with keep_open(executor) as running:
+    with keeping(out), keep_open(executor) as running:
         tried = announce(work, out, running, screen)
         with screen.units("releases") as progress:
             result = run_audit(

@@ -94,11 +94,7 @@ class Screen:
                 if not self.err.is_terminal and clock.due(done == wanted):
                     self.say([f"{done} of {wanted} {what}{clock.words(wanted)}"])
 
-            try:
-                yield show
-            except KeyboardInterrupt:
-                self.say(["interrupted; what is finished is kept, and the same command goes on from there"])
-                raise
+            yield show
 
 
 class _Clock:

@@ -70,6 +70,7 @@ def command(
     The paper's values stand for every axis that is not given. Killed at any moment, the same command goes on where it
     stopped. Options override the TOML file, which overrides the preset.
     """
+    from disclique.cli.interrupt import keeping
     from disclique.cli.screen import Screen
     from disclique.runs import choose_executor, estimate
     from disclique.studies import run_unit, study
@@ -85,7 +86,7 @@ def command(
         trials = [(unit, len(units) / len(some)) for unit in some]
         screen.say([estimate(partial(run_unit, work), trials, executor).sentence(executor.parallel or 1)])
         return
-    with screen.units("units") as progress:
+    with keeping(out), screen.units("units") as progress:
         result = study(work, folder=out, executor=executor, progress=progress)
     written = result.save(out)
     if figures:

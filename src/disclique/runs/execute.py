@@ -8,13 +8,14 @@ results everywhere. A worker that dies costs its items being run again, nothing 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -74,25 +75,28 @@ class Serial:
 
 @contextmanager
 def _noting_interrupts() -> Iterator[Callable[[], bool]]:
-    """Note every Ctrl-C, whoever catches it; give a function that says whether there was one."""
+    """Note every Ctrl-C and SIGTERM, whoever catches it; give a function that says whether there was one."""
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
     seen: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
+    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def note(number: int, frame: FrameType | None) -> None:
         seen.append(number)
-        if callable(before):
-            before(number, frame)
+        handler = before[number]
+        if callable(handler):
+            handler(number, frame)
 
-    if callable(before):
-        signal.signal(signal.SIGINT, note)
+    for number, handler in before.items():
+        if callable(handler):
+            signal.signal(number, note)
     try:
         yield lambda: bool(seen)
     finally:
-        if callable(before):
-            signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,8 @@ class _Worker:
         self.dead = False
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self.process.start()
+        with _holding_interrupts():
+            self.process.start()
         theirs.close()  # so that its death is seen as the end of the file
 
     def give(self, function: Callable[[Any], Any], item: tuple[int, Any]) -> None:
@@ -247,9 +252,31 @@ def _same(one: Callable[[Any], Any], other: Callable[[Any], Any]) -> bool:
     return one is other
 
 
+@contextmanager
+def _holding_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back; threads and processes that are started meanwhile never hear of it, not even while they load."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it has gone, even in the middle of a kernel."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _serve(pipe: Connection) -> None:
     """Work on what comes down the pipe until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     function: Callable[[Any], Any] = _sendable
     with one_thread():
         while True:
@@ -329,13 +356,13 @@ class OnDask:
             with client:
                 yield client
             return
-        with (
-            distributed.LocalCluster(
-                n_workers=self.parallel, threads_per_worker=1, dashboard_address=None, silence_logs=50
-            ) as cluster,
-            distributed.Client(cluster, set_as_default=False) as client,
-        ):
-            yield client
+        with ExitStack() as stack:
+            with _holding_interrupts():
+                cluster = distributed.LocalCluster(
+                    n_workers=self.parallel, threads_per_worker=1, dashboard_address=None, silence_logs=50
+                )
+                stack.enter_context(cluster)
+            yield stack.enter_context(distributed.Client(cluster, set_as_default=False))
 
 
 @dataclass(frozen=True, eq=False)
