@@ -64,11 +64,11 @@ def test_what_an_attack_is_told_is_asked_for_and_never_ignored() -> None:
             dq.attack(target, known, by=LabelAttack(), **told)
 
 
-def test_registration_needs_coordinates() -> None:
-    """Without known coordinates it says so and names the attacks that apply."""
+def test_registration_needs_coordinates_or_distances_that_fit_a_map() -> None:
+    """Without either it says so and names the attacks that apply."""
     target, known = people(2, "gaussian:sigma=0.005deg")
     rows = np.arange(len(known))
-    matrix = dq.microdata(known.table, LABELS, distances=known.distances.block(rows, rows))
+    matrix = dq.microdata(known.table, LABELS, distances=np.sqrt(known.distances.block(rows, rows)))
     with pytest.raises(dq.InputError, match="profiles does not"):
         dq.attack(target, matrix, by="register")
 
@@ -175,10 +175,10 @@ def test_all_attacks_side_by_side(run: Run) -> None:
 
 
 def test_an_attack_that_does_not_apply_says_why_and_the_others_go_on(run: Run) -> None:
-    """Without known coordinates no map can be laid on another; alone it ends the command, among others it does not."""
+    """Without known places no map can be laid on another; alone it ends the command, among others it does not."""
     target, _ = dq.poets()
     target.table.to_csv("t.csv", index=False)
-    np.save("d.npy", target.distances.values)
+    np.save("d.npy", np.sqrt(target.distances.values))
     both = ("--target-distances", "d.npy", "--known-distances", "d.npy", "--within", "5")
     code, out, err = run("attack", "t.csv", "t.csv", *both, "--attack", "labels", "--attack", "register")
     assert code == 0, err

@@ -144,9 +144,9 @@ def test_errors_of_the_snooper_hide_people_from_the_oracle_too() -> None:
 
 
 def test_what_is_not_modelled_is_said_and_never_green() -> None:
-    """A bare matrix with noise has no oracle: the verdict is never that the limit is kept by it alone."""
+    """A matrix that fits no map has no oracle under noise: the verdict is never that the limit is kept by it alone."""
     file = make_file(40)
-    bare = replace(file, distances=Matrix(full_matrix(file.distances)))
+    bare = replace(file, distances=Matrix(np.sqrt(full_matrix(file.distances))))
     holder = Holder(bare, bare, dq.LabelRule().candidates(bare, bare), Truth.of_people(bare.ids, bare.ids))
     with pytest.raises(InputError, match="not modelled for bare distances"):
         ask_oracle([bare.distances], holder, Knowledge(mask=parse_mask("matrix-gaussian:sd=5")))

@@ -23,6 +23,7 @@ from disclique.attacks.register.positions import KnownMap, locate_known
 from disclique.attacks.register.posterior import matching_posterior
 from disclique.attacks.register.weigh import AttackInputs, weigh_matchings
 from disclique.data.distances import Points, full_matrix, pairwise
+from disclique.data.scaled import ScaledMatrix
 from disclique.errors import InputError
 from disclique.masks.base import Mask, unit_of
 from disclique.measures.risk import Truth
@@ -45,6 +46,27 @@ class Holder:
     candidates: Candidates
     truth: Truth
 
+    @property
+    def own(self) -> Points | None:
+        """The released records' points; of a matrix that fits a map its places there."""
+        return _points(self.released.distances)
+
+    @property
+    def theirs(self) -> Points | None:
+        """The known records' points, on the same map."""
+        return _points(self.known.distances)
+
+    @property
+    def unit(self) -> str:
+        """The unit of the distances."""
+        return unit_of(self.released.distances)
+
+
+def _points(distances: Distances) -> Points | None:
+    if isinstance(distances, ScaledMatrix):
+        return distances.places
+    return distances if isinstance(distances, Points) else None
+
 
 def ask_oracle(masked: Sequence[Distances], holder: Holder, knowledge: Knowledge) -> Claims:
     """Weigh the pairs of two files as one could who knows how the releases lie; each is one draw of the same mask.
@@ -54,11 +76,11 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder, knowledge: Knowledge
     mask = knowledge.mask
     if mask is None:
         raise InputError("the oracle is for a known mask")
-    own, theirs = holder.released.distances, holder.known.distances
     if mask.rigid or mask.replayed:
         return _replay(holder, knowledge)
-    if not (isinstance(own, Points) and isinstance(theirs, Points)):
+    if holder.own is None or holder.theirs is None:
         raise InputError(_UNMODELLED.format(mask.name, "bare distances"))
+    own, theirs = holder.own, holder.theirs
     points = [one for one in masked if isinstance(one, Points)]
     if len(points) == len(masked):
         if own.is_map and theirs.is_map:
@@ -67,7 +89,7 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder, knowledge: Knowledge
     if not (own.is_map and theirs.is_map):
         raise InputError(_UNMODELLED.format(mask.name, "vectors"))
     exact = knowledge.coordinate_error == 0
-    if exact and mask.possible(np.zeros(1), unit_of(own)) is not None:
+    if exact and mask.possible(np.zeros(1), holder.unit) is not None:
         return _list_possible(masked, mask, holder, knowledge.common)
     return _undo_noise(masked, mask, holder, knowledge)
 
@@ -90,8 +112,8 @@ def _replay(holder: Holder, knowledge: Knowledge) -> Claims:
 
 def _replay_nearly(holder: Holder, knowledge: Knowledge) -> Claims:
     """Do the same for a snooper whose own places are not exact: each lies around the true one."""
-    own, theirs = holder.released.distances, holder.known.distances
-    if not (isinstance(own, Points) and isinstance(theirs, Points) and own.is_map and theirs.is_map):
+    own, theirs = holder.own, holder.theirs
+    if own is None or theirs is None or not (own.is_map and theirs.is_map):
         raise InputError("what errors of the snooper's own data leave is not modelled for these")
     return _weigh_places(theirs, own.coordinates, np.zeros(own.size), holder, knowledge)
 
@@ -160,10 +182,10 @@ def _match(
 
 def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, common: float | None) -> Claims:
     """Name for every known person the records whose published distances are all possible from that person's place."""
-    own, theirs = holder.released.distances, holder.known.distances
-    assert isinstance(own, Points)
-    assert isinstance(theirs, Points)
-    everybody, unit = np.arange(own.size, dtype=np.int32), unit_of(own)
+    own, theirs = holder.own, holder.theirs
+    assert own is not None
+    assert theirs is not None
+    everybody, unit, exact = np.arange(own.size, dtype=np.int32), holder.unit, holder.released.distances
     ends = [mask.possible(full_matrix(one), unit) for one in masked]
     low = np.max([part[0] for part in ends if part is not None], axis=0)
     high = np.min([part[1] for part in ends if part is not None], axis=0)
@@ -174,7 +196,10 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, comm
     rows, columns = [], []
     first = np.unique(np.linspace(0, own.size - 1, min(SOME, own.size)).astype(int))
     for target, known in holder.truth.pairs.tolist():
-        away = pairwise(theirs.coordinates[[known]], own.coordinates, own.metric)[0]
+        if isinstance(exact, ScaledMatrix):  # the places are not as exact as the distances
+            away = exact.values[target]
+        else:
+            away = pairwise(theirs.coordinates[[known]], own.coordinates, own.metric)[0]
         likely = everybody[fitting(known)]
         here = (away[first] >= low[np.ix_(likely, first)]) & (away[first] <= high[np.ix_(likely, first)])
         own_column = likely[:, None] == first[None, :]
@@ -194,16 +219,16 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, comm
 
 def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, knowledge: Knowledge) -> Claims:
     """Place every record as well as its published distances to the true places of all others allow, and weigh it."""
-    own, theirs = holder.released.distances, holder.known.distances
-    assert isinstance(own, Points)
-    assert isinstance(theirs, Points)
-    map_, n, unit = locate_known(own), own.size, unit_of(own)
+    own, theirs = holder.own, holder.theirs
+    assert own is not None
+    assert theirs is not None
+    map_, n, unit = locate_known(own), own.size, holder.unit
     everybody = np.arange(n, dtype=np.int32)
     moved, variance = np.empty((n, 3)), np.empty(n)
     step = max(2_000_000 // max(n, 1), 1)
     for begin in range(0, n, step):
         rows = everybody[begin : begin + step]
-        true = own.block(rows, everybody)
+        true = holder.released.distances.block(rows, everybody)
         slope, information = np.zeros((len(rows), 2)), np.zeros((len(rows), 2, 2))
         towards = _directions(map_, rows)
         for one in masked:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from disclique.attacks.register.scaling import scale_matrix, scale_together
 from disclique.audits.plan import GERMANY, Plan, Snooper
 from disclique.data.distances import Matrix, Points, can_join, full_matrix
 from disclique.data.encodings import Encodings
@@ -16,6 +17,7 @@ from disclique.data.kinds import kind_of
 from disclique.data.label_ranges import check_sources
 from disclique.data.labels import label_tuples
 from disclique.data.recoding import parse_recoding
+from disclique.data.scaled import ScaledMatrix
 from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
@@ -45,6 +47,7 @@ class Audit:
             raise InputError(f"{self.target.name}: {len(self.target)} record: distances need at least 2")
         self._share_ranges()
         self._check_known()
+        self._scale_matrices()
         self._check_drawn()
         self._check_errors()
         self._check_seeds()
@@ -95,6 +98,24 @@ class Audit:
             if data is not None and isinstance(data.distances, Points) and isinstance(data.distances.metric, Gower):
                 theirs = replace(data.distances, metric=own.metric.shared(data.distances.metric, data.name))
                 object.__setattr__(self, name, replace(data, distances=theirs))
+
+    def _scale_matrices(self) -> None:
+        """Add places to distances that are those of a map: what needs a map then applies, as a snooper can do this.
+
+        Places of two files are used together, so that both must be laid on one map, by the people whom they share.
+        """
+        known = self.known
+        if known is None:
+            scaled = scale_matrix(self.target.distances)
+            if scaled is not None:
+                object.__setattr__(self, "target", replace(self.target, distances=scaled))
+            return
+        row = {person: number for number, person in enumerate(known.ids)}
+        pairs = [(number, row[person]) for number, person in enumerate(self.target.ids) if person in row]
+        found = scale_together(self.target.distances, known.distances, pairs)
+        if found is not None:
+            object.__setattr__(self, "target", replace(self.target, distances=found[0]))
+            object.__setattr__(self, "known", replace(known, distances=found[1]))
 
     def _check_known(self) -> None:
         if (self.known is not None) != self.plan.snooper.given:
@@ -185,6 +206,12 @@ class Audit:
         """The holder's coordinates, None where there is only a matrix."""
         found = self.target.distances
         return found if isinstance(found, Points) and not callable(found.metric) else None
+
+    @property
+    def places(self) -> Points | None:
+        """The holder's coordinates, or the map that the distances make where there is only a matrix that fits one."""
+        found = self.target.distances
+        return found.places if isinstance(found, ScaledMatrix) else self.points
 
     @property
     def file_kind(self) -> str:

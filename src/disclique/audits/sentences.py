@@ -13,6 +13,7 @@ from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, PeopleRisk
 from disclique.audits.unit import SAMPLED
 from disclique.data.kinds import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
 from disclique.data.recoding import split_setting
+from disclique.data.scaled import ScaledMatrix
 from disclique.measures.utility import describe
 from disclique.quantities import percent
 
@@ -188,9 +189,13 @@ _INVENTED = {
     PLANE: "labels and places drawn from the file's own distribution",
     VECTORS: _BETWEEN,
     RECORDS: _BETWEEN,
+    MATRIX: "labels drawn from the file, and places on the map that its distances make",
     TEXTS: "each is put together from words of several texts of the file, equal to none of them, with the label of "
     "another record",
 }
+_SCALED = (
+    "The file's distances are those of a map: it was drawn from them, and whatever needs places used those on that map."
+)
 _RANGES = (
     "Numbers were scaled by their range in the holder's file on both sides, as if the snooper knew it; by the range of "
     "another file the same people lie differently far apart."
@@ -229,6 +234,7 @@ def describe_snooper(audit: Audit, facts: SnooperFacts) -> list[str]:
         if snooper.coordinate_error is not None
         else _HELD[kind][1]
     )
+    lines += [_SCALED] if isinstance(audit.target.distances, ScaledMatrix) else []
     return lines + ([_RANGES] if audit.by_gower else [])
 
 

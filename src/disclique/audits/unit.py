@@ -104,8 +104,9 @@ def _publish(
     rng = audit.chance.rng("order", unit.repetition)
     files = [replace(known.released, distances=one) for one in released]
     mixed = [files[0], *(select_records(file, rng.permutation(len(file))) for file in files[1:])]
-    earth = audit.points is not None and audit.points.metric in GEOGRAPHIC
-    metric = "sphere" if earth else "euclidean" if audit.has_map else None
+    places = audit.places
+    earth = places is not None and places.metric in GEOGRAPHIC
+    metric = "sphere" if earth else "euclidean" if places is not None and places.is_map else None
     return link_releases(mixed, knowledge, metric=metric)
 
 
@@ -123,7 +124,7 @@ def build_attacks(audit: Audit, unit: Unit, known: KnownFile) -> dict[str, Attac
     An insider is told the seeds of the known file.
     """
     plan = audit.plan
-    starts = STARTS_ON_MAP if audit.points is not None and audit.points.is_map else STARTS
+    starts = STARTS_ON_MAP if audit.places is not None and audit.places.is_map else STARTS
     search = Search(budget=Budget(work=plan.budget * RAISE**unit.effort), threads=1, limit=TIES, starts=starts)
     specs = [spec for spec in parse_attacks(plan.attacks) if spec.kind.by_agreement or not unit.effort]
     knowledge = replace(_knowledge(audit.plain, unit.mask, known.share), seeds=known.seeds)
@@ -137,7 +138,7 @@ def _knowledge(audit: Audit, spec: str, share: float) -> Knowledge:
     calibration = calibrate_for(audit, mask)
     rng = audit.chance.rng("knowledge", mask.name)
     common = min(share, MOST_COMMON)
-    told = learn(mask, calibration, audit.points, common=common, coordinate_error=error, rng=rng)
+    told = learn(mask, calibration, audit.places, common=common, coordinate_error=error, rng=rng)
     return replace(told, bold=True).at(audit.plan.alpha, calibration)
 
 

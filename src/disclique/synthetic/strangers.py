@@ -1,7 +1,7 @@
 """People who are in no file, invented like those of one: places, vectors, records of a table and texts.
 
-From a bare matrix, from encodings or in a metric of one's own nobody can be invented, because nothing says how far an
-invented person would lie from the others.
+From a matrix that fits no map, from encodings or in a metric of one's own nobody can be invented, because nothing says
+how far an invented person would lie from the others.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from scipy.spatial import cKDTree
 
 from disclique.data.distances import VECTORIAL, Points
 from disclique.data.gower import Gower
+from disclique.data.scaled import ScaledMatrix
 from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import shift, to_space
@@ -29,7 +30,7 @@ def can_invent(source: Distances) -> bool:
     """Say whether people can be invented that lie among those of a file."""
     if isinstance(source, Points):
         return source.is_map or source.metric in VECTORIAL or isinstance(source.metric, Gower)
-    return isinstance(source, Texts)
+    return isinstance(source, (Texts, ScaledMatrix))
 
 
 def invent(source: Distances, count: int, rng: np.random.Generator) -> Distances:
@@ -44,6 +45,8 @@ def invent(source: Distances, count: int, rng: np.random.Generator) -> Distances
     """
     if isinstance(source, Texts):
         return replace(source, strings=_texts(source, count, rng))
+    if isinstance(source, ScaledMatrix):
+        return source.like(replace(source.places, coordinates=_places(source.places, count, rng)))
     if not (isinstance(source, Points) and can_invent(source)):
         raise InputError("nobody can be invented from these distances: give a file of other people")
     places = _places if source.is_map else _between

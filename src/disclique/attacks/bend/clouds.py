@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from disclique.attacks.register.maps import choose_landmarks, refuse_directed
+from disclique.attacks.register.scaling import scale_matrix
 from disclique.data.distances import Matrix, Points, full_matrix
 from disclique.errors import DiscliqueError, InputError
 from disclique.geodesy import GEOGRAPHIC, to_space
@@ -57,6 +58,8 @@ def scale_target(target: Distances) -> Cloud:
 
 def locate_known(known: Distances) -> Cloud:
     """Return the cloud of the known records, from their coordinates or by classical scaling of their distances."""
+    scaled = scale_matrix(known)
+    known = known if scaled is None else scaled.places
     if isinstance(known, Points) and known.metric in GEOGRAPHIC:
         return _whiten(to_space(known.coordinates, known.metric), 2)
     if isinstance(known, Points) and known.metric in ("euclidean", "cosine"):

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 from disclique.attacks.claims import FLOOR
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.register import ceiling, isomap, register
+from disclique.attacks.register.scaling import learn_scaled, scale_matrix
 from disclique.attacks.registry import Attack
 from disclique.data.distances import Points
 from disclique.errors import InputError
@@ -28,13 +29,17 @@ class MapAttack(Attack):
         """Build the attack from what the snooper knows of displacement and noise."""
         return cls(knowledge)
 
-    def known_points(self, known: Microdata) -> Points:
-        """Return the known file's points, which attacks by a map cannot do without."""
-        if not isinstance(known.distances, Points) or callable(known.distances.metric):
+    def locate(self, known: Microdata) -> tuple[Points, Knowledge]:
+        """Return the known places, from coordinates or scaled from a matrix, and what the snooper knows there."""
+        if isinstance(known.distances, Points) and not callable(known.distances.metric):
+            return known.distances, self.knowledge
+        scaled = scale_matrix(known.distances)
+        if scaled is None:
             raise InputError(
-                f"{known.name}: the attack {self.name} needs coordinates of the known records; profiles does not"
+                f"{known.name}: the attack {self.name} needs coordinates of the known records, or distances that fit "
+                "a map; profiles does not"
             )
-        return known.distances
+        return scaled.places, learn_scaled(self.knowledge, scaled)
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,9 @@ class RegisterAttack(MapAttack):
     """The target's map rebuilt from its distances and laid on the known one by labels and density."""
 
     name: ClassVar[str] = "register"
-    needs: ClassVar[str] = "distances on the sphere or in the plane, and coordinates of the known records"
+    needs: ClassVar[str] = (
+        "distances on the sphere or in the plane, and coordinates of the known records or such distances"
+    )
     summary: ClassVar[str] = (
         "The map is rebuilt from the distances, laid on the snooper's map by labels and density, and pairs are judged "
         "by the probability that they belong together."
@@ -50,8 +57,8 @@ class RegisterAttack(MapAttack):
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link the pairs that lie together on the map."""
-        points = self.known_points(known)
-        return register(target.distances, points, candidates=candidates, knowledge=self.knowledge, progress=tell)
+        points, knowledge = self.locate(known)
+        return register(target.distances, points, candidates=candidates, knowledge=knowledge, progress=tell)
 
 
 @dataclass(frozen=True)
@@ -59,13 +66,13 @@ class IsomapAttack(MapAttack):
     """Registration of a map made from small distances only, by shortest paths and a fit to the published lengths."""
 
     name: ClassVar[str] = "isomap"
-    needs: ClassVar[str] = "small distances on the sphere or in the plane, and coordinates of the known records"
+    needs: ClassVar[str] = "small distances on the sphere or in the plane, and coordinates (or distances) of the known"
     summary: ClassVar[str] = "The same as register from small distances only, by shortest paths."
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link the pairs that lie together on the map."""
-        points = self.known_points(known)
-        return isomap(target.distances, points, candidates=candidates, knowledge=self.knowledge, progress=tell)
+        points, knowledge = self.locate(known)
+        return isomap(target.distances, points, candidates=candidates, knowledge=knowledge, progress=tell)
 
 
 @dataclass(frozen=True)
@@ -82,8 +89,9 @@ class Ceiling(MapAttack):
         """Link the pairs that lie together; the target's distances must be its masked points."""
         if not isinstance(target.distances, Points):
             raise InputError(f"{target.name}: the ceiling needs the masked points themselves, not their distances")
-        points = self.known_points(known)
-        claims = ceiling(target.distances, points, candidates=candidates, knowledge=self.knowledge)
+        if not isinstance(known.distances, Points) or callable(known.distances.metric):
+            raise InputError(f"{known.name}: the ceiling needs coordinates of the known records")
+        claims = ceiling(target.distances, known.distances, candidates=candidates, knowledge=self.knowledge)
         kept = claims.probability >= (0.0 if self.knowledge.bold else FLOOR)
         return replace(
             claims, target=claims.target[kept], known=claims.known[kept], probability=claims.probability[kept]

@@ -58,7 +58,7 @@ class KnownMap:
             degree = np.radians(1.0) * self.radius
             east = east * degree * np.hypot(self.positions[:, 0], self.positions[:, 1]) / self.radius
             north = north * degree
-        elif (noise.unit == "plane") != self.flat:
+        elif (noise.unit == "plane") != self.flat and (noise.east or noise.north):
             where = "in the plane" if self.flat else "on the Earth"
             raise InputError(f"a spread in {noise.unit!r} does not go with points {where}")
         return np.stack((east, north), axis=1) ** 2 + error**2
