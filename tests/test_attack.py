@@ -132,7 +132,7 @@ def test_coordinates_equal_their_matrix() -> None:
     frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 60), "who": np.arange(60)})
     by_points = dq.microdata(frame, ["sex"], coordinates=points)
     rows = np.arange(60)
-    by_matrix = dq.microdata(frame, ["sex"], distances=by_points.distances.block(rows, rows))
+    by_matrix = dq.microdata(frame, ["sex"], distances=by_points.distances.block(rows, rows), unit="km")
     for metric in ("sphere", "wgs84"):
         target = dq.microdata(frame, ["sex"], coordinates=points + rng.normal(0, 0.005, points.shape), metric=metric)
         one, other = (dq.attack(target, known, agreement=dq.Within(1), truth="who") for known in (by_points, by_matrix))

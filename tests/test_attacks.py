@@ -68,7 +68,7 @@ def test_registration_needs_coordinates_or_distances_that_fit_a_map() -> None:
     """Without either it says so and names the attacks that apply."""
     target, known = people(2, "gaussian:sigma=0.005deg")
     rows = np.arange(len(known))
-    matrix = dq.microdata(known.table, LABELS, distances=np.sqrt(known.distances.block(rows, rows)))
+    matrix = dq.microdata(known.table, LABELS, distances=np.sqrt(known.distances.block(rows, rows)), unit="km")
     with pytest.raises(dq.InputError, match="profiles does not"):
         dq.attack(target, matrix, by="register")
 

@@ -282,7 +282,10 @@ def test_noise_is_independent_but_symmetric():
 def test_round_topcode_and_units_of_a_matrix():
     matrix = Matrix([[0, 1.4, 7.6], [1.4, 0, 12.5], [7.6, 12.5, 0]])
     assert Round(5).apply(matrix, rng()).values.tolist() == [[0, 0, 10], [0, 0, 10], [10, 10, 0]]
-    assert Round("1km").apply(matrix, rng()).values[0].tolist() == [0, 1, 8]
+    with pytest.raises(InputError, match="the distances do not say their unit"):
+        Round("1km").apply(matrix, rng())
+    said = Round("1km").apply(Matrix(matrix.values, unit="km"), rng())
+    assert (said.values[0].tolist(), said.unit) == ([0, 1, 8], "km")
     assert TopCode(8).apply(matrix, rng()).values[1].tolist() == [1.4, 0, 8]
     assert MatrixGaussian("500m").matrix_sd == 0.5
 
@@ -431,11 +434,15 @@ def test_any_text_is_a_mask_or_a_clear_error(spec):
     ("mask", "distances", "says"),
     [
         (Gaussian("1deg"), Points(np.zeros((3, 2)), "euclidean"), "degrees fit longitude and latitude"),
-        (Gaussian("1km"), Points(np.zeros((3, 2)), "euclidean"), "the coordinates do not say their unit"),
+        (
+            Gaussian("1km"),
+            Points(np.zeros((3, 2)), "euclidean"),
+            "the distances do not say their unit; say --unit km, m or none",
+        ),
         (Gaussian(1), Points(np.zeros((3, 2))), "the unit is missing; write 1km or 1m"),
         (Round(1), Points(np.zeros((3, 2))), "the unit is missing; write 1km or 1m"),
-        (Laplace(1), Points(np.zeros((3, 2))), "such as 2/km"),
-        (Laplace("1/km"), Points(np.zeros((3, 2)), "euclidean"), "without a unit"),
+        (Laplace(1), Points(np.zeros((3, 2))), "the unit is missing; write 1/km or 1/m"),
+        (Laplace("1/km"), Points(np.zeros((3, 2)), "euclidean"), "the distances do not say their unit"),
         (Gaussian("1km"), Matrix(np.zeros((3, 3))), "moves coordinates, but only a distance matrix was given"),
         (Disc(1), Points(np.zeros((3, 3)), "euclidean"), "points of the Earth or of a plane"),
         (Gaussian(1), Points(np.array(["ab", "c"]), lambda a, b: 1.0), "not given by numbers"),

@@ -1,5 +1,18 @@
 """What can go wrong, said so that the data holder can put it right."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def guess_meant(word: object, known: Iterable[str]) -> str:
+    """Return the end of a sentence that asks for the word which was probably meant; empty if none is near.
+
+    >>> guess_meant("regsiter", ["labels", "register"])
+    "; did you mean 'register'?"
+    """
+    near = get_close_matches(str(word).strip().lower(), list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
 
 class DiscliqueError(Exception):
     """Base of every error that disclique raises on purpose.

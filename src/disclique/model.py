@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from disclique.checks import check_kind, check_number, show
 from disclique.errors import InputError
 
 FloatArray = NDArray[np.float64]
@@ -65,6 +66,10 @@ class Microdata:
     name: str = "microdata"
 
     def __post_init__(self) -> None:
+        check_kind(self.table, pd.DataFrame, "table", "give a pandas DataFrame; microdata() makes one file of it")
+        check_kind(self.labels, pd.DataFrame, "labels", "give a pandas DataFrame; microdata() takes column names")
+        if not callable(getattr(self.distances, "block", None)):
+            raise InputError(f"distances = {show(self.distances)}: give a Matrix or Points; microdata() takes an array")
         records = len(self.table)
         for what, found in (
             ("label rows", len(self.labels)),
@@ -175,9 +180,11 @@ class Spread:
             object.__setattr__(self, "unit", "plane")
         if self.unit not in ("km", "deg", "plane"):
             raise InputError(f"spread in {self.unit!r}: choose one of km, deg, plane")
-        for value in (self.east, self.north):
+        for name in ("east", "north"):
+            why = "a standard deviation is a finite number from 0 up"
+            value = check_number(getattr(self, name), f"spread {name}", why)
             if not (np.isfinite(value) and value >= 0):
-                raise InputError(f"spread of {value} {self.unit}: a standard deviation is a finite number from 0 up")
+                raise InputError(f"spread of {value} {self.unit}: {why}")
 
 
 @dataclass(frozen=True)
@@ -196,6 +203,11 @@ class Budget:
     work: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("seconds", "work"):
+            if getattr(self, name) is not None:
+                check_number(getattr(self, name), f"budget, {name}", "give a number")
+        if self.size is not None:
+            check_number(self.size, "budget, size", "give a whole number")
         if self.seconds is not None and not self.seconds >= 0:
             raise InputError(f"budget of {self.seconds} seconds: it cannot be negative")
         if self.size is not None and self.size < 1:

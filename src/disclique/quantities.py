@@ -1,6 +1,8 @@
 """Numbers with their unit, as people write them: ``500m``, ``5km``, ``0.005deg``, ``0.1``, ``2/km``.
 
-Inside, lengths on the Earth are kilometres. A number without a unit is in the unit of the data it is applied to.
+Inside, lengths on the Earth are kilometres. A number without a unit is in the unit of the data it is applied to. What
+is known of the unit of distances is ``km`` (they are kilometres), ``none`` (they are no lengths: travel times) or None
+(nobody said it); ``length_in`` is the one rule by which a length with a unit meets them.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ KM_IN = {"m": 1e-3, "km": 1.0}
 LENGTH_UNITS = ("m", "km", "")
 PLACE_UNITS = ("deg", "m", "km", "")
 RATE_UNITS = ("/m", "/km", "")
+KM, NO_UNIT = "km", "none"
+UNITS = (*KM_IN, NO_UNIT)  # what can be said of the unit of distances; metres become kilometres
+ASK = "say --unit km, m or none (in Python unit=)"
 _FORM = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?", re.DOTALL)
 
 
@@ -51,6 +56,46 @@ class Quantity:
         return self.value / KM_IN[self.unit[1:]]
 
 
+def check_unit(unit: object, where: str = "unit") -> str | None:
+    """Return the unit of distances as it was said: km, m, none, or None where nothing was."""
+    if unit is None or (isinstance(unit, str) and unit in UNITS):
+        return unit
+    raise InputError(f"{where} = {unit!r}: choose one of {', '.join(UNITS)}")
+
+
+def length_in(quantity: Quantity, unit: str | None, where: str) -> float:
+    """Return a length, or a rate per length, as a number in the unit of the distances that it meets.
+
+    A number without a unit is in theirs. One with a unit can be converted only if they are kilometres: to guess the
+    unit of distances is to be wrong by a factor of 1,000.
+
+    >>> length_in(Quantity(500, "m"), "km", "within 500m"), length_in(Quantity(5), None, "within 5")
+    (0.5, 5.0)
+    """
+    if not quantity.unit:
+        return quantity.value
+    if unit == NO_UNIT:
+        raise InputError(f"{where}: these distances are plain numbers; write one without a unit")
+    if unit != KM:
+        raise InputError(f"{where}: the distances do not say their unit; {ASK}, or write a number without one")
+    return quantity.per_km if quantity.unit.startswith("/") else quantity.km
+
+
+def measured(value: float, unit: str | None, digits: int = 4) -> str:
+    """Return a number of a few digits with the unit of the distances, as people read it.
+
+    >>> measured(0.5, "km"), measured(1234567.8, "none"), measured(2, "km²")
+    ('0.5 km', '1234568', '2 km²')
+    """
+    shown = f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+    return f"{shown}{in_words(unit)}"
+
+
+def in_words(unit: str | None) -> str:
+    """Return the unit as it stands behind a number; nothing where there is none or nobody said it."""
+    return f" {unit}" if unit not in (None, NO_UNIT) else ""
+
+
 def number(value: float) -> str:
     """Return the shortest text that reads back as the same number: ``500``, ``0.005``, ``1e-09``."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
@@ -74,7 +119,7 @@ def parse_quantity(text: object, *, units: tuple[str, ...] = PLACE_UNITS) -> Qua
     elif isinstance(text, (int, float)):
         found = Quantity(float(text))
     else:
-        form = _FORM.fullmatch(str(text))
+        form = _FORM.fullmatch(str(text).replace("\N{MINUS SIGN}", "-"))
         if not form:
             raise InputError(f"{text!r} is not a number with a unit, such as {_examples(units)}")
         unit = (form[2] or "").strip().replace(" ", "").replace("°", "deg").removeprefix("1/").lower()

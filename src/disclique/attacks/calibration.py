@@ -7,17 +7,19 @@ of d - d′ are a row of the paper's table of deviations and define ≈. Where t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.data.distances import Metric, Points, full_matrix, paired, select_distances
+from disclique.checks import check_kind, check_whole
+from disclique.data.distances import Metric, Points, full_matrix, paired, select_distances, unit_of
 from disclique.engine.agreement import Between
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
-from disclique.masks.base import EntryMask, Mask, unit_of
+from disclique.masks.base import EntryMask, Mask
 from disclique.model import Agreement, Distances, FloatArray, Json
+from disclique.quantities import measured
 from disclique.synthetic.settlements import area_points
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
@@ -42,6 +44,10 @@ class LawAgreement:
         if ends is None:
             raise InputError(f"mask {self.mask}: theory gives no interval; calibrate it by simulation")
         return ends
+
+    def words(self, unit: str | None) -> str:
+        """Say the agreement by what it rests on."""
+        return f"d lies in the interval that the mask {self.mask} leaves of d′ with probability {self.alpha:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +78,15 @@ class ByDistance:
                 bounds[side] = np.where(known, self.atom_bounds[nearest, side], bounds[side])
         return distance + bounds[0], distance + bounds[1]
 
+    def __repr__(self) -> str:
+        return f"ByDistance({len(self.knots)} knots, {len(self.atoms)} atoms)"
+
+    def words(self, unit: str | None) -> str:
+        """Say the widest interval, with its unit."""
+        bounds = np.concatenate([self.knot_bounds, self.atom_bounds])
+        low, high = measured(float(bounds[:, 0].min()), unit), measured(float(bounds[:, 1].max()), unit)
+        return f"d - d′ lies in an interval that depends on d′, at the widest from {low} to {high}"
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -81,6 +96,7 @@ class Calibration:
     original: FloatArray
     masked: FloatArray
     lawful: bool = True  # the mask's own law holds; not where the known distances have errors too
+    unit: str | None = None  # of the distances, as ``unit_of`` says it
 
     @property
     def deviation(self) -> FloatArray:
@@ -102,6 +118,10 @@ class Calibration:
         """Return the row of the paper's table of deviations, with the mask's spec and the number of pairs."""
         quantiles = {f"{p:g}": q for p, q in self.quantiles.items()}
         return {"mask": self.mask.spec, "pairs": len(self.original), **quantiles, "variance": self.variance}
+
+    def __repr__(self) -> str:
+        size = measured(float(np.sqrt(self.variance)), self.unit) if len(self.original) > 1 else "unknown"
+        return f"Calibration({self.mask}: {len(self.original)} pairs, standard deviation of d - d′ {size})"
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return the (1-α)/2 and the (1+α)/2 sample quantile of d - d′."""
@@ -132,7 +152,7 @@ class Calibration:
         known = self.original + rng.normal(0, np.sqrt(2) * error, self.original.shape)  # two ends of each distance
         if across:
             known = np.sqrt(known**2 + 2 * error**2 * rng.chisquare(across, known.shape))
-        return Calibration(self.mask, np.abs(known), self.masked, lawful=False)
+        return replace(self, original=np.abs(known), lawful=False)
 
 
 def exact_agreement(mask: Mask, alpha: float) -> Agreement | None:
@@ -148,6 +168,7 @@ def calibrate(
     *,
     points: PlaceSource = None,
     metric: Metric = "sphere",
+    unit: str | None = None,
     pairs: int | None = None,
     records: int = 500,
     rng: np.random.Generator,
@@ -157,25 +178,33 @@ def calibrate(
     ``points`` are the places from which pairs are drawn: an array, a function of (n, rng), or nothing for the area of
     Germany. Each of the ``pairs`` (1,000, or 20,000 where bounds depend on the distance) is two fresh points, except
     for masks that depend on the whole file: these are applied to files of ``records`` points, and pairs drawn there.
+    ``unit`` is that of Euclidean ``points``, km, m or none; on the Earth there is none to say.
 
     >>> from disclique.masks import parse_mask
     >>> found = calibrate(parse_mask("round:to=10km"), rng=np.random.default_rng(0))
     >>> found.agreement(0.5).interval(np.array([100.0]))
     (array([97.5]), array([102.5]))
     """
-    pairs = (20_000 if mask.conditional else 1_000) if pairs is None else pairs
-    if pairs < 2:
-        raise InputError(f"pairs = {pairs}: a calibration needs at least 2 pairs")
+    check_kind(mask, Mask, "mask", "give a mask, such as parse_mask('gaussian:sigma=500m')")
+    check_kind(rng, np.random.Generator, "rng", "give random numbers, such as np.random.default_rng(0)")
+    pairs = (20_000 if mask.conditional else 1_000) if pairs is None else check_whole(pairs, "pairs", 2)
+    records = check_whole(records, "records", 2)
     draw = _source(points, metric)
     if mask.scope == "file":
-        return _from_files(mask, draw, metric, pairs=pairs, records=records, rng=rng)
-    both = Points(_pairs_of(points, draw, pairs, rng), metric)
-    original = paired(both.coordinates[:pairs], both.coordinates[pairs:], metric)
+
+        def place(count: int) -> Points:
+            return Points(draw(count, rng), metric, unit=unit)
+
+        return _from_files(mask, place, pairs=pairs, records=records, rng=rng)
+    both = Points(_pairs_of(points, draw, pairs, rng), metric, unit=unit)
+    mask, found = mask.in_unit_of(both), unit_of(both)
+    original = paired(both.coordinates[:pairs], both.coordinates[pairs:], both.metric)
     if isinstance(mask, EntryMask):
-        return Calibration(mask, original, mask.perturbed(original, rng, unit_of(both)))
+        return Calibration(mask, original, mask.perturbed(original, rng, found), unit=found)
     moved = mask.apply(both, rng)
     assert isinstance(moved, Points)
-    return Calibration(mask, original, paired(moved.coordinates[:pairs], moved.coordinates[pairs:], metric))
+    masked = paired(moved.coordinates[:pairs], moved.coordinates[pairs:], both.metric)
+    return Calibration(mask, original, masked, unit=found)
 
 
 def calibrate_matrix(mask: Mask, distances: Distances, *, pairs: int = 20_000, rng: np.random.Generator) -> Calibration:
@@ -188,10 +217,11 @@ def calibrate_matrix(mask: Mask, distances: Distances, *, pairs: int = 20_000, r
     >>> len(found.original), bool(np.abs(found.deviation).max() < 0.3)
     (24, True)
     """
+    mask = mask.in_unit_of(distances)
     files = mask.simulated_files if mask.on == "text" else 1
     parts = [_own_pairs(mask, _sampled(mask, distances, rng), max(2, pairs // files), rng) for _ in range(files)]
     before, after = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
-    return Calibration(mask, before, after)
+    return Calibration(mask, before, after, unit=unit_of(distances))
 
 
 def _sampled(mask: Mask, distances: Distances, rng: np.random.Generator) -> Distances:
@@ -213,14 +243,15 @@ def _own_pairs(mask: Mask, distances: Distances, pairs: int, rng: np.random.Gene
 
 
 def _from_files(
-    mask: Mask, draw: DrawPlaces, metric: Metric, *, pairs: int, records: int, rng: np.random.Generator
+    mask: Mask, draw: Callable[[int], Points], *, pairs: int, records: int, rng: np.random.Generator
 ) -> Calibration:
     """Return pairs of published distances from several simulated files."""
-    original, masked = [], []
+    original, masked, unit = [], [], None
     files = min(mask.simulated_files, pairs)
     records = max(2, min(records, 25_000 // files))  # many files are for what does not depend on their size
     for share in np.array_split(np.arange(pairs), files):
-        file = Points(draw(records, rng), metric)
+        file = draw(records)
+        mask, unit = mask.in_unit_of(file), unit_of(file)
         before, after = full_matrix(file), full_matrix(mask.apply(file, rng))
         i, j = np.nonzero(np.triu(~np.isnan(after), 1))
         if not len(i):
@@ -228,7 +259,7 @@ def _from_files(
         taken = rng.choice(len(i), size=len(share), replace=len(share) > len(i))
         original.append(before[i[taken], j[taken]])
         masked.append(after[i[taken], j[taken]])
-    return Calibration(mask, np.concatenate(original), np.concatenate(masked))
+    return Calibration(mask, np.concatenate(original), np.concatenate(masked), unit=unit)
 
 
 def _source(points: PlaceSource, metric: Metric) -> DrawPlaces:

@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from disclique.attacks.calibration import Calibration
-from disclique.data.distances import Points
+from disclique.checks import check_kind, check_number, check_share, check_whole, show
+from disclique.data.distances import Points, shared_unit
+from disclique.engine.agreement import check_agreement, fit_agreement
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, displacement_km
 from disclique.masks import Mask
-from disclique.masks.laws import PlaceLaw, simulate_law
-from disclique.model import UNLIMITED, Agreement, Budget, Spread
+from disclique.masks.laws import PlaceLaw, simulate_law, spread_at
+from disclique.model import UNLIMITED, Agreement, Budget, Distances, Spread
 
 ALPHA = 0.5  # the paper's middle of the detection probabilities
 
@@ -56,20 +58,47 @@ class Knowledge:
     relative_noise: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seeds", tuple((int(t), int(k)) for t, k in self.seeds))
+        try:
+            object.__setattr__(self, "seeds", tuple((int(t), int(k)) for t, k in self.seeds))
+        except (TypeError, ValueError):
+            raise InputError(f"seeds = {show(self.seeds)}: give pairs (target row, known row), from 0") from None
         lengths = {"matrix noise": self.matrix_noise, "coordinate error": self.coordinate_error}
         lengths |= {"relative noise": self.relative_noise}
+        why = "a standard deviation is a finite number from 0 up, in the unit of the distances"
         for name, value in {**lengths, "deviation": self.deviation}.items():
-            if value is not None and not (np.isfinite(value) and value >= 0):
-                raise InputError(f"{name} of {value}: a standard deviation is a finite number from 0 up")
-        if self.common is not None and not 0 <= self.common <= 1:
-            raise InputError(f"common share of {self.common}: a share lies between 0 and 1")
+            if value is not None and not (np.isfinite(check_number(value, name, why)) and value >= 0):
+                raise InputError(f"{name} of {value}: {why}")
+        self._check_kinds()
+        if self.common is not None:
+            check_share(self.common, "common share")
         for side, rows in zip(("target", "known"), zip(*self.seeds, strict=True), strict=False):
             if min(rows) < 0:
                 raise InputError(f"seed in {side} row {min(rows)}: rows count from 0")
             if len(set(rows)) < len(rows):
                 twice = next(row for row in rows if rows.count(row) > 1)
                 raise InputError(f"seeds: {side} row {twice} stands in two pairs, but a seed is one person")
+
+    def _check_kinds(self) -> None:
+        if self.noise is not None:
+            check_kind(self.noise, Spread, "noise", 'say how far points move, such as Spread(0.5, 0.5, "km")')
+        if self.mask is not None:
+            check_kind(self.mask, Mask, "mask", "give a mask, such as parse_mask('gaussian:sigma=500m')")
+        if self.agreement is not None:
+            check_agreement(self.agreement)
+        if self.alpha is not None:
+            check_share(self.alpha, "alpha", "a detection probability lies between 0 and 1")
+
+    def fit(self, target: Distances, known: Distances, names: tuple[str, str] = ("target", "known")) -> Knowledge:
+        """Return the same knowledge of these two files, ≈ in the unit of their distances.
+
+        Refuse files whose distances cannot be compared because of their units, and lengths that do not meet them.
+        """
+        unit = shared_unit(target, known, names)
+        if self.mask is not None:
+            self.mask.check_lengths(unit)
+        if self.agreement is None:
+            return self
+        return replace(self, agreement=fit_agreement(self.agreement, target, known))
 
     def needed_agreement(self, attack: str) -> Agreement:
         """Return ≈; raise if the snooper was not told when distances agree."""
@@ -112,8 +141,12 @@ class Search:
     starts: int | None = None
 
     def __post_init__(self) -> None:
-        if self.limit < 1:
-            raise InputError(f"limit of {self.limit} maximum cliques: list at least one")
+        check_kind(self.budget, Budget, "budget", "say when a search may stop, such as Budget(seconds=60)")
+        check_whole(self.limit, "limit of maximum cliques", 1)
+        check_whole(self.seed, "seed")
+        for name in ("threads", "starts"):
+            if getattr(self, name) is not None:
+                check_whole(getattr(self, name), name, 1)
 
 
 def learn(
@@ -137,6 +170,10 @@ def learn(
     >>> learn(mask, calibrate(mask, rng=rng), None, common=0.1, rng=rng).noise
     Spread(east=2.0, north=2.0, unit='km')
     """
+    check_kind(mask, Mask, "mask", "give a mask, such as parse_mask('gaussian:sigma=500m')")
+    check_kind(calibration, Calibration, "calibration", "give what calibrate() returns")
+    check_kind(rng, np.random.Generator, "rng", "give random numbers, such as np.random.default_rng(0)")
+    mask = mask if points is None else mask.in_unit_of(points)
     deviation = float(np.sqrt(calibration.variance))
     told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation, mask=mask)
     on_earth = mask.on != "text" and (points is None or points.metric in GEOGRAPHIC)
@@ -146,7 +183,7 @@ def learn(
     if mask.on != "coordinates":
         return replace(told, noise=exact, matrix_noise=mask.matrix_sd, relative_noise=mask.relative_sd)
     spread = mask.displacement_spread()
-    noise = spread if spread is not None else simulate_spread(mask, points, rng)
+    noise = spread_at(spread, points) if spread is not None else simulate_spread(mask, points, rng)
     return replace(told, noise=noise, law=mask.place_law(points) or simulate_law(mask, points, rng))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.registry import Attack, fetcher, parse_attack
 from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
-from disclique.data.labels import Comparator, candidates, canonical
+from disclique.checks import check_kind, show
+from disclique.data.distances import shared_unit
+from disclique.data.labels import MISSING_POLICIES, Comparator, candidates, canonical
+from disclique.engine.agreement import check_agreement
 from disclique.errors import InputError
 from disclique.measures.risk import Truth, judge
 from disclique.model import Agreement, Candidates, Claims, Microdata
@@ -31,6 +34,12 @@ class LabelRule:
 
     missing: str = "never"
     comparators: Mapping[str, Comparator] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.missing not in MISSING_POLICIES:
+            raise InputError(f"missing = {self.missing!r}: choose one of {', '.join(MISSING_POLICIES)}")
+        if not isinstance(self.comparators, Mapping):
+            raise InputError(f"comparators = {show(self.comparators)}: give them by column, as {{'sex': Exact(0.01)}}")
 
     def candidates(self, target: Microdata, known: Microdata) -> Candidates:
         """Find the pairs of records that may match."""
@@ -79,20 +88,37 @@ def attack(  # noqa: PLR0913 - the public door
     >>> result.clique.members, result.clique.proven, result.risk.precision
     ((0, 1, 2, 4), True, 1.0)
     """
-    if isinstance(by, str):
-        told = knowledge or Knowledge()
-        told = told if agreement is None else replace(told, agreement=agreement)
-        by = parse_attack(by).build(told, search or Search())
-    elif agreement is not None or knowledge is not None or search is not None:
-        raise InputError(f"the attack {by.name} is built already: agreement, knowledge and search have no effect on it")
+    _check_files(target, known)
+    rule = check_kind(labels or LabelRule(), LabelRule, "labels", "give a LabelRule; labels are named in microdata()")
+    if truth is not None:
+        truth_of(target, known, truth)  # before any work
+    if isinstance(by, Attack):
+        if agreement is not None or knowledge is not None or search is not None:
+            raise InputError(
+                f"the attack {by.name} is built already: agreement, knowledge and search have no effect on it"
+            )
+    else:
+        told = check_kind(knowledge or Knowledge(), Knowledge, "knowledge", "say what the snooper knows by Knowledge()")
+        told = told if agreement is None else replace(told, agreement=check_agreement(agreement))
+        how = check_kind(search or Search(), Search, "search", "say how to search by Search()")
+        by = parse_attack(by).build(told.fit(target.distances, known.distances, (target.name, known.name)), how)
     with listening(progress):
         tell("labels")
         begun = time.perf_counter()
-        found = (labels or LabelRule()).candidates(target, known)
+        found = rule.candidates(target, known)
         claims = by.run_from(fetcher(target, known, lambda attack: found), target, known, found)
         tell("matches")
         work = _Work(target, known, found, truth, by.told)
-        return work.judge(claims, time.perf_counter() - begun)
+        return work.judge(claims, time.perf_counter() - begun, by)
+
+
+def _check_files(target: object, known: object) -> None:
+    """Refuse what is no file, and two files whose distances cannot be compared because of their units."""
+    for name, data in (("target", target), ("known", known)):
+        check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
+    assert isinstance(target, Microdata)
+    assert isinstance(known, Microdata)
+    shared_unit(target.distances, known.distances, (target.name, known.name))
 
 
 def attack_by_all(
@@ -105,12 +131,16 @@ def attack_by_all(
     progress: Listener | None = None,
 ) -> dict[str, AttackResult | str]:
     """Carry out several attacks, given by their specs; return the result of each, or why it does not apply."""
+    _check_files(target, known)
     with listening(progress):
         found = (labels or LabelRule()).candidates(target, known)
         tried = run_attacks(attacks, target, known, lambda attack: found)
         told = tuple(dict.fromkeys(pair for attack in attacks.values() for pair in attack.told))
         work = _Work(target, known, found, truth, told)
-        return {one.spec: one.why if one.claims is None else work.judge(one.claims, one.seconds) for one in tried}
+        return {
+            one.spec: one.why if one.claims is None else work.judge(one.claims, one.seconds, attacks[one.spec])
+            for one in tried
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +153,8 @@ class _Work:
     truth: str | None
     told: tuple[tuple[int, int], ...]
 
-    def judge(self, claims: Claims, seconds: float) -> AttackResult:
-        """Return the claims as matches, with what they are worth where a truth is given."""
+    def judge(self, claims: Claims, seconds: float, attack: Attack) -> AttackResult:
+        """Return the claims of an attack as matches, with what they are worth where a truth is given."""
         target, known = self.target, self.known
         rows, others, probability = claims.claimed()
         more: dict[str, NDArray[Any]] = {"probability" if claims.weighed else "support": probability}
@@ -142,6 +172,7 @@ class _Work:
             notes=note_labels(target, known, self.candidates),
             seconds=seconds,
             files=(target, known),
+            agreement=getattr(attack, "agreement", None),
         )
 
 
@@ -149,7 +180,7 @@ def truth_of(target: Microdata, known: Microdata, column: str) -> Truth:
     """Read from a column of both tables which records belong to one person."""
     people = []
     for data in (target, known):
-        if column not in data.table.columns:
+        if not isinstance(column, Hashable) or column not in data.table.columns:
             columns = ", ".join(map(repr, map(str, data.table.columns)))
             raise InputError(f"{data.name}: no truth column {column!r}; it has {columns}")
         people.append([canonical(value) for value in data.table[column]])

@@ -22,10 +22,10 @@ from disclique.attacks.register.likelihood import find_pairs
 from disclique.attacks.register.positions import KnownMap, locate_known
 from disclique.attacks.register.posterior import matching_posterior
 from disclique.attacks.register.weigh import AttackInputs, weigh_matchings
-from disclique.data.distances import Points, full_matrix, pairwise
+from disclique.data.distances import Points, full_matrix, pairwise, unit_of
 from disclique.data.scaled import ScaledMatrix
 from disclique.errors import InputError
-from disclique.masks.base import Mask, unit_of
+from disclique.masks.base import Mask
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray, Microdata, Spread
 
@@ -250,7 +250,7 @@ def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, knowled
     return _weigh(moved, variance, theirs, holder, knowledge)
 
 
-def _score(mask: Mask, masked: FloatArray, true: FloatArray, unit: str) -> tuple[FloatArray, FloatArray] | None:
+def _score(mask: Mask, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray] | None:
     """Return the slope and the information of every distance; of a rounded one as if its error were noise."""
     found = mask.score(masked, true, unit)
     ends = mask.possible(masked, unit)

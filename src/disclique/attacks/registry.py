@@ -16,7 +16,8 @@ import numpy as np
 
 from disclique.attacks.claims import no_claims
 from disclique.attacks.knowledge import Knowledge, Search
-from disclique.errors import DiscliqueError, InputError
+from disclique.checks import show
+from disclique.errors import DiscliqueError, InputError, guess_meant
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Claims, Microdata
 
@@ -175,10 +176,13 @@ def parse_attack(spec: str) -> AttackSpec:
     >>> parse_attack("quasi:gamma=0.7").parameters
     (('gamma', 0.7),)
     """
-    name, _, rest = str(spec).strip().partition(":")
+    if not isinstance(spec, str):
+        raise InputError(f"attack = {show(spec)}: name an attack, one of {', '.join(_ATTACKS)}")
+    name, _, rest = spec.strip().partition(":")
     cls = _ATTACKS.get(name)
     if cls is None:
-        raise InputError(f"attack {spec!r}: there is no attack {name!r}; there are {', '.join(_ATTACKS)}")
+        meant = guess_meant(name, _ATTACKS)
+        raise InputError(f"attack {spec!r}: there is no attack {name!r}; there are {', '.join(_ATTACKS)}{meant}")
     settable = {field.name: field for field in dataclasses.fields(cls) if field.metadata.get("spec")}
     given: dict[str, float] = {}
     for part in filter(None, rest.split(",")):
@@ -201,6 +205,8 @@ def _share(spec: str, key: str, text: str) -> float:
 
 def parse_attacks(specs: str | Iterable[str]) -> tuple[AttackSpec, ...]:
     """Read several specs; ``all`` stands for every attack that is ``in_all``."""
+    if not isinstance(specs, Iterable):
+        raise InputError(f"attacks = {show(specs)}: name attacks, from {', '.join(attack_names())} or {ALL}")
     wanted = [specs] if isinstance(specs, str) else list(specs)
     named = [name for spec in wanted for name in (attack_names() if spec == ALL else (spec,))]
     if not named:

@@ -12,10 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.attacks.labels import label_pairs
-from disclique.data.distances import Selectable
+from disclique.data.distances import Selectable, shared_unit
 from disclique.data.labels import label_hints, label_tuples
+from disclique.engine.agreement import say_agreement
 from disclique.measures.risk import Risk
-from disclique.model import Candidates, Claims, Clique, Json, MaximumCliques, Microdata
+from disclique.model import Agreement, Candidates, Claims, Clique, Json, MaximumCliques, Microdata
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,6 +61,12 @@ class AttackResult:
     notes: tuple[str, ...]
     seconds: float
     files: tuple[Microdata, Microdata]
+    agreement: Agreement | None = None
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of the distances: ``km``, ``none``, or None where nobody said it."""
+        return shared_unit(self.files[0].distances, self.files[1].distances)
 
     @property
     def attack(self) -> str:
@@ -92,7 +99,13 @@ class AttackResult:
         return disclique.plots.draw_matches(*self.files, self.matches)
 
     def __repr__(self) -> str:
-        return "\n".join([f"Attack by {self.attack}: {len(self.matches)} matches", *self.lines()])
+        said = [f"{len(self.matches)} matches"]
+        if self.risk is not None:
+            rates = (("precision", self.risk.precision), ("recall", self.risk.recall))
+            said += [f"{name} {'undefined' if rate is None else f'{rate:.3f}'}" for name, rate in rates]
+        said += ["LOWER BOUND on the risk"] if self.lower_bound else []
+        said += [f"{len(self.notes)} notes, see lines()"] if self.notes else []
+        return f"AttackResult({self.attack}: {', '.join(said)})"
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines())
@@ -119,6 +132,8 @@ class AttackResult:
             "attack": self.attack,
             "applies": True,
             **found,
+            "unit": self.unit,
+            "agreement": self._agree(),
             "matches": self.matches.to_dict("records"),
             "expected_matches": claims.expected,
             "lower_bound": self.lower_bound,
@@ -137,12 +152,17 @@ class AttackResult:
         """Return the result in sentences, for people."""
         return [
             *self._found(),
+            *([f"distances agree if {self._agree()}"] if self._agree() else []),
             *([f"LOWER BOUND on the risk: {self.claims.cut}"] if self.lower_bound else []),
             f"labels alone: {self.baseline.pairs} possible pairs, {self.baseline.unique} records identified",
             *(f"target records {_and(group)} cannot be told apart" for group in self.twins),
             *describe_risk(self.risk),
             *self.notes,
         ]
+
+    def _agree(self) -> str:
+        """Say when distances agree, with their unit; nothing for an attack that does not rest on that."""
+        return "" if self.agreement is None else say_agreement(self.agreement, self.unit)
 
     def _found(self) -> list[str]:
         claims, work = self.claims, self.claims.work

@@ -14,7 +14,7 @@ from disclique.attacks.register.align import fit_motion
 from disclique.attacks.register.attacks import RegisterAttack
 from disclique.attacks.register.maps import measure_distances
 from disclique.attacks.register.rebuild import rebuild_map
-from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.distances import Matrix, Points, full_matrix, matrix_like
 from disclique.data.series import Series
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, from_space
@@ -57,7 +57,7 @@ def link_releases(releases: Sequence[Microdata], knowledge: Knowledge, *, metric
         mean *= radius / np.linalg.norm(mean, axis=1, keepdims=True)
     values = measure_distances(mean, mean, radius)
     np.fill_diagonal(values, 0.0)
-    return Matrix((values + values.T) / 2)
+    return matrix_like((values + values.T) / 2, first.distances)
 
 
 def _link_maps(release: Microdata, known: Microdata, knowledge: Knowledge) -> Claims:
@@ -92,5 +92,5 @@ def _reorder_all(first: Microdata, later: Sequence[Microdata], knowledge: Knowle
         found = np.full((len(first), len(first)), np.nan)
         found[np.ix_(others, others)] = full_matrix(one.distances)[np.ix_(rows, rows)]
         np.fill_diagonal(found, 0.0)
-        parts.append(Matrix(found, directed=one.distances.directed, unpublished=True))
+        parts.append(matrix_like(found, one.distances))
     return parts

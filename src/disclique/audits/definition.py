@@ -10,7 +10,7 @@ import pandas as pd
 
 from disclique.attacks.register.scaling import scale_matrix, scale_together
 from disclique.audits.plan import GERMANY, Plan, Snooper
-from disclique.data.distances import Matrix, Points, can_join, full_matrix
+from disclique.data.distances import Matrix, Points, can_join, full_matrix, shared_unit
 from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower
 from disclique.data.kinds import kind_of
@@ -22,6 +22,7 @@ from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian, parse_mask
+from disclique.masks.registry import name_units
 from disclique.model import Json, Microdata
 from disclique.quantities import KM_IN
 from disclique.runs import Chance, Unit
@@ -46,6 +47,7 @@ class Audit:
         if len(self.target) < 2:
             raise InputError(f"{self.target.name}: {len(self.target)} record: distances need at least 2")
         self._share_ranges()
+        self._check_units()
         self._check_known()
         self._scale_matrices()
         self._check_drawn()
@@ -116,6 +118,15 @@ class Audit:
         if found is not None:
             object.__setattr__(self, "target", replace(self.target, distances=found[0]))
             object.__setattr__(self, "known", replace(known, distances=found[1]))
+
+    def _check_units(self) -> None:
+        """Refuse files in different units, and write the unit behind bare lengths of masks where it is known."""
+        for data in (self.known, self.others):
+            if data is not None:
+                shared_unit(self.target.distances, data.distances, (self.target.name, data.name))
+        named = tuple(name_units(spec, self.target.distances) for spec in self.plan.masks)
+        if named != self.plan.masks:
+            object.__setattr__(self, "plan", replace(self.plan, masks=named))
 
     def _check_known(self) -> None:
         if (self.known is not None) != self.plan.snooper.given:

@@ -146,7 +146,8 @@ def calibrate_for(audit: Audit, mask: Mask) -> Calibration:
     """Simulate how far the mask moves distances, on the file's own places, with the snooper's coordinate error."""
     rng = audit.chance.rng("calibration", mask.name)
     if audit.points is not None:
-        found = calibrate(mask, points=audit.points.coordinates, metric=audit.points.metric, rng=rng)
+        places = audit.points
+        found = calibrate(mask, points=places.coordinates, metric=places.metric, unit=places.unit, rng=rng)
     else:
         found = calibrate_matrix(mask, audit.target.distances, rng=rng)
     if not audit.coordinate_error:

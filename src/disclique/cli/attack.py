@@ -43,7 +43,7 @@ class AttackOptions(ReadOptions):
     known_encodings: str | None = option("Encodings of the known file.", panel=INPUT, metavar="COL|FILE")
     attack: list[str] | None = option("{attacks}; repeatable.", panel=SEARCH, default=["clique"])
     within: str | None = option("Distances agree if |d - d'| < X (5, 500m, 5km).", panel=AGREE, metavar="X")
-    relative: float | None = option("... if |d - d'| < X·d'.", panel=AGREE, metavar="X")
+    relative: str | None = option("... if |d - d'| < X·d' (0.05, 5%).", panel=AGREE, metavar="X")
     between: str | None = option("... if LO < d - d' < HI.", panel=AGREE, metavar="LO,HI")
     mask: str | None = option(
         "... as often as --alpha for a release made by this mask, such as gaussian:sigma=0.01deg.",
@@ -76,16 +76,16 @@ class AttackOptions(ReadOptions):
     threads: int | None = option("Threads to search with (all cores).", panel=SEARCH)
     cliques: int | None = option("List at most this many maximum cliques.", panel=SEARCH, default=1000)
 
-    @property
-    def in_km(self) -> bool:
-        """Whether the distances are kilometres, so that units can be converted."""
-        from disclique.geodesy import GEOGRAPHIC
-        from disclique.quantities import KM_IN
+    def columns_of(self, side: str) -> dict[str, Any]:
+        """Return the fields of ``Layout`` for a file, its source of distances among them."""
+        takes = {one: self._takes_unit(one) for one in ("target", "known")}
+        other = takes["known" if side == "target" else "target"]
+        own = {"metric": self.metric_of(side), "unit": self.unit_for(own=takes[side], other=other)}
+        return self.columns | {"id_optional": True} | self.source(side) | own
 
-        sides = [self.source(side) for side in ("target", "known")]
-        both = all(side["coordinates"] for side in sides)
-        bare = any(side["text"] or side["encodings"] or side["vectors"] for side in sides)
-        return self.metric in (None, *GEOGRAPHIC) and not bare and (self.unit in KM_IN or both)
+    def _takes_unit(self, side: str) -> bool:
+        source = self.source(side)
+        return bool(source["distances"] or source["vectors"]) or self.metric_of(side) == "euclidean"
 
     def source(self, side: str) -> dict[str, Any]:
         """Return what gives the distances of a file: what was said of it, else what was said of both."""
@@ -113,18 +113,16 @@ class AttackOptions(ReadOptions):
             return is_text_metric(metric)
         return is_bit_metric(metric) if source["encodings"] else not is_text_metric(metric)
 
-    def length(self, text: str, name: str) -> float:
-        """Read a length in the unit of the distances; it can be converted only where that unit is known."""
-        from disclique.quantities import LENGTH_UNITS, parse_quantity
+    def length(self, text: str, name: str, unit: str | None) -> float:
+        """Read a length in the unit of the distances; beside metres, which become km, a bare number could be either."""
+        from disclique.quantities import LENGTH_UNITS, length_in, parse_quantity
 
         found = parse_quantity(text, units=LENGTH_UNITS)
-        if not found.unit:
-            return found.value
-        if not self.in_km:
-            raise InputError(f"{name} {text}: the unit of the distances is not known; say --unit, or a plain number")
-        return found.km
+        if self.unit == "m" and found.value and not found.unit:
+            raise InputError(f"{name} {text}: the unit is missing; write {found}m or {found}km")
+        return length_in(found, unit, f"{name} {text}")
 
-    def agreement(self) -> Agreement | None:
+    def agreement(self, unit: str | None) -> Agreement | None:
         """Return ≈ if it was said directly."""
         from disclique.engine.agreement import Between, Relative, Within
 
@@ -133,16 +131,17 @@ class AttackOptions(ReadOptions):
         if self.relative is not None:
             return Relative(self.relative)
         if self.within is not None:
-            return Within(self.length(self.within, "--within"))
+            return Within(self.length(self.within, "--within", unit))
         if self.between is None:
             return None
         ends = self.between.split(",")
         if len(ends) != 2:
             raise InputError(f"--between {self.between}: give two numbers, LO,HI")
-        return Between(self.length(ends[0], "--between"), self.length(ends[1], "--between"))
+        return Between(*(self.length(end, "--between", unit) for end in ends))
 
-    def spread(self) -> Spread | None:
+    def spread(self, unit: str | None, known: Distances) -> Spread | None:
         """Return the displacement of the target's points if it was said."""
+        from disclique.data.distances import is_on_earth
         from disclique.model import Spread
         from disclique.quantities import parse_quantity
 
@@ -151,27 +150,30 @@ class AttackOptions(ReadOptions):
         found = parse_quantity(self.noise)
         if found.unit == "deg":
             return Spread(found.value, found.value, "deg")
-        size = self.length(self.noise, "--noise")
-        return Spread(size, size, "km" if self.in_km else "plane")
+        size = self.length(self.noise, "--noise", unit)
+        return Spread(size, size, "km" if is_on_earth(known) else "plane")
 
     def knowledge(self, target: Microdata, known: Microdata) -> Knowledge:
         """Return what the snooper knows: as it was said, or by simulating the mask at the known places."""
         from dataclasses import replace
 
+        from disclique.data.distances import shared_unit
         from disclique.data.seeds import read_seeds
 
-        told = self._knowledge(target.distances, known.distances)
+        names = target.name, known.name
+        unit = shared_unit(target.distances, known.distances, names)
+        told = self._knowledge(target.distances, known.distances, unit).fit(target.distances, known.distances, names)
         return told if self.seeds is None else replace(told, seeds=read_seeds(self.seeds, target, known))
 
-    def _knowledge(self, target: Distances, known: Distances) -> Knowledge:
+    def _knowledge(self, target: Distances, known: Distances, unit: str | None) -> Knowledge:
         from disclique.attacks import Knowledge
 
-        error = self.length(str(self.coordinate_error), "--coordinate-error")
-        agreement = self.agreement()
+        error = self.length(str(self.coordinate_error), "--coordinate-error", unit)
+        agreement = self.agreement(unit)
         if self.mask is not None:
             return self._learn(target, known, error)
-        size = self.length(str(self.matrix_noise), "--matrix-noise")
-        return Knowledge(self.spread(), size, self.common, error, agreement=agreement)
+        size = self.length(str(self.matrix_noise), "--matrix-noise", unit)
+        return Knowledge(self.spread(unit, known), size, self.common, error, agreement=agreement)
 
     def _learn(self, target: Distances, known: Distances, error: float) -> Knowledge:
         import numpy as np
@@ -189,7 +191,7 @@ class AttackOptions(ReadOptions):
         ):  # what the mask takes, the known file has, or the mask says so
             found = calibrate_matrix(mask, known, rng=draws[0])
         else:
-            found = calibrate(mask, points=places.coordinates, metric=places.metric, rng=draws[0])
+            found = calibrate(mask, points=places.coordinates, metric=places.metric, unit=places.unit, rng=draws[0])
         told = learn(mask, found, places, common=self.common, coordinate_error=error, rng=draws[1])
         return told.at(float(self.alpha or 0.0), found)
 
@@ -243,11 +245,8 @@ def _read(target: Path, known: Path, options: AttackOptions) -> Files:
     """Read both files; an id column may stand in one of them only."""
     import disclique
 
-    columns = options.columns | {"id_optional": True}
-    files = tuple(
-        disclique.read(path, **(columns | options.source(side) | {"metric": options.metric_of(side)}))
-        for side, path in (("target", target), ("known", known))
-    )
+    sides = ("target", target), ("known", known)
+    files = tuple(disclique.read(path, **options.columns_of(side)) for side, path in sides)
     if options.id is not None and not any(options.id in data.table.columns for data in files):
         raise InputError(f"neither file has an id column {options.id!r}")
     return files[0], files[1]

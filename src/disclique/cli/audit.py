@@ -187,11 +187,18 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
         if isinstance(problem, InputError):
             raise
         raise InputError(f"an option has a value of the wrong kind: {problem}") from None
-    target = disclique.read(file, distances=paths["distances"], vectors=paths["vectors"], **options.columns)
+    takes = {
+        side: options.metric == "euclidean" or any(paths[name] is not None for name in names)
+        for side, names in (("target", ("distances", "vectors")), ("known", ("known_distances", "known_vectors")))
+    }
+    unit = options.unit_for(own=takes["target"], other=takes["known"])
+    columns = options.columns | {"unit": unit}
+    target = disclique.read(file, distances=paths["distances"], vectors=paths["vectors"], **columns)
     theirs = None
     if known is not None:
         beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
-        columns = options.columns | (NO_COLUMNS if any(beside.values()) else {})
+        unit = options.unit_for(own=takes["known"], other=takes["target"])
+        columns = options.columns | {"unit": unit} | (NO_COLUMNS if any(beside.values()) else {})
         theirs = disclique.read(known, **beside, **columns)
     more = None if others is None else disclique.read(others, vectors=paths["others_vectors"], **options.columns)
     inputs = hashes([file, *paths.values(), others, *options.encoding_files])

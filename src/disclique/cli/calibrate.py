@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from disclique.cli.options import FORCE
 from disclique.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from disclique.attacks.calibration import Calibration
 
 
 def command(
@@ -18,6 +23,7 @@ def command(
     points: Annotated[Path | None, typer.Option(help="CSV of the places from which pairs are drawn.")] = None,
     coordinates: Annotated[str, typer.Option(metavar="X,Y", help="Its coordinate columns.")] = "lon,lat",
     metric: Annotated[str, typer.Option(help="sphere (km), wgs84 (km), euclidean or cosine.")] = "sphere",
+    unit: Annotated[str | None, typer.Option(help="Unit of euclidean coordinates: km, m or none.")] = None,
     alpha: Annotated[str | None, typer.Option(metavar="A,A,...", help="Print the interval of these α too.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the row: CSV, TSV or Parquet.")] = None,
     force: FORCE = False,
@@ -25,12 +31,13 @@ def command(
 ) -> None:
     """Print the quantiles and the variance of d - d' under a mask: the snooper's little simulation.
 
-    Pairs are drawn from the area of Germany, or from your own points.
+    Pairs are drawn from the area of Germany, or from your own points. Columns say the unit, km on the Earth.
     """
     import numpy as np
     import pandas as pd
 
     from disclique.attacks.calibration import calibrate
+    from disclique.cli.options import refuse_bare
     from disclique.cli.screen import Screen
     from disclique.data.files import read_table
     from disclique.data.tables import points as places
@@ -42,8 +49,10 @@ def command(
     if points is not None:
         columns = [name.strip() for name in coordinates.split(",")]
         source = places(read_table(points), columns, metric, name=str(points))
-    found = calibrate(parse_mask(mask), points=source, metric=metric, pairs=pairs, rng=np.random.default_rng(seed))
-    row = pd.DataFrame([found.row()])
+    refuse_bare(unit, [mask])
+    rng = np.random.default_rng(seed)
+    found = calibrate(parse_mask(mask), points=source, metric=metric, unit=unit, pairs=pairs, rng=rng)
+    row = _with_units(found)
     if out is not None:
         write_table(row, out)
     screen.table(row, title="quantiles and variance of d - d'")
@@ -55,5 +64,21 @@ def command(
             except ValueError:
                 raise InputError(f"--alpha {text}: not a number") from None
             low, high = found.interval(value)
-            rows.append({"alpha": value, "low": low, "high": high})
+            rows.append({"alpha": value, f"low{_of(found)}": low, f"high{_of(found)}": high})
         screen.table(pd.DataFrame(rows), title="agreement: low < d - d' < high")
+
+
+def _of(found: Calibration, power: str = "") -> str:
+    """Return the unit as it stands in the head of a column."""
+    from disclique.quantities import KM
+
+    return f" (km{power})" if found.unit == KM else ""
+
+
+def _with_units(found: Calibration) -> pd.DataFrame:
+    """Return the row with the unit in the head of every column that has one."""
+    import pandas as pd
+
+    row = pd.DataFrame([found.row()])
+    heads = {name: f"{name}{_of(found, '²' if name == 'variance' else '')}" for name in row.columns[2:]}
+    return row.rename(columns=heads)

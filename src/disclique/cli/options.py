@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar, get_type_hints
@@ -111,7 +111,10 @@ class ReadOptions(Options):
         panel=INPUT,
     )
     crs: str | None = option("Reference system of the coordinates (EPSG:25832).", panel=INPUT)
-    unit: str | None = option("Unit of distance files: km, m or none.", panel=INPUT)
+    unit: str | None = option(
+        "Unit of distance files and of euclidean coordinates: km, m, or none for what is no length (travel times).",
+        panel=INPUT,
+    )
     generalise: list[str] | None = option(
         "Make a coarser column first: cob=century:yob, age=classes:age:18,65, width, decade, prefix.",
         panel=INPUT,
@@ -125,6 +128,10 @@ class ReadOptions(Options):
     def texts(self) -> list[str]:
         """The columns of text, also given as one text ``first,last``."""
         return [part.strip() for given in list_of(self.text) for part in given.split(",")]
+
+    def unit_for(self, *, own: bool, other: bool) -> str | None:
+        """Return the unit of a file; one of two whose metric says its unit leaves what was said to the other."""
+        return None if other and not own else self.unit
 
     @property
     def encoding_files(self) -> list[Path]:
@@ -146,6 +153,15 @@ class FileOptions(ReadOptions):
 
     distances: Path | None = option("Matrix or list i,j,distance instead of coordinates.", panel=INPUT)
     vectors: Path | None = option("NumPy file of vectors, a row per record, instead.", panel=INPUT, metavar="FILE.npy")
+
+
+def refuse_bare(unit: str | None, specs: Iterable[str]) -> None:
+    """Refuse a mask with a bare length beside --unit m: metres become kilometres, and it could be meant in either."""
+    from disclique.masks.registry import bare_lengths
+
+    for spec in specs if unit == "m" else ():
+        for bare in bare_lengths(spec):
+            raise InputError(f"--mask {spec}: the unit of {bare} is missing; write {bare}m or {bare}km")
 
 
 def list_of(value: Any) -> list[str]:

@@ -1,8 +1,8 @@
 """Sources of distances: a published matrix, or points with a metric.
 
-Distances on the Earth (``sphere``, ``wgs84``) are in kilometres between (longitude, latitude) points in degrees; the
-others are in the unit of their source. Points may also be vectors of any number of columns (``euclidean``, ``cosine``)
-or records of mixed tables (``gower``).
+Distances on the Earth (``sphere``, ``wgs84``) are in kilometres between (longitude, latitude) points in degrees; of
+others the holder says the unit (``unit_of``), and metres become kilometres. Points may also be vectors of any number of
+columns (``euclidean``, ``cosine``) or records of mixed tables (``gower``).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from disclique.data.gower import Gower, mixed_table
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, ellipsoid_km, sphere_km
 from disclique.model import Distances, FloatArray, IntArray
+from disclique.quantities import ASK, KM, KM_IN, NO_UNIT, check_unit
 
 GOWER = "gower"
 VECTORIAL = ("euclidean", "cosine")
@@ -132,16 +133,28 @@ def same_distance(a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
 class Matrix:
     """Distances as a square matrix; NaN is a distance that was not published.
 
+    ``unit`` is ``km``, ``none`` for what is no length (travel times), or None where nobody said it; values in ``m``
+    are converted to kilometres.
+
     >>> Matrix([[0, 5], [5, 0]])
     2 x 2 matrix
+    >>> Matrix([[0, 500], [500, 0]], unit="m").block([0], [1]), Matrix([[0, 500], [500, 0]], unit="m").unit
+    (array([[0.5]]), 'km')
     """
 
     values: FloatArray
     directed: bool = False
     unpublished: bool = False
+    unit: str | None = None
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.values, dtype=float)
+        try:
+            values = np.asarray(self.values, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the distances are not numbers ({error})") from None
+        if check_unit(self.unit) == "m":
+            values = values * KM_IN["m"]
+            object.__setattr__(self, "unit", KM)
         values = check_matrix(values, directed=self.directed, unpublished=self.unpublished)
         values.setflags(write=False)
         object.__setattr__(self, "values", values)
@@ -160,7 +173,12 @@ class Matrix:
         notes = [f"{self.size} x {self.size} matrix"]
         notes += ["directed"] if self.directed else []
         notes += [f"{absent} entries unpublished"] if absent else []
-        return ", ".join(notes)
+        return ", ".join([*notes, *_said(self.unit)])
+
+
+def _said(unit: str | None) -> list[str]:
+    """Return the unit as it stands in a representation; nothing where nobody said it."""
+    return [] if unit is None else ["no unit"] if unit == NO_UNIT else [unit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +190,9 @@ class Points:
 
     ``coordinates`` has one row per record: (longitude, latitude) in degrees for ``sphere`` and ``wgs84``, any number
     of columns for ``euclidean`` and ``cosine`` (1 - cos), numbers and categories for ``gower``, which becomes the
-    metric with the ranges of this file, and whatever a metric of one's own takes.
+    metric with the ranges of this file, and whatever a metric of one's own takes. ``unit`` is that of the distances:
+    ``km`` on the Earth, ``none`` by cosine and gower; of Euclidean coordinates and of a metric of one's own the holder
+    says it, as of a ``Matrix``.
 
     >>> Points([[1, "a"], [3, "b"]], "gower").metric
     Gower(ranges=(2.0, None))
@@ -181,18 +201,25 @@ class Points:
     coordinates: NDArray[Any]
     metric: Metric = "sphere"
     directed: bool = False
+    unit: str | None = None
 
     def __post_init__(self) -> None:
-        if self.metric == GOWER:
+        if isinstance(self.metric, str) and self.metric == GOWER:
             table = mixed_table(self.coordinates)
             object.__setattr__(self, "coordinates", table)
             object.__setattr__(self, "metric", Gower.of(table))
         points = np.array(self.coordinates)
-        if self.metric in METRICS:
-            points = points.astype(float)
+        if isinstance(self.metric, str) and self.metric in METRICS:
+            try:
+                points = points.astype(float)
+            except (TypeError, ValueError) as error:
+                raise InputError(f"the coordinates are not numbers ({error})") from None
             _check_points(points, str(self.metric))
         elif not callable(self.metric):
             _one_by_one(points[:0], points[:0], self.metric)
+        if self._check_unit() == "m":
+            points = points * KM_IN["m"]
+            object.__setattr__(self, "unit", KM)
         points.setflags(write=False)
         object.__setattr__(self, "coordinates", points)
 
@@ -200,6 +227,22 @@ class Points:
     def size(self) -> int:
         """Number of records."""
         return len(self.coordinates)
+
+    def _check_unit(self) -> str | None:
+        """Return the unit as it was said; where the metric has one, that is it, and no other can be said."""
+        said, name = check_unit(self.unit), getattr(self.metric, "__name__", str(self.metric))
+        fixed = KM if self.metric in GEOGRAPHIC else NO_UNIT if _is_bare(self.metric) else None
+        if fixed is not None:
+            if said not in (None, fixed):
+                are = "in km" if fixed == KM else "plain numbers"
+                raise InputError(
+                    f"unit = {said!r}: distances by {name} are {are}; a unit is said of a matrix of distances, or of "
+                    "euclidean coordinates"
+                )
+            object.__setattr__(self, "unit", fixed)
+        elif said == "m" and self.metric != "euclidean":
+            raise InputError(f"unit = 'm': let the metric {name} return kilometres, and say unit = 'km'")
+        return said
 
     @property
     def is_map(self) -> bool:
@@ -246,10 +289,18 @@ class Points:
         return [tuple(np.atleast_1d(row).tolist()) for row in same]
 
     def __repr__(self) -> str:
-        name = getattr(self.metric, "__name__", str(self.metric))
+        if isinstance(self.metric, Gower):
+            return f"{self.size} records of {self.coordinates.shape[1]} columns, {GOWER}"
+        told = [] if self.metric in (*GEOGRAPHIC, "cosine") else _said(self.unit)
+        name = ", ".join([getattr(self.metric, "__name__", str(self.metric)), *told])
         if self.is_map or callable(self.metric):
             return f"{self.size} points, {name}"
         return f"{self.size} vectors of {self.coordinates.shape[1]} columns, {name}"
+
+
+def _is_bare(metric: Metric) -> bool:
+    """Say whether distances by this metric are plain numbers whatever the coordinates are."""
+    return metric == "cosine" or isinstance(metric, Gower)
 
 
 def _check_points(points: FloatArray, metric: str) -> None:
@@ -316,7 +367,45 @@ def as_matrix(distances: Distances, *, most: int = 4000) -> Distances:
     if not distances.directed:
         upper = np.triu(values, 1)
         values = upper + upper.T
-    return Matrix(values, distances.directed, bool(np.isnan(values).any()))
+    return matrix_like(values, distances)
+
+
+def matrix_like(values: FloatArray, distances: Distances) -> Matrix:
+    """Return a matrix in the place of other distances, with their direction and their unit."""
+    return Matrix(values, distances.directed, bool(np.isnan(values).any()), unit_of(distances))
+
+
+def unit_of(distances: Distances) -> str | None:
+    """Return what is known of the unit of distances: ``km``, ``none``, or None where nobody said it.
+
+    >>> unit_of(Points([[13.4, 52.5], [2.35, 48.86]])), unit_of(Matrix([[0, 5], [5, 0]])) is None
+    ('km', True)
+    """
+    found = getattr(distances, "unit", None)
+    return found if isinstance(found, str) else None
+
+
+def shared_unit(one: Distances, other: Distances, names: tuple[str, str] = ("target", "known")) -> str | None:
+    """Return the unit of two files whose distances are compared; refuse those that may be in different ones.
+
+    Two matrices of which nothing is said are taken to be in the same unit. One of which nothing is said beside
+    kilometres, such as those between coordinates, could be in metres: then nothing would agree, and look safe.
+    """
+    found = unit_of(one), unit_of(other)
+    if found[0] == found[1]:
+        return found[0]
+    if KM not in found:
+        return NO_UNIT
+    names = names if names[0] != names[1] else ("target", "known")
+    km, rest = names if found[0] == KM else names[::-1]
+    if None in found:
+        raise InputError(f"{rest}: the distances do not say their unit, but those of {km} are in km; {ASK} of {rest}")
+    raise InputError(f"{rest}: the distances have no unit of length, but those of {km} are in km: they never agree")
+
+
+def is_on_earth(distances: Distances | None) -> bool:
+    """Say whether the distances are those of points on the Earth."""
+    return isinstance(distances, Points) and distances.metric in GEOGRAPHIC
 
 
 def can_join(one: Distances, other: Distances) -> bool:
@@ -324,9 +413,9 @@ def can_join(one: Distances, other: Distances) -> bool:
     return isinstance(one, Joinable) and type(one) is type(other) and _same_metric(one, other)
 
 
-def _same_metric(one: object, other: object) -> bool:
+def _same_metric(one: Distances, other: Distances) -> bool:
     ways = getattr(one, "metric", None), getattr(other, "metric", None)
-    return ways[0] == ways[1]
+    return ways[0] == ways[1] and unit_of(one) == unit_of(other)
 
 
 def join_distances(one: Distances, other: Distances) -> Distances:
@@ -345,4 +434,4 @@ def select_distances(distances: Distances, rows: NDArray[np.integer]) -> Distanc
     if isinstance(distances, Selectable):
         return distances.select(rows)
     block = full_matrix(distances, rows=np.asarray(rows, dtype=np.int32))
-    return Matrix(block, distances.directed, bool(np.isnan(block).any()))
+    return matrix_like(block, distances)

@@ -18,6 +18,7 @@ from scipy import sparse
 from disclique.data.sets import Sets, in_parts
 from disclique.errors import InputError
 from disclique.model import FloatArray, IntArray
+from disclique.quantities import NO_UNIT
 
 BIT_METRICS = ("dice", "jaccard", "hamming")
 COLUMN = "encoding"  # what a release calls its column of encodings
@@ -90,6 +91,11 @@ class Encodings:
     def directed(self) -> bool:
         """False: the order of two encodings does not matter."""
         return False
+
+    @property
+    def unit(self) -> str:
+        """``none``: these distances are no lengths."""
+        return NO_UNIT
 
     @cached_property
     def weights(self) -> FloatArray:

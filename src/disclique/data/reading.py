@@ -19,10 +19,7 @@ from disclique.data.tables import microdata, record_ids
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Microdata
-from disclique.quantities import KM_IN
-
-NO_UNIT = "none"
-UNITS = {**KM_IN, NO_UNIT: 1.0}  # units of a distance file
+from disclique.quantities import check_unit
 
 
 @dataclass(frozen=True)
@@ -35,9 +32,9 @@ class Layout:
     ``gower`` for any number, ``euclidean`` or ``cosine`` for vectors, ``dice:q=2``, ``levenshtein``, ``damerau`` or
     ``jaro-winkler`` for text, ``dice``, ``jaccard`` or ``hamming`` for encodings; the first by default, for coordinates
     ``sphere``. ``crs`` is the reference system of coordinates that are not degrees of WGS 84; ``unit`` is that of
-    a distance file, km, m or none. ``generalise`` makes coarser columns (``cob=century:yob``). ``directed`` and
-    ``unpublished`` are as in ``microdata``. With ``id_optional`` a file without the id column is read too, its records
-    named by row.
+    a distance file or of euclidean coordinates, km, m or none. ``generalise`` makes coarser columns
+    (``cob=century:yob``). ``directed`` and ``unpublished`` are as in ``microdata``. With ``id_optional`` a file without
+    the id column is read too, its records named by row.
     """
 
     labels: Sequence[str] = ()
@@ -62,8 +59,7 @@ class Layout:
             if value is not None:
                 parts = value.split(",") if isinstance(value, str) else value
                 object.__setattr__(self, name, tuple(str(part).strip() for part in parts))
-        if self.unit is not None and self.unit not in UNITS:
-            raise InputError(f"--unit {self.unit}: choose one of {', '.join(UNITS)}")
+        check_unit(self.unit, "--unit")
         object.__setattr__(self, "text", self.text or ())
 
     def check_source(self, path: Path, distances: object, vectors: object = None) -> None:
@@ -110,7 +106,7 @@ def read(
         there = ", ".join(map(repr, map(str, frame.columns)))  # row numbers instead would be a wrong truth
         raise InputError(f"{path}: no id column {layout.id!r}; it has {there}")
     id = layout.id if layout.id in frame.columns else None
-    about: dict[str, Any] = {"ids": id, "name": str(path)}
+    about: dict[str, Any] = {"ids": id, "name": str(path), "unit": layout.unit}
     if layout.encodings is not None:
         return microdata(frame, layout.labels, distances=_encodings(path, frame, id, layout), **about)
     if layout.text:
@@ -126,7 +122,7 @@ def read(
         directed=layout.directed,
         unpublished=layout.unpublished,
     )
-    matrix = Matrix(values * UNITS[layout.unit or NO_UNIT], layout.directed, absent)
+    matrix = Matrix(values, layout.directed, absent)
     return microdata(frame, layout.labels, distances=matrix, **about)
 
 

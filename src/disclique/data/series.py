@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from disclique.data.distances import unit_of
 from disclique.errors import InputError
 from disclique.model import Distances, FloatArray, IntArray
 
@@ -40,6 +41,11 @@ class Series:
     def directed(self) -> bool:
         """True if the distance from i to j may differ from the one from j to i."""
         return any(one.directed for one in self.releases)
+
+    @property
+    def unit(self) -> str | None:
+        """That of the first release: all are in the same one."""
+        return unit_of(self.releases[0])
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return the mean distance from each of ``rows`` to each of ``columns`` over the releases that have it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from disclique.data.distances import (
     check_matrix,
     same_distance,
     select_distances,
+    unit_of,
 )
 from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower, mixed_table
@@ -28,12 +30,13 @@ from disclique.data.texts import DEFAULT, Texts, join_columns
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, FloatArray, Microdata
+from disclique.quantities import KM, check_unit
 
 Coordinates = Sequence[str] | ArrayLike
 CATEGORY = ":category"  # after the name of a column for gower: its numbers are codes of categories
 
 
-def microdata(
+def microdata(  # noqa: PLR0913 - the public door
     table: pd.DataFrame,
     labels: Sequence[str] = (),
     *,
@@ -42,6 +45,7 @@ def microdata(
     text: str | Sequence[str] | None = None,
     metric: Metric | None = None,
     ids: str | None = None,
+    unit: str | None = None,
     name: str = "microdata",
     **options: bool,
 ) -> Microdata:
@@ -71,6 +75,9 @@ def microdata(
         For text "dice:q=2" (the default there), "levenshtein", "damerau" or "jaro-winkler".
     ids : column name
         Names the records in results; row numbers counted from 1 by default.
+    unit : "km", "m" or "none"
+        Of ``distances``, or of Euclidean coordinates: metres are converted to kilometres, ``none`` is for what is no
+        length (travel times). Without one, lengths with a unit are refused, and so is a file of coordinates beside it.
     name : str
         How messages call this table.
     directed : bool
@@ -104,9 +111,24 @@ def microdata(
         values, listed = matrix(distances, named, directed=directed, name=name)
         values = check_matrix(values, directed=directed, unpublished=unpublished or listed, where=entry_of(name))
         source = Matrix(values, directed, unpublished or listed)
+    source = say_unit(source, unit, name)
     if source.size != len(table):
         raise InputError(f"{name}: {len(table)} records, but distances between {source.size}")
     return Microdata(table, canonical_labels(table, labels, name), source, named, name)
+
+
+def say_unit(source: Distances, unit: str | None, name: str) -> Distances:
+    """Return the distances with the unit that is said of them; refuse one that they cannot have."""
+    said, has = check_unit(unit, f"{name}: unit"), unit_of(source)
+    if said is None or said == has:
+        return source
+    if has is not None or not isinstance(source, (Matrix, Points)):
+        are = "in km already" if has == KM else "plain numbers"
+        raise InputError(
+            f"{name}: unit {said}: its distances ({source!r}) are {are}; a unit is said of a matrix of distances, or "
+            "of euclidean coordinates"
+        )
+    return replace(source, unit=said)
 
 
 def select_records(data: Microdata, rows: NDArray[np.integer]) -> Microdata:

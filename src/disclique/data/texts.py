@@ -17,6 +17,7 @@ from disclique.data.labels import canonical
 from disclique.data.sets import Sets, in_parts
 from disclique.errors import InputError
 from disclique.model import FloatArray, IntArray
+from disclique.quantities import NO_UNIT
 
 TEXT_METRICS = ("levenshtein", "damerau", "jaro-winkler", "dice:q=2")
 DEFAULT = "dice:q=2"
@@ -163,6 +164,11 @@ class Texts:
     def directed(self) -> bool:
         """False: the order of two strings does not matter."""
         return False
+
+    @property
+    def unit(self) -> str:
+        """``none``: these distances are no lengths."""
+        return NO_UNIT
 
     @cached_property
     def grams(self) -> Grams:

@@ -1,7 +1,8 @@
 """The relation ≈ of the paper: which known distances agree with a target distance.
 
 An agreement is any value with ``interval(distance)``: it maps target distances d′ to the ends of the *open* interval of
-known distances d that agree with them. A new one is a few lines.
+known distances d that agree with them. A new one is a few lines. Those that are given with a unit (``Within("500m")``)
+keep it until the distances are known (``fit_agreement``), because these alone say whether they are kilometres.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from typing import Protocol
 
 import numpy as np
 
+from disclique.data.distances import shared_unit
 from disclique.errors import InputError
-from disclique.model import FloatArray
+from disclique.model import Agreement, Distances, FloatArray
+from disclique.quantities import LENGTH_UNITS, Quantity, length_in, measured, parse_quantity, percent
 
 _TINY = float(np.nextafter(0, 1))
+Length = float | str | Quantity
 
 
 class Law(Protocol):
@@ -25,8 +29,24 @@ class Law(Protocol):
         """Return the quantile of probability ``q``."""
 
 
-def _finite_positive(value: float, what: str) -> None:
-    if not (math.isfinite(value) and value > 0):
+def _length(given: object, what: str) -> float | Quantity:
+    """Return a number as it stands, or a length with its unit."""
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        return given
+    try:
+        found = parse_quantity(given, units=LENGTH_UNITS)
+    except InputError as problem:
+        raise InputError(f"{what} = {problem}") from None
+    return found if found.unit else found.value
+
+
+def _plain(given: Length, what: str) -> float:
+    """Return the number of an agreement that is asked for an interval: one with a unit must meet its distances."""
+    return length_in(given, None, what) if isinstance(given, Quantity) else float(given)
+
+
+def _finite_positive(value: Length, what: str) -> None:
+    if not (math.isfinite(float(value)) and float(value) > 0):
         raise InputError(f"{what} = {value}: it must be a positive number")
 
 
@@ -34,18 +54,32 @@ def _finite_positive(value: float, what: str) -> None:
 class Within:
     """Known and target distance differ by less than ``x``: |d - d′| < x.
 
+    ``x`` is a number in the unit of the distances, or a length such as ``"500m"`` where they are kilometres.
+
     >>> Within(5).interval(np.array([100.0]))
     (array([95.]), array([105.]))
+    >>> Within("500m").in_unit("km")
+    Within(x=0.5)
     """
 
-    x: float
+    x: Length
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "x", _length(self.x, "within"))
         _finite_positive(self.x, "within")
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ends of the open interval (d′ - x, d′ + x)."""
-        return distance - self.x, distance + self.x
+        x = _plain(self.x, f"within {self.x}")
+        return distance - x, distance + x
+
+    def in_unit(self, unit: str | None) -> Within:
+        """Return the same with a number in the unit of the distances."""
+        return Within(length_in(self.x, unit, f"within {self.x}")) if isinstance(self.x, Quantity) else self
+
+    def words(self, unit: str | None) -> str:
+        """Say the agreement with its unit."""
+        return f"|d - d′| < {_shown(self.x, unit)}"
 
 
 @dataclass(frozen=True)
@@ -56,37 +90,118 @@ class Relative:
 
     >>> Relative(0.5).interval(np.array([100.0]))
     (array([50.]), array([150.]))
+    >>> Relative("5%")
+    Relative(x=0.05)
     """
 
-    x: float
+    x: float | str
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "x", _share(self.x))
         _finite_positive(self.x, "relative")
+        if float(self.x) > 1:
+            raise InputError(f"relative = {self.x}: a share of the distance is at most 1; write {self.x}% for percent")
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ends of the open interval (d′·(1 - x), d′·(1 + x)); only zero agrees with zero."""
-        zero = np.where(distance == 0, _TINY, 0.0)
-        return distance * (1 - self.x) - zero, distance * (1 + self.x) + zero
+        zero, x = np.where(distance == 0, _TINY, 0.0), float(self.x)
+        return distance * (1 - x) - zero, distance * (1 + x) + zero
+
+    def words(self, unit: str | None) -> str:
+        """Say the agreement; a share has no unit."""
+        return f"|d - d′| < {percent(float(self.x))} of d′"
 
 
 @dataclass(frozen=True)
 class Between:
     """The deviation of the known from the target distance lies strictly between two numbers: lo < d - d′ < hi.
 
+    Both are numbers in the unit of the distances, or both are lengths such as ``"-500m"`` and ``"1km"``.
+
     >>> Between(-1, 3).interval(np.array([100.0]))
     (array([99.]), array([103.]))
     """
 
-    lo: float
-    hi: float
+    lo: Length
+    hi: Length
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.lo) and math.isfinite(self.hi) and self.lo < self.hi):
-            raise InputError(f"between {self.lo} and {self.hi}: give two finite numbers, the smaller one first")
+        ends = _length(self.lo, "between"), _length(self.hi, "between")
+        kinds = {isinstance(end, Quantity) for end in ends}
+        if len(kinds) > 1:
+            raise InputError(f"between {ends[0]} and {ends[1]}: both ends have a unit, or neither")
+        low, high = (end.km if isinstance(end, Quantity) else end for end in ends)
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise InputError(f"between {ends[0]} and {ends[1]}: give two finite numbers, the smaller one first")
+        object.__setattr__(self, "lo", ends[0])
+        object.__setattr__(self, "hi", ends[1])
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ends of the open interval (d′ + lo, d′ + hi)."""
-        return distance + self.lo, distance + self.hi
+        what = f"between {self.lo} and {self.hi}"
+        return distance + _plain(self.lo, what), distance + _plain(self.hi, what)
+
+    def in_unit(self, unit: str | None) -> Between:
+        """Return the same with numbers in the unit of the distances."""
+        if not (isinstance(self.lo, Quantity) and isinstance(self.hi, Quantity)):
+            return self
+        what = f"between {self.lo} and {self.hi}"
+        return Between(length_in(self.lo, unit, what), length_in(self.hi, unit, what))
+
+    def words(self, unit: str | None) -> str:
+        """Say the agreement with its unit."""
+        return f"{_shown(self.lo, unit)} < d - d′ < {_shown(self.hi, unit)}"
+
+
+def _share(given: object) -> float:
+    """Return a share as a number, also of ``5%``."""
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        return given
+    try:
+        found = parse_quantity(given, units=("%", ""))
+    except InputError as problem:
+        raise InputError(f"relative = {problem}") from None
+    return found.value / 100 if found.unit else found.value
+
+
+def _shown(given: Length, unit: str | None) -> str:
+    return measured(given, unit) if isinstance(given, (int, float)) else str(given)
+
+
+def check_agreement(agreement: object, where: str = "agreement") -> Agreement:
+    """Return ≈, or say how it is given."""
+    if callable(getattr(agreement, "interval", None)) and not isinstance(agreement, type):
+        return agreement  # type: ignore[return-value]
+    example = f'Within("{agreement}")' if isinstance(agreement, str) else "Within(5)"
+    if isinstance(agreement, (int, float)) and not isinstance(agreement, bool):
+        example = f"Within({agreement})"
+    raise InputError(
+        f"{where} = {agreement!r}: say when distances agree, by {example}, Relative(0.05), Between(-1, 3) or the mask"
+    )
+
+
+def fit_agreement(agreement: Agreement, target: Distances, known: Distances) -> Agreement:
+    """Return ≈ in the unit of the distances to which it is applied; refuse a length where they have none.
+
+    >>> from disclique.data.distances import Points
+    >>> earth = Points([[13.4, 52.5], [2.35, 48.86]])
+    >>> fit_agreement(Within("500m"), earth, earth)
+    Within(x=0.5)
+    """
+    fit = getattr(agreement, "in_unit", None)
+    if fit is None or fit(_ANY) is agreement:
+        return agreement
+    fitted: Agreement = fit(shared_unit(target, known))
+    return fitted
+
+
+_ANY = "km"  # in which every length can be said: an agreement that it leaves alone has no unit
+
+
+def say_agreement(agreement: Agreement, unit: str | None) -> str:
+    """Say when distances agree, with the unit of the distances; nothing where the agreement has no words."""
+    words = getattr(agreement, "words", None)
+    return "" if words is None else str(words(unit))
 
 
 def quantiles(law: Law, alpha: float) -> Between:
@@ -98,6 +213,8 @@ def quantiles(law: Law, alpha: float) -> Between:
     >>> quantiles(uniform(-1, 2), 0.5)
     Between(lo=-0.5, hi=0.5)
     """
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha = {alpha}: a detection probability lies strictly between 0 and 1")
+    if not callable(getattr(law, "ppf", None)):
+        raise InputError(f"law = {law!r}: give a law with quantiles (ppf), such as scipy.stats.norm(0, 2)")
+    if not (isinstance(alpha, (int, float)) and 0 < alpha < 1):
+        raise InputError(f"alpha = {alpha!r}: a detection probability lies strictly between 0 and 1")
     return Between(float(law.ppf((1 - alpha) / 2)), float(law.ppf((1 + alpha) / 2)))

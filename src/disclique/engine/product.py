@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.engine.agreement import fit_agreement
 from disclique.engine.kernels import edges, merge, threads, vertices
 from disclique.errors import TooLarge
 from disclique.model import Agreement, Candidates, Distances, FloatArray, Graph, IntArray, ProductGraph, Rows
@@ -33,6 +34,7 @@ def product_graph(
     that have a candidate are asked for their distances.
     """
     pairs = _candidate_pairs(candidates, memory)
+    agreement = fit_agreement(agreement, target, known)
     later = _later(pairs, *_both(target, known, pairs, agreement, memory), memory)
     return ProductGraph(pairs.target_row, pairs.known_row, later, _complete)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.engine.agreement import fit_agreement
 from disclique.errors import InputError
 from disclique.model import (
     Agreement,
@@ -52,6 +53,7 @@ def violation(
             return f"target record {v + 1} and known record {w + 1} do not share a label"
     if len(s) == 0:
         return ""
+    agreement = fit_agreement(agreement, target.distances, known.distances)
     wrong = ~_consistent(target.distances.block(s, s), known.distances.block(t, t), agreement)
     np.fill_diagonal(wrong, False)
     for i, j in np.argwhere(wrong):

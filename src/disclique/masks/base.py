@@ -9,14 +9,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.distances import Matrix, Points, full_matrix, is_on_earth, matrix_like, unit_of
 from disclique.data.encodings import Encodings
 from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
 from disclique.model import Distances, FloatArray, Spread
-from disclique.quantities import KM_IN, LENGTH_UNITS, PLACE_UNITS, RATE_UNITS, Quantity, number, parse_quantity
+from disclique.quantities import (
+    KM,
+    LENGTH_UNITS,
+    PLACE_UNITS,
+    RATE_UNITS,
+    Quantity,
+    length_in,
+    number,
+    parse_quantity,
+)
 
 Read = Callable[[object], Any]
 Parameter = dict[str, Any]  # metadata of a field: how its value is read from a spec
@@ -122,6 +131,27 @@ class Mask:
         """Return the masked distances: points of coordinates, encodings of text, else a matrix (NaN is unpublished)."""
         raise NotImplementedError
 
+    def in_unit_of(self, distances: Distances) -> Self:
+        """Return the same mask with km behind numbers without a unit, where the holder said that distances are km.
+
+        Beside longitude and latitude they stay bare, and are refused: there a number could as well be one of degrees.
+        """
+        if unit_of(distances) != KM or is_on_earth(distances):
+            return self
+        bare = {
+            parameter.name: Quantity(value.value, km_of(parameter))
+            for parameter in dataclasses.fields(self)
+            if isinstance(value := getattr(self, parameter.name), Quantity) and not value.unit
+        }
+        return dataclasses.replace(self, **bare) if bare else self
+
+    def check_lengths(self, unit: str | None) -> None:
+        """Raise an error if a length of the mask has a unit and the distances that it meets are not kilometres."""
+        for parameter in dataclasses.fields(self):
+            value = getattr(self, parameter.name)
+            if isinstance(value, Quantity) and value.unit != "deg":
+                length_in(value, unit, _where(self, parameter.name))
+
     @property
     def spec(self) -> str:
         """The text that ``parse_mask`` reads back as this mask."""
@@ -204,14 +234,14 @@ class Mask:
         """The law of d - d' as a frozen scipy distribution, where it is known and the same for every distance."""
         return None
 
-    def score(self, masked: FloatArray, true: FloatArray, unit: str) -> tuple[FloatArray, FloatArray] | None:
+    def score(self, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray] | None:
         """Return the slope of log f(d′ | d) in d of each masked distance, if its noise has a density, and its square.
 
         The second is its mean, Fisher's information: what one published distance says about the true one.
         """
         return None
 
-    def possible(self, masked: FloatArray, unit: str) -> tuple[FloatArray, FloatArray] | None:
+    def possible(self, masked: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray] | None:
         """Return the least and the largest distance that can have been published so, where only some can."""
         return None
 
@@ -235,7 +265,7 @@ class PointMask(Mask):
             raise InputError(f"mask {self.name} moves coordinates, but {_no_places(distances)}")
         if distances.coordinates.dtype.kind not in "fiu":
             raise InputError(f"mask {self.name} moves coordinates, but the records are not given by numbers")
-        return dataclasses.replace(distances, coordinates=self.moved(distances, rng))
+        return dataclasses.replace(distances, coordinates=self.in_unit_of(distances).moved(distances, rng))
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Return the coordinates after masking."""
@@ -260,41 +290,36 @@ class EntryMask(Mask):
             entries = np.nonzero(~np.eye(len(values), dtype=bool))
         else:
             entries = np.triu_indices(len(values), 1)
-        values[entries] = self.perturbed(values[entries], rng, unit_of(distances))
+        values[entries] = self.in_unit_of(distances).perturbed(values[entries], rng, unit_of(distances))
         if not distances.directed:
             values.T[entries] = values[entries]
-        return Matrix(values, directed=distances.directed, unpublished=bool(np.isnan(values).any()))
+        return matrix_like(values, distances)
 
-    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
         """Return each distance of ``d`` masked; ``unit`` is what ``unit_of`` says of them."""
         raise NotImplementedError
 
 
-def unit_of(distances: Distances) -> str:
-    """Return in what unit the distances are.
-
-    It is ``km`` on the Earth, ``own`` for other points, ``unsaid`` for a matrix, ``none`` for text and encodings.
-    """
-    if isinstance(distances, (Texts, Encodings)):
-        return "none"
-    if not isinstance(distances, Points):
-        return "unsaid"
-    return "km" if distances.metric in GEOGRAPHIC else "own"
-
-
-def length_in(unit: str, mask: Mask, parameter: str) -> float:
-    """Return a length of the mask in the unit of the distances.
-
-    A matrix does not say its unit: a spec without a unit is in the unit of the matrix, and one in m or km takes the
-    matrix to be in kilometres.
-    """
+def parameter_in(unit: str | None, mask: Mask, parameter: str) -> float:
+    """Return a length of the mask, or a rate per length, in the unit of the distances (``unit_of``)."""
     quantity: Quantity = getattr(mask, parameter)
-    where = f"mask {mask.name}, {spec_name(parameter)} = {quantity}"
-    if unit == "km" and not quantity.unit:
-        raise InputError(f"{where}: the unit is missing; write {quantity}km or {quantity}m")
-    if unit in _NO_UNIT and quantity.unit:
-        raise InputError(f"{where}: {_NO_UNIT[unit]}")
-    return quantity.km if quantity.unit in KM_IN else quantity.value
+    where = _where(mask, parameter)
+    if unit == KM and not quantity.unit:
+        km = next(km_of(one) for one in dataclasses.fields(mask) if one.name == parameter)
+        raise InputError(f"{where}: the unit is missing; write {quantity}{km} or {quantity}{km.replace('k', '')}")
+    return length_in(quantity, unit, where)
+
+
+def km_of(parameter: dataclasses.Field[Any]) -> str:
+    """Return the unit in km of a parameter that is a length or a rate per length; empty for any other."""
+    read = parameter.metadata.get("read")
+    if read is RATE["read"]:
+        return f"/{KM}"
+    return KM if any(read is kind["read"] for kind in (LENGTH, LENGTH_OR_ZERO, PLACE)) else ""
+
+
+def _where(mask: Mask, parameter: str) -> str:
+    return f"mask {mask.name}, {spec_name(parameter)} = {getattr(mask, parameter)}"
 
 
 def place_in(points: Points, mask: Mask, parameter: str) -> tuple[float, str]:
@@ -307,13 +332,7 @@ def place_in(points: Points, mask: Mask, parameter: str) -> tuple[float, str]:
                 "points are not on the Earth; write a number in the unit of the coordinates"
             )
         return quantity.value, "deg"
-    return length_in(unit_of(points), mask, parameter), quantity.unit and "km"
-
-
-_NO_UNIT = {
-    "own": "the coordinates do not say their unit; write a number without one, in the unit of the coordinates",
-    "none": "these distances are plain numbers; write one without a unit",
-}
+    return parameter_in(unit_of(points), mask, parameter), quantity.unit and "km"
 
 
 def spec_name(parameter: str) -> str:

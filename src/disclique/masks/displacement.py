@@ -7,11 +7,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from disclique.data.distances import Points
+from disclique.data.distances import Points, unit_of
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, shift, walk, wrap
-from disclique.masks.base import LENGTH, LENGTH_OR_ZERO, PLACE, RATE, PointMask, length_in, place_in, unit_of
-from disclique.masks.laws import Exponential, GaussianLaw, PlaceLaw, RadialLaw, Ring
+from disclique.masks.base import LENGTH, LENGTH_OR_ZERO, PLACE, RATE, PointMask, parameter_in, place_in
+from disclique.masks.laws import Exponential, GaussianLaw, PlaceLaw, RadialLaw, Ring, spread_at
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray, Spread
 from disclique.quantities import Quantity
@@ -55,7 +55,7 @@ class Gaussian(PointMask):
 
     def place_law(self, points: Points | None = None) -> PlaceLaw:
         """Return Gaussian noise."""
-        return GaussianLaw(self.displacement_spread())
+        return GaussianLaw(spread_at(self.displacement_spread(), points))
 
 
 class RadiusMask(PointMask):
@@ -88,7 +88,7 @@ class Disc(RadiusMask):
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Draw radii with density proportional to the radius."""
-        return np.asarray(length_in(unit_of(points), self, "max") * np.sqrt(rng.random(points.size)))
+        return np.asarray(parameter_in(unit_of(points), self, "max") * np.sqrt(rng.random(points.size)))
 
     def displacement_spread(self) -> Spread:
         """Return half the radius on each axis."""
@@ -122,8 +122,8 @@ class Donut(RadiusMask):
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Draw radii whose squares are uniform between those of the two circles."""
-        high = length_in(unit_of(points), self, "max")
-        low = length_in(unit_of(points), self, "min") if self.min.value else 0.0
+        high = parameter_in(unit_of(points), self, "max")
+        low = parameter_in(unit_of(points), self, "min") if self.min.value else 0.0
         return np.sqrt(rng.uniform(low**2, high**2, points.size))
 
     def with_dial(self, value: object) -> Self:
@@ -161,11 +161,7 @@ class Laplace(RadiusMask):
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Draw radii of the planar Laplace law."""
-        step, unit = self._mean_step()
-        if (unit == "km") != (unit_of(points) == "km"):
-            wanted = "write it per length, such as 2/km" if unit == "" else "write it without a unit"
-            raise InputError(f"mask laplace, epsilon = {self.epsilon}: it does not fit these points; {wanted}")
-        return rng.gamma(2.0, step, points.size)
+        return rng.gamma(2.0, 1 / parameter_in(unit_of(points), self, "epsilon"), points.size)
 
     def displacement_spread(self) -> Spread:
         """Return half of E r² = 6/ε² on each axis."""

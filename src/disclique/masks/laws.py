@@ -9,7 +9,7 @@ the Earth per km², in the plane in the unit of the coordinates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -376,6 +376,13 @@ def simulate_law(mask: Mask, points: Points | None, rng: np.random.Generator) ->
     shares = (1 - TAIL_SHARE) * counts / counts.sum()
     rings = [(float(share), Ring(a, b)) for share, a, b in zip(shares, edges[:-1], edges[1:], strict=True) if share > 0]
     return RadialLaw((*rings, (TAIL_SHARE, Ring(0.0, 2 * largest))), simulated=True)
+
+
+def spread_at(spread: Spread, points: Points | None) -> Spread:
+    """Return a displacement as it is at these places: in a plane of kilometres those of a mask are its own unit."""
+    if spread.unit == "km" and unit_of_places(points) == "plane":
+        return replace(spread, unit="plane")
+    return spread
 
 
 def unit_of_places(points: Points | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from disclique.masks.base import LENGTH, EntryMask, between, length_in
+from disclique.masks.base import LENGTH, EntryMask, between, parameter_in
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray
 from disclique.quantities import KM_IN, Quantity
@@ -31,13 +31,13 @@ class MatrixGaussian(EntryMask):
 
     sd: Quantity = field(metadata=LENGTH)
 
-    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
         """Return distances plus noise, at least 0."""
-        return np.asarray(np.maximum(d + rng.normal(0.0, length_in(unit, self, "sd"), d.shape), 0.0))
+        return np.asarray(np.maximum(d + rng.normal(0.0, parameter_in(unit, self, "sd"), d.shape), 0.0))
 
-    def score(self, masked: FloatArray, true: FloatArray, unit: str) -> tuple[FloatArray, FloatArray]:
+    def score(self, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray]:
         """Return the deviation over the variance, and one over the variance."""
-        variance = length_in(unit, self, "sd") ** 2
+        variance = parameter_in(unit, self, "sd") ** 2
         return (masked - true) / variance, np.full_like(true, 1 / variance)
 
     @property
@@ -64,13 +64,13 @@ class MatrixLaplace(EntryMask):
 
     b: Quantity = field(metadata=LENGTH)
 
-    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
         """Return distances plus noise, at least 0."""
-        return np.asarray(np.maximum(d + rng.laplace(0.0, length_in(unit, self, "b"), d.shape), 0.0))
+        return np.asarray(np.maximum(d + rng.laplace(0.0, parameter_in(unit, self, "b"), d.shape), 0.0))
 
-    def score(self, masked: FloatArray, true: FloatArray, unit: str) -> tuple[FloatArray, FloatArray]:
+    def score(self, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray]:
         """Return the sign of the deviation over the scale, and one over its square."""
-        scale = length_in(unit, self, "b")
+        scale = parameter_in(unit, self, "b")
         return np.sign(masked - true) / scale, np.full_like(true, 1 / scale**2)
 
     @property
@@ -98,11 +98,11 @@ class Multiplicative(EntryMask):
 
     sd: float = field(metadata=between())
 
-    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
         """Return distances times their factors."""
         return np.asarray(d * rng.lognormal(-(self.sd**2) / 2, self.sd, d.shape))
 
-    def score(self, masked: FloatArray, true: FloatArray, unit: str) -> tuple[FloatArray, FloatArray]:
+    def score(self, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray]:
         """Return those of Gaussian noise on the logarithm: a short distance tells more than a long one."""
         there = np.maximum(true, 1e-100)
         with np.errstate(divide="ignore"):
@@ -135,14 +135,14 @@ class Round(EntryMask):
 
     to: Quantity = field(metadata=LENGTH)
 
-    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
         """Return rounded distances."""
-        step = length_in(unit, self, "to")
+        step = parameter_in(unit, self, "to")
         return np.asarray(np.round(d / step) * step)
 
-    def possible(self, masked: FloatArray, unit: str) -> tuple[FloatArray, FloatArray]:
+    def possible(self, masked: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the rounding interval."""
-        half = length_in(unit, self, "to") / 2
+        half = parameter_in(unit, self, "to") / 2
         return masked - half, masked + half
 
     def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
@@ -164,10 +164,10 @@ class TopCode(EntryMask):
 
     max: Quantity = field(metadata=LENGTH)
 
-    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str) -> FloatArray:
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
         """Return distances cut at the top."""
-        return np.asarray(np.minimum(d, length_in(unit, self, "max")))
+        return np.asarray(np.minimum(d, parameter_in(unit, self, "max")))
 
-    def possible(self, masked: FloatArray, unit: str) -> tuple[FloatArray, FloatArray]:
+    def possible(self, masked: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray]:
         """Return the distance itself; at the top it may be any larger one."""
-        return masked, np.where(masked < length_in(unit, self, "max"), masked, np.inf)
+        return masked, np.where(masked < parameter_in(unit, self, "max"), masked, np.inf)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from disclique.data.distances import Matrix, Points, full_matrix, pairwise
+from disclique.data.distances import Matrix, Points, full_matrix, matrix_like, pairwise
 from disclique.errors import InputError
 from disclique.geodesy import draw_in_box, to_space
 from disclique.masks.base import Mask, one_of, whole
@@ -42,7 +42,7 @@ class Nearest(Mask):
         if not distances.directed:
             published |= published.T
         values[~published] = np.nan
-        return Matrix(values, directed=distances.directed, unpublished=True)
+        return matrix_like(values, distances)
 
 
 @register_mask
@@ -81,7 +81,7 @@ class Lipschitz(Mask):
         if self.norm != "inf":
             values /= self.sets ** (1 / int(self.norm))
         values = (values + values.T) / 2
-        return Matrix(values)
+        return matrix_like(values, distances)
 
     def _embedded(self, distances: Distances, rng: np.random.Generator) -> FloatArray:
         """Return one row per record, one column per reference set; an unpublished distance counts as infinite."""
@@ -128,7 +128,7 @@ class Projection(Mask):
         places = _places(distances)
         image = places @ rng.normal(0, 1 / np.sqrt(self.dimensions), (places.shape[1], self.dimensions))
         by_cosine = isinstance(distances, Points) and distances.metric == "cosine"
-        return Matrix(pairwise(image, image, "cosine" if by_cosine else "euclidean"))
+        return matrix_like(pairwise(image, image, "cosine" if by_cosine else "euclidean"), distances)
 
 
 def _places(distances: Distances) -> FloatArray:

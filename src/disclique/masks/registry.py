@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, TypeVar
 
-from disclique.errors import InputError
-from disclique.masks.base import Mask, spec_name
+from disclique.data.distances import is_on_earth, unit_of
+from disclique.errors import InputError, guess_meant
+from disclique.masks.base import Mask, km_of, spec_name
+from disclique.model import Distances
+from disclique.quantities import KM, parse_quantity
 
 _MASKS: dict[str, type[Mask]] = {}
 M = TypeVar("M", bound=type[Mask])
@@ -48,15 +51,62 @@ def parse_mask(spec: str) -> Mask:
     >>> parse_mask("donut:min=200m,max=1km").max
     Quantity(value=1.0, unit='km')
     """
-    name, _, rest = str(spec).strip().partition(":")
+    if not isinstance(spec, str):
+        raise InputError(f"mask = {spec!r}: name a way to alter the file, such as 'gaussian:sigma=500m'")
+    name, _, rest = spec.strip().partition(":")
     cls = _MASKS.get(name.strip().lower())
     if cls is None:
-        raise InputError(f"mask {spec!r}: there is no mask {name.strip()!r}; there are {', '.join(masks())}")
+        meant = guess_meant(name, masks())
+        raise InputError(f"mask {spec!r}: there is no mask {name.strip()!r}; there are {', '.join(masks())}{meant}")
     given = _parameters(spec, rest, cls)
     try:
         return cls(**given)
     except InputError as problem:
         raise InputError(f"mask {spec!r}: {problem}") from None
+
+
+def name_units(spec: str, distances: Distances) -> str:
+    """Return a spec, perhaps with a range ``a..b``, with km behind its bare lengths, as ``Mask.in_unit_of`` puts them.
+
+    >>> from disclique.data.distances import Matrix
+    >>> name_units("round:to=1..5", Matrix([[0, 7], [7, 0]], unit="km"))
+    'round:to=1km..5km'
+    """
+    if unit_of(distances) != KM or is_on_earth(distances):
+        return spec
+    head, ends = _bare_ends(spec)
+    return head + "".join(f"{text}{unit}" for text, unit in ends)
+
+
+def bare_lengths(spec: str) -> list[str]:
+    """Return the lengths and rates of a spec, perhaps with a range, that are given without a unit.
+
+    >>> bare_lengths("donut:min=200m,max=1..5")
+    ['1', '5']
+    """
+    return [text.rpartition("=")[2].removeprefix("..").strip() for text, unit in _bare_ends(spec)[1] if unit]
+
+
+def _bare_ends(spec: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return a spec in pieces, each with the unit in km that a bare length at its end lacks."""
+    name, colon, rest = str(spec).partition(":")
+    cls = _MASKS.get(name.strip().lower())
+    lengths = {spec_name(one.name): km_of(one) for one in (() if cls is None else dataclasses.fields(cls))}
+    pieces: list[tuple[str, str]] = []
+    for at, part in enumerate(rest.split(",")):
+        key, equals, value = part.partition("=")
+        before = f"{',' if at else ''}{key}{equals}"
+        for end in value.split(".."):
+            pieces.append((before + end, lengths.get(key.strip(), "") if _is_bare(end) else ""))
+            before = ".."
+    return name + colon, pieces
+
+
+def _is_bare(text: str) -> bool:
+    try:
+        return bool(parse_quantity(text, units=("",)))
+    except InputError:
+        return False
 
 
 def usage(cls: type[Mask]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from disclique.checks import check_kind, check_whole
 from disclique.data.distances import as_matrix, full_matrix, select_distances
 from disclique.data.encodings import COLUMN, Encodings
 from disclique.data.provenance import versions
@@ -99,7 +100,8 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
     >>> release(microdata(people, ["sex"], coordinates=["lon", "lat"]), "gaussian:sigma=5km")
     Release(3 records, columns (sex), mask gaussian:sigma=5km)
     """
-    rule, drawn = _rule(mask), _seed(seed)
+    _check_data(data)
+    rule, drawn = _rule(mask).in_unit_of(data.distances), _seed(seed)
     noise, shuffle = _chance(drawn)
     order = shuffle.permutation(len(data))
     _check_columns(data, rule)
@@ -133,8 +135,13 @@ def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdat
     array([[0., 5.],
            [5., 0.]])
     """
+    _check_data(data)
     noise, _ = _chance(_seed(seed))
     return replace(data, distances=as_matrix(_rule(mask).apply(data.distances, noise)))
+
+
+def _check_data(data: object) -> None:
+    check_kind(data, Microdata, "data", "give microdata, as read() and microdata() return them")
 
 
 def _rule(mask: str | Mask) -> Mask:
@@ -145,9 +152,7 @@ def _seed(seed: int | None) -> int:
     """Return the seed, or a fresh one: random bits below a one, so that it is never a short number by chance."""
     if seed is None:
         return (1 << FRESH) | secrets.randbits(FRESH)
-    if seed < 0:
-        raise InputError(f"seed = {seed}: a seed is a whole number from 0 up")
-    return seed
+    return check_whole(seed, "seed")
 
 
 def _chance(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
