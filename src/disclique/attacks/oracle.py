@@ -57,7 +57,7 @@ class Holder:
         return _points(self.known.distances)
 
     @property
-    def unit(self) -> str:
+    def unit(self) -> str | None:
         """The unit of the distances."""
         return unit_of(self.released.distances)
 

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from disclique.audits.definition import Audit
 from disclique.data.distances import full_matrix, select_distances
 from disclique.data.inspection import Inspection, Remark, inspect
-from disclique.data.inspection.lengths import unit_of
+from disclique.data.inspection.lengths import name_unit
 from disclique.data.inspection.values import show_length
 from disclique.masks import parse_mask
 
@@ -49,7 +49,7 @@ def _masks(audit: Audit) -> Iterator[Remark]:
             continue
         kept = float(spearmanr(original[there], masked[there]).statistic)
         if kept < DESTROYED:
-            median = show_length(float(np.median(original[there])), unit_of(audit.target.distances))
+            median = show_length(float(np.median(original[there])), name_unit(audit.target.distances))
             yield Remark(
                 f"mask {range_.settings[0]}: it leaves hardly anything of the distances, whose median is {median} "
                 f"(rank correlation {kept:.2f}): are both in the unit that is meant?"

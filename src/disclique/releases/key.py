@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from disclique.data.files import read_table
-from disclique.data.inspection.lengths import unit_of
+from disclique.data.inspection.lengths import name_unit
 from disclique.data.labels import canonical
 from disclique.data.write import write_json, write_table
 from disclique.errors import InputError
@@ -45,7 +45,7 @@ def write_note(made: Release, run: str, table: Path, matrix: Path | None, note: 
         "run": run,
         "records": len(made.key),
         "columns": [str(column) for column in made.table.columns],
-        "unit of distances": unit_of(made.masked) or "none",
+        "unit of distances": name_unit(made.masked) or "none",
         "files": {path.name: _digest(path) for path in files},
     }
     write_json(content, note)

@@ -29,6 +29,7 @@ from disclique.data.scaled import ScaledMatrix
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, KM_PER_DEGREE, from_space
 from disclique.model import Distances, FloatArray
+from disclique.quantities import NO_UNIT
 
 FEWEST = 10  # records; of fewer almost any distances fit a map
 EXACT = 1e-6  # of the spread of the distances: a misfit that is rounding of floating point numbers
@@ -89,14 +90,14 @@ def _scale(matrix: Matrix, radius: float | None) -> ScaledMatrix | None:
     misfit = best.misfit * np.sqrt(pairs / (pairs - 2 * matrix.size + 3))
     if misfit > FITS * spread or not np.isfinite(best.variance).all():
         return None
-    places, error = _make_points(best.positions, chosen), float(np.sqrt(best.variance.mean()))
+    places, error = _make_points(best.positions, chosen, matrix.unit), float(np.sqrt(best.variance.mean()))
     return ScaledMatrix.of(matrix, places, error=error, digit=find_printed_unit(matrix.values[matrix.values > 0]))
 
 
 def _list_radii(matrix: Matrix) -> list[float]:
     """List the spheres on which the records may lie, the plane (0) first."""
     longest = float(np.nanmax(matrix.values, initial=0.0))
-    on_earth = getattr(matrix, "unit", None) != "none" and longest <= np.pi * EARTH_KM
+    on_earth = matrix.unit != NO_UNIT and longest <= np.pi * EARTH_KM
     return [0.0, EARTH_KM] if on_earth else [0.0]
 
 
@@ -113,10 +114,10 @@ def _rebuild(matrix: Matrix, radius: float, spread: float) -> TargetMap:
     return rebuild_from_noisy(matrix, radius, noise=None)
 
 
-def _make_points(positions: FloatArray, radius: float) -> Points:
+def _make_points(positions: FloatArray, radius: float, unit: str | None) -> Points:
     """Return positions as points: in the plane, or on the Earth around the place where meridian and equator meet."""
     if not radius:
-        return Points(positions[:, :2], "euclidean")
+        return Points(positions[:, :2], "euclidean", unit=unit)
     middle = positions.mean(axis=0) / radius
     basis = np.linalg.qr(np.column_stack((middle, np.eye(3))))[0].T  # the first axis goes through the middle
     front = basis * np.sign(basis[0] @ middle) if basis[0] @ middle else basis
@@ -153,4 +154,4 @@ def lay_on(loose: Distances, reference: Points, pairs: Sequence[tuple[int, int]]
     motions = [fit_motion(here, fixed, there.flat, mirror=mirror) for mirror in (False, True)]
     moved = min(motions, key=lambda one: float(((one(here) - fixed) ** 2).sum()))(own.positions)
     places = moved[:, :2] if there.flat else from_space(moved)
-    return replace(scaled, places=Points(places, reference.metric))
+    return replace(scaled, places=Points(places, reference.metric, unit=reference.unit))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from disclique.data.distances import Matrix, Points
+from disclique.data.distances import Matrix, unit_of
 from disclique.data.inspection.values import Lengths, Remark, show_length
-from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, FloatArray, Microdata
-from disclique.quantities import percent
+from disclique.quantities import NO_UNIT, percent
 
 LOOKED_AT = 1000  # records between which distances are looked at
 HALFWAY = 20_038.0  # km: no two places of the Earth lie farther apart
@@ -26,12 +25,10 @@ class Span:
     remarks: tuple[Remark, ...]
 
 
-def unit_of(distances: Distances) -> str:
-    """Return the unit of distances in words: km on the Earth, what was said of a matrix, else nothing."""
-    if isinstance(distances, Points) and distances.metric in GEOGRAPHIC:
-        return "km"
-    said = getattr(distances, "unit", None)
-    return "" if said in (None, "none") else str(said)
+def name_unit(distances: Distances) -> str:
+    """Return the unit of distances as it is written behind a number: nothing where they have none or none was said."""
+    said = unit_of(distances)
+    return "" if said in (None, NO_UNIT) else str(said)
 
 
 def sample_block(distances: Distances) -> FloatArray:
@@ -47,7 +44,7 @@ def inspect_lengths(data: Microdata) -> Span | None:
     values = values[~np.isnan(values)]
     if not len(values):
         return None
-    lengths = Lengths(float(values.min()), float(np.median(values)), float(values.max()), unit_of(data.distances))
+    lengths = Lengths(float(values.min()), float(np.median(values)), float(values.max()), name_unit(data.distances))
     remarks = [*_odd(data, lengths, values), *_in_unit(data, lengths)]
     if isinstance(data.distances, Matrix) and not data.distances.directed:
         remarks += list(_no_metric(data.name, block))

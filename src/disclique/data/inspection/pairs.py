@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.data.distances import Points, paired
-from disclique.data.inspection.lengths import sample_block, unit_of
+from disclique.data.inspection.lengths import name_unit, sample_block
 from disclique.data.inspection.places import inspect_places
 from disclique.data.inspection.values import Meeting, Remark, name_shares, show_length, some
 from disclique.geodesy import GEOGRAPHIC
@@ -215,7 +215,7 @@ def _units(target: Microdata, known: Microdata) -> Iterator[Remark]:
         return
     ratio = middle[1] / middle[0]
     if ratio > 30 or ratio < 1 / 30:
-        shown = [show_length(m, unit_of(data.distances)) for m, data in zip(middle, (target, known), strict=True)]
+        shown = [show_length(m, name_unit(data.distances)) for m, data in zip(middle, (target, known), strict=True)]
         yield Remark(
             f"the median distance is {shown[0]} in {target.name} and {shown[1]} in {known.name}: are they in the same "
             "unit?",
@@ -251,7 +251,7 @@ def _moved(target: Microdata, known: Microdata, here: IntArray, there: IntArray)
         )
     elif (moved := _displacement(target, known, here, there)) > np.median(a[upper]) / 2:
         yield Remark(
-            f"the people whom both files have lie {show_length(moved, unit_of(target.distances))} apart in them: are "
+            f"the people whom both files have lie {show_length(moved, name_unit(target.distances))} apart in them: are "
             "coordinates swapped, or is a reference system wrong?",
             mistake=True,
         )
