@@ -1,0 +1,57 @@
+"""Files of Stata, SPSS and SAS: their values as a CSV file with the words of the value labels would have them.
+
+A column whose values all have a label is read as these labels, because the other file may have the words. A column of
+which only some values have one (ages, and -9 "no answer") keeps its numbers. What the file declares as missing is
+missing, and nothing else: a label that says "no answer" is a value like others.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from disclique.data.labels import canonical
+from disclique.data.sheets import as_text
+from disclique.errors import InputError, MissingDependency
+
+READERS = {
+    ".dta": "read_dta",
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+SUFFIXES = tuple(READERS)
+CATALOGUE = ".sas7bcat"  # where SAS keeps the labels of values
+
+
+def read_statfile(path: Path, *, codes: bool = False) -> pd.DataFrame:
+    """Return the records of a file as text; with ``codes`` the values of labelled columns stay as they are coded."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise MissingDependency(f'{path}: reading it needs more packages: pip install "disclique[stat]"') from None
+    suffix = path.suffix.lower()
+    more: dict[str, Any] = {}
+    if suffix == ".sas7bdat" and path.with_suffix(CATALOGUE).is_file():
+        more["catalog_file"] = str(path.with_suffix(CATALOGUE))
+    try:
+        frame, about = getattr(pyreadstat, READERS[suffix])(str(path), apply_value_formats=False, **more)
+    except Exception as error:  # the reader's own errors, which share no base, and those of decoding
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: not a file of the kind {suffix} ({said})") from None
+    labels = {} if codes else about.variable_value_labels
+    return pd.DataFrame({name: _in_words(frame[name], labels.get(name, {})) for name in frame.columns})
+
+
+def _in_words(column: pd.Series[Any], labels: dict[Any, str]) -> pd.Series[Any]:
+    """Return the values as text: by their labels if every value has one, and no two the same."""
+    words = {canonical(code): label for code, label in labels.items() if str(label).strip()}
+    values = [canonical(value) for value in column]
+    used = {value for value in values if value is not None}
+    if used and used <= set(words) and len({words[value] for value in used}) == len(used):
+        return pd.Series([None if value is None else words[value] for value in values], dtype=object, name=column.name)
+    return pd.Series([as_text(value) for value in column], dtype=object, name=column.name)
