@@ -150,8 +150,8 @@ def test_encodings_are_read_from_columns_and_files(tmp_path):
     table.assign(b="x").drop(columns="id").to_csv(tmp_path / "which.csv", index=False)
     np.save(tmp_path / "short.npy", made.bits[:3])
     for source, says in (
-        ("few.csv", "the record 'c' of the table has no encoding"),
-        ("twice.csv", "row 1, column 'id' = 'd': the id stands there twice"),
+        ("few.csv", r"1 of the ids in column 'id' of .*t.csv are not in it \('c'\)"),
+        ("twice.csv", "column 'id': the id 'd' stands there twice, at places 1 and 6"),
         ("short.npy", "3 encodings, but the table has 5 records"),
         ("nothing.csv", "no column .*nothing.csv' of encodings, and no such file"),
     ):

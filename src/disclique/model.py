@@ -51,7 +51,8 @@ class Microdata:
 
     ``labels`` has one column per quasi-identifier, perhaps none, with canonical values (equal values are equal objects
     whatever the file's type; None is missing); ``ids`` names the records in results; ``name`` is how messages call the
-    file.
+    file; ``joined`` says how distances that came beside the table were joined to it: by id, by row number or by
+    position, or nothing where they come from its columns.
 
     >>> import disclique as dq
     >>> people = dq.cities()
@@ -64,6 +65,7 @@ class Microdata:
     distances: Distances
     ids: tuple[Hashable, ...]
     name: str = "microdata"
+    joined: str = ""
 
     def __post_init__(self) -> None:
         check_kind(self.table, pd.DataFrame, "table", "give a pandas DataFrame; microdata() makes one file of it")

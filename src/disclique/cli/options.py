@@ -124,6 +124,16 @@ class ReadOptions(Options):
     directed: bool | None = option("Distances have a direction (travel times).", panel=INPUT, default=False)
     unpublished: bool | None = option("Empty cells of a matrix are unpublished.", panel=INPUT, default=False)
 
+    by_position: bool | None = option(
+        "Take matrices, vectors and encodings in the order of the table, whatever ids they carry; --no-: by ids only.",
+        panel=INPUT,
+    )
+    sheet: str | None = option("Sheet of a workbook that has several.", panel=INPUT, metavar="NAME")
+    layer: str | None = option("Layer of a GeoPackage that has several.", panel=INPUT, metavar="NAME")
+    codes: bool | None = option(
+        "Keep the codes of Stata, SPSS and SAS files instead of their value labels.", panel=INPUT, default=False
+    )
+
     @property
     def texts(self) -> list[str]:
         """The columns of text, also given as one text ``first,last``."""
@@ -142,7 +152,8 @@ class ReadOptions(Options):
     @property
     def columns(self) -> dict[str, Any]:
         """The fields of ``Layout``: which columns mean what."""
-        same = ("id", "coordinates", "encodings", "metric", "crs", "unit", "directed", "unpublished")
+        same = ["id", "coordinates", "encodings", "metric", "crs", "unit", "directed", "unpublished"]
+        same += ["by_position", "sheet", "layer", "codes"]
         lists = {"labels": list_of(self.label), "generalise": list_of(self.generalise), "text": self.texts}
         return {name: getattr(self, name) for name in same} | lists
 

@@ -1,8 +1,13 @@
-"""Tables, distance matrices, lists and encodings from text, Parquet and NumPy files, as the cells stand in them."""
+"""Tables, distance matrices, lists, vectors and encodings from files of every kind, as the cells stand in them.
+
+Every file comes in through ``read_table`` or ``read_cells``, whatever its kind, so that the same table means the same
+from CSV, a spreadsheet, Stata, SPSS or SAS.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import re
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,28 +16,51 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from disclique.data import geography, sheets, statfiles
 from disclique.data.distances import check_matrix
 from disclique.data.encodings import COLUMN, Encodings, encodings_of_array, parse_encodings
+from disclique.data.joins import Order, Roster, join_square
 from disclique.data.labels import canonical
-from disclique.data.tables import entry_of, from_list
+from disclique.data.sheets import MISSING, plain_dates
+from disclique.data.squares import from_list, is_list, numbers_of, square_of_frame, without_numbering
+from disclique.data.tables import entry_of
 from disclique.errors import InputError
 from disclique.model import FloatArray
 
-TABLES = (".csv", ".tsv", ".txt", ".parquet")
-MATRICES = (*TABLES, ".npy", ".npz")
-MISSING = ("", "NA", "NaN")  # cells that hold no value; anything else is a value
-_LIST_NAMES = ({"i", "from", "source", "id1"}, {"j", "to", "target", "id2"}, {"distance", "d", "dist", "weight"})
+TEXT = (".csv", ".tsv", ".txt")
+TABLES = (*TEXT, ".parquet", *sheets.SUFFIXES, *statfiles.SUFFIXES)
+ARRAYS = (".npy", ".npz")
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """Return the records of a CSV, TSV or Parquet file; text files keep every cell as written."""
+@dataclass(frozen=True)
+class Part:
+    """Which part of a file is meant, and in which words: the sheet of a workbook, the layer, codes or their labels."""
+
+    sheet: str | None = None
+    layer: str | None = None
+    codes: bool = False
+
+
+WHOLE = Part()
+
+
+def read_table(path: Path, part: Part = WHOLE) -> pd.DataFrame:
+    """Return the records of a file; text files keep every cell as written, geometries are left out."""
     _exists(path)
-    if path.suffix.lower() == ".parquet":
-        frame = _read_parquet(path)
-    elif path.suffix.lower() in TABLES:
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        frame = plain_dates(_read_parquet(path))
+    elif suffix in TEXT:
         frame = _with_header(_read_text(path))
+    elif suffix in sheets.SUFFIXES:
+        frame = sheets.read_sheet(path, part.sheet)
+    elif suffix in statfiles.SUFFIXES:
+        frame = statfiles.read_statfile(path, codes=part.codes)
+    elif suffix in geography.SUFFIXES:
+        frame = plain_dates(geography.read_attributes(path, part.layer))
     else:
-        raise InputError(f"{path}: unknown kind of table {path.suffix!r}; use {', '.join(TABLES)}")
+        known = ", ".join((*TABLES, *geography.SUFFIXES))
+        raise InputError(f"{path}: unknown kind of table {path.suffix!r}; use {known}{_advice(suffix)}")
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise InputError(f"{path}: the file has no records")
     twice = frame.columns[frame.columns.duplicated()]
@@ -41,72 +69,148 @@ def read_table(path: Path) -> pd.DataFrame:
     return frame
 
 
-def read_distances(
-    path: Path, ids: Sequence[Hashable], *, directed: bool = False, unpublished: bool = False
-) -> tuple[FloatArray, bool]:
-    """Return the distances of a file as a square array in the order of ``ids``, and whether absent ones are allowed.
+def _advice(suffix: str) -> str:
+    old = {".xls": "spreadsheet", ".ods": "spreadsheet", ".numbers": "spreadsheet", ".rds": "R", ".rdata": "R"}
+    return f"; save it from the {old[suffix]} program as .xlsx or .csv" if suffix in old else ""
 
-    The file is a square matrix (CSV or TSV with or without a header and an index, NPY, NPZ, Parquet) or a long list
-    i, j, distance. A header or index that holds the record ids decides the order.
+
+def read_distances(
+    path: Path, roster: Roster, *, directed: bool = False, unpublished: bool = False, part: Part = WHOLE
+) -> tuple[FloatArray, bool, str]:
+    """Return the distances of a file as a square array in the order of the records.
+
+    Beside it stands whether absent ones are allowed, and how the file was joined. It is a square matrix (with or
+    without a header and an index) or a long list i, j, distance; names in the header or index decide the order.
     """
     _exists(path)
-    name, suffix = str(path), path.suffix.lower()
-    if suffix in (".npy", ".npz"):
-        values = np.asarray(load_numpy(path), dtype=float)
-    elif suffix == ".parquet":
-        frame = _read_parquet(path)
-        if _is_list(frame, len(ids), [str(c) for c in frame.columns]):
-            return from_list(frame, ids, directed=directed, name=name), True
-        cells = frame.reset_index(drop=True)
-        values = _matrix_of_cells(cells, [str(c) for c in frame.columns], ids, name=name)
+    name, suffix, records = str(path), path.suffix.lower(), len(roster.ids)
+    if suffix in ARRAYS:
+        values, joined = np.asarray(load_numpy(path), dtype=float), roster.order(None, where=name)[1]
+    elif suffix in (".parquet", *statfiles.SUFFIXES):
+        frame = read_table(path, Part(codes=True)) if suffix != ".parquet" else _read_parquet(path, index=True)
+        first = [str(column) for column in frame.columns]
+        if is_list(frame, records, first):
+            return _listed(without_numbering(frame, first), roster, directed=directed, name=name)
+        values, joined = square_of_frame(frame, roster, name=name)
     elif suffix in TABLES:
-        cells = _read_text(path)
-        first = [str(c) for c in cells.iloc[0]]
-        if _is_list(cells, len(ids), first):
-            body = cells if _plain_number(first[2]) else cells.iloc[1:].reset_index(drop=True)
-            return from_list(body, ids, directed=directed, name=name), True
-        values = _matrix_of_cells(cells, None, ids, name=name)
+        cells = _read_text(path, square=True) if suffix in TEXT else sheets.read_cells(path, part.sheet)
+        first = [str(cell) for cell in cells.iloc[0]]
+        if is_list(cells, records, first):
+            body = cells if _plain_number(first[-1]) else cells.iloc[1:].reset_index(drop=True)
+            return _listed(without_numbering(body, first), roster, directed=directed, name=name)
+        body, index, header = split_square(cells, records)
+        values, joined = join_square(numbers_of(body, name), roster, index=index, header=header, name=name)
     else:
-        raise InputError(f"{path}: unknown kind of distance file {suffix!r}; use {', '.join(MATRICES)}")
-    if values.shape != (len(ids), len(ids)):
+        known = ", ".join((*TABLES, *ARRAYS))
+        raise InputError(f"{path}: unknown kind of distance file {suffix!r}; use {known}{_advice(suffix)}")
+    if values.shape != (records, records):
         shape = " x ".join(map(str, values.shape))
-        raise InputError(f"{path}: the distances are {shape}, but the table has {len(ids)} records")
-    return check_matrix(values, directed=directed, unpublished=unpublished, where=entry_of(name)), unpublished
+        raise InputError(f"{path}: the distances are {shape}, but the table has {records} records")
+    values = check_matrix(values, directed=directed, unpublished=unpublished, where=entry_of(name))
+    return values, unpublished, joined
 
 
-def read_vectors(path: Path, records: int) -> FloatArray:
-    """Return the vectors of a NumPy file, one row per record of the table."""
+def _listed(pairs: pd.DataFrame, roster: Roster, *, directed: bool, name: str) -> tuple[FloatArray, bool, str]:
+    values, joined = from_list(pairs, roster, directed=directed, name=name)
+    return values, True, joined
+
+
+def split_square(cells: pd.DataFrame, records: int) -> tuple[pd.DataFrame, list[Any] | None, list[Any] | None]:
+    """Return the distances of a matrix as it is written, and the names in its first column and row, if it has them."""
+    while cells.shape[1] > max(records, 1) and cells.iloc[:, -1].isna().all():
+        cells = cells.iloc[:, :-1]  # a separator at the end of every line
+    rows, columns = cells.shape
+    corner: Any = cells.iloc[0, 0]
+    words = _has_words(cells.iloc[0, 1:])
+    if rows == columns:
+        plain = _plain_number(str(corner)) if not pd.isna(corner) else rows == records and not words
+        across = down = not plain
+    else:
+        across = rows == columns + 1 or words
+        down = _has_words(cells.iloc[int(across) :, 0]) or (columns == rows + 1 and rows == records)
+    header = list(cells.iloc[0, int(down) :]) if across else None
+    index = list(cells.iloc[int(across) :, 0]) if down else None
+    return cells.iloc[int(across) :, int(down) :], index, header
+
+
+def _has_words(cells: pd.Series[Any]) -> bool:
+    return any(not pd.isna(cell) and not _plain_number(str(cell)) for cell in cells)
+
+
+def read_vectors(path: Path, roster: Roster, *, id: str | None = None, part: Part = WHOLE) -> tuple[FloatArray, str]:
+    """Return the vectors of a file in the order of the records, and how they were joined.
+
+    A NumPy file has one row per record of the table; a table has a column for each number and, as a rule, one of ids.
+    """
     _exists(path)
-    if path.suffix.lower() not in (".npy", ".npz"):
-        raise InputError(f"{path}: unknown kind of vector file {path.suffix!r}; use .npy or .npz")
-    values = np.asarray(load_numpy(path), dtype=float)
+    if path.suffix.lower() in ARRAYS:
+        values, order, joined = np.asarray(load_numpy(path), dtype=float), *roster.order(None, where=str(path))
+    elif path.suffix.lower() in TABLES:
+        table = read_table(path, part)
+        named = _id_column(table, id, roster, str(path), words=True)
+        order, joined = _join_rows(table, named, roster, str(path), sure=named is not None and named == id)
+        values = numbers_of(table.drop(columns=[] if named is None else [named]), str(path))
+    else:
+        known = ", ".join((*ARRAYS, *TABLES))
+        raise InputError(f"{path}: unknown kind of vector file {path.suffix!r}; use {known}")
     shape = " x ".join(map(str, values.shape))
     if values.ndim != 2 or values.shape[1] < 1:
         raise InputError(f"{path}: an array of shape {shape}: vectors are an array of records x columns")
-    if len(values) != records:
-        raise InputError(f"{path}: the vectors are {shape}, but the table has {records} records")
+    if len(values) != len(roster.ids):
+        raise InputError(f"{path}: the vectors are {shape}, but the table has {len(roster.ids)} records")
     for row, column in np.argwhere(~np.isfinite(values)):
         raise InputError(f"{path}: row {row + 1}, column {column + 1} = {values[row, column]}: not a finite number")
-    return values
+    return values if order is None else values[order], joined
 
 
-def read_encodings(path: Path, ids: Sequence[Hashable], *, id: str | None = None, metric: str = "dice") -> Encodings:
-    """Return the encodings of a file in the order of ``ids``.
+def read_encodings(
+    path: Path, roster: Roster, *, id: str | None = None, metric: str = "dice", part: Part = WHOLE
+) -> tuple[Encodings, str]:
+    """Return the encodings of a file in the order of the records, and how they were joined.
 
     A table has them in its only column beside ``id``, or in the one called ``encoding`` or ``clk``; a column ``id``
     decides the order. A NumPy array holds 0 and 1, one column a bit, or packed bytes.
     """
-    if path.suffix.lower() in (".npy", ".npz"):
-        found = encodings_of_array(load_numpy(path), metric, name=str(path))
+    name, order = str(path), None
+    if path.suffix.lower() in ARRAYS:
+        found, joined = encodings_of_array(load_numpy(path), metric, name=name), roster.order(None, where=name)[1]
     else:
-        table = read_table(path)
-        column = _column_in(table, id, str(path))
-        found = parse_encodings(list(table[column]), metric, name=str(path), column=column)
-        if id is not None and id in table.columns:
-            return found.select(_rows_of([canonical(value) for value in table[id]], ids, str(path), id))
-    if found.size != len(ids):
-        raise InputError(f"{path}: {found.size} encodings, but the table has {len(ids)} records")
-    return found
+        table = read_table(path, part)
+        column = _column_in(table, id, name)
+        found = parse_encodings(list(table[column]), metric, name=name, column=column)
+        named = _id_column(table.drop(columns=column), id, roster, name)
+        order, joined = _join_rows(table, named, roster, name, sure=named is not None and named == id)
+    if found.size != len(roster.ids):
+        raise InputError(f"{path}: {found.size} encodings, but the table has {len(roster.ids)} records")
+    return found if order is None else found.select(order), joined
+
+
+def _id_column(table: pd.DataFrame, id: str | None, roster: Roster, name: str, *, words: bool = False) -> str | None:
+    """Return the column of a file beside the table that names its records: the one called so, else one that could.
+
+    With ``words`` only a column of words, without a name, or of the table's own ids could: the others are numbers of
+    vectors.
+    """
+    if id is not None and id in table.columns:
+        return id
+    own = set(roster.ids)
+    for column in table.columns:
+        values = [canonical(value) for value in table[column]]
+        if None in values or len(set(values)) != len(values):
+            continue
+        if column in roster.table.columns and values == [canonical(value) for value in roster.table[column]]:
+            continue  # the same column in the same order
+        if not words or str(column) == "" or (roster.column is not None and set(values) == own):
+            return str(column)
+        if any(isinstance(value, str) for value in values):
+            return str(column)
+    return None
+
+
+def _join_rows(table: pd.DataFrame, named: str | None, roster: Roster, name: str, *, sure: bool) -> tuple[Order, str]:
+    if named is None:
+        return roster.order(None, where=name)
+    return roster.order(list(table[named]), where=f"{name}, column {named!r}", sure=sure)
 
 
 def _column_in(table: pd.DataFrame, id: str | None, name: str) -> str:
@@ -119,17 +223,6 @@ def _column_in(table: pd.DataFrame, id: str | None, name: str) -> str:
     raise InputError(f"{name}: which column holds the encodings? call one {COLUMN!r}; it has {', '.join(others)}")
 
 
-def _rows_of(found: Sequence[Hashable | None], ids: Sequence[Hashable], name: str, column: str) -> NDArray[np.int64]:
-    where = {value: row for row, value in enumerate(found)}
-    if len(where) != len(found):
-        twice = next(row for row, value in enumerate(found) if where[value] != row)
-        raise InputError(f"{name}: row {twice + 1}, column {column!r} = {found[twice]!r}: the id stands there twice")
-    for record in ids:
-        if record not in where:
-            raise InputError(f"{name}: column {column!r}: the record {record!r} of the table has no encoding")
-    return np.array([where[record] for record in ids], dtype=np.int64)
-
-
 def _exists(path: Path) -> None:
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
@@ -139,11 +232,16 @@ def _exists(path: Path) -> None:
         raise InputError(f"{path}: the file is empty")
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path, *, index: bool = False) -> pd.DataFrame:
+    """Return the frame in a Parquet file; an ``index`` that is not kept becomes a column, if it has a name."""
     try:
-        return pd.read_parquet(path)
+        frame = pd.read_parquet(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
+    if index:
+        return frame
+    new = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    return frame.reset_index(drop=len(new) != frame.index.nlevels)
 
 
 def load_numpy(path: Path) -> NDArray[Any]:
@@ -167,10 +265,21 @@ def _of_numbers(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.dtype.kind in "buif" else np.asarray(array, dtype=float)
 
 
-def _read_text(path: Path) -> pd.DataFrame:
-    """Return the cells of a text file as they are written; a cell without a value is NaN."""
+_QUOTED = re.compile(r'"[^"]*"')
+
+
+def _read_text(path: Path, *, square: bool = False) -> pd.DataFrame:
+    """Return the cells of a text file as they are written; a cell without a value is NaN.
+
+    In a ``square`` the cell above the row names may be absent, as R's write.table leaves it; in a table a name too few
+    is an error.
+    """
     text = _decoded(path)
-    separator = "\t" if path.suffix.lower() == ".tsv" else _separator(text)
+    lines = [_QUOTED.sub("", line) for line in text[: 1 << 22].splitlines()[:9] if line.strip()][:5]
+    separator = "\t" if path.suffix.lower() == ".tsv" else _separator(lines, square=square)
+    width = [line.count(separator) for line in lines]
+    if square and len(width) > 2 and len(set(width[1:])) == 1 and width[0] == width[1] - 1:
+        text = separator + text
     try:
         frame = pd.read_csv(
             StringIO(text), sep=separator, header=None, dtype=str, keep_default_na=False, na_values=list(MISSING)
@@ -180,10 +289,9 @@ def _read_text(path: Path) -> pd.DataFrame:
     return frame.apply(_with_decimal_point) if separator == ";" else frame
 
 
-def _separator(text: str) -> str:
+def _separator(lines: list[str], *, square: bool) -> str:
     """Return what separates cells: a sign equally often in each of the first lines; the comma may be a decimal one."""
-    lines = [line for line in text[: 1 << 16].splitlines() if line.strip()][:5]
-    counts = {sign: {line.count(sign) for line in lines} for sign in "\t;|,"}
+    counts = {sign: {line.count(sign) for line in lines[square and len(lines) > 2 :]} for sign in "\t;|,"}
     return next((sign for sign, found in counts.items() if len(found) == 1 and found != {0}), ",")
 
 
@@ -215,59 +323,3 @@ def _plain_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_list(cells: pd.DataFrame, records: int, first: list[str]) -> bool:
-    """Return whether the file is a long list: three columns, and by names or length no matrix of three records."""
-    if cells.shape[1] != 3:
-        return False
-    named = all(text.strip().lower() in names for text, names in zip(first, _LIST_NAMES, strict=True))
-    return named or records not in (2, 3)
-
-
-def _matrix_of_cells(cells: pd.DataFrame, names: list[str] | None, ids: Sequence[Hashable], *, name: str) -> FloatArray:
-    """Return the numbers of a matrix written as text, in the order that its header or index gives."""
-    records = len(ids)
-    header: list[Any] | None = names
-    if names is None and len(cells) == records + 1:
-        header = list(cells.iloc[0])
-        cells = cells.iloc[1:]
-    index: list[Any] | None = None
-    if cells.shape[1] == records + 1:
-        index = list(cells.iloc[:, 0])
-        cells = cells.iloc[:, 1:]
-        header = header[1:] if header is not None else None
-    values = _numbers(cells, name)
-    if values.shape == (records, records):
-        rows, columns = _order(index, ids, name), _order(header, ids, name)
-        down, across = rows or columns, columns or rows  # one that names the records speaks for both
-        if down and across:
-            values = values[np.ix_(down, across)]
-    return values
-
-
-def _order(labels: list[Any] | None, ids: Sequence[Hashable], name: str) -> list[int] | None:
-    """Return where each record stands in the file, if the header or index names the records; None if it does not."""
-    if labels is None:
-        return None
-    found = {canonical(label): position for position, label in enumerate(labels)}
-    if len(found) != len(ids):
-        return None
-    if set(found) == set(ids):
-        return [found[record] for record in ids]
-    shared = set(found) & set(ids)
-    if shared and ids != tuple(range(1, len(ids) + 1)):
-        lost = next(record for record in ids if record not in found)
-        raise InputError(f"{name}: the record {lost!r} of the table is not in the header of the distances")
-    return None
-
-
-def _numbers(cells: pd.DataFrame, name: str) -> FloatArray:
-    try:
-        return cells.to_numpy(dtype=float)
-    except (TypeError, ValueError):
-        pass
-    parsed = cells.apply(pd.to_numeric, errors="coerce")
-    for i, j in np.argwhere((parsed.isna() & cells.notna()).to_numpy()):
-        raise InputError(f"{name}: row {i + 1}, column {j + 1} = {cells.iloc[i, j]!r}: not a number")
-    return np.asarray(parsed.to_numpy(dtype=float))

@@ -35,12 +35,19 @@ def _has_geometry(path: Path) -> bool:
         return False
 
 
-def read_points(path: Path, crs: str | None = None) -> pd.DataFrame:
+def read_attributes(path: Path, layer: str | None = None) -> pd.DataFrame:
+    """Return the attributes of a file without its geometries."""
+    frame = _read(path, layer)
+    return pd.DataFrame(frame.drop(columns=frame.geometry.name))
+
+
+def read_points(path: Path, crs: str | None = None, layer: str | None = None) -> pd.DataFrame:
     """Return the attributes of a file of points with the columns ``LON`` and ``LAT`` in degrees of WGS 84.
 
-    ``crs`` says the reference system of a file that does not name it; it does not overrule one that does.
+    ``crs`` says the reference system of a file that does not name it; it does not overrule one that does. ``layer``
+    says which layer is meant where there are several.
     """
-    frame = _read(path)
+    frame = _read(path, layer)
     stated = frame.crs
     if stated is None and crs is None:
         raise InputError(
@@ -58,7 +65,7 @@ def read_points(path: Path, crs: str | None = None) -> pd.DataFrame:
     return table.assign(**{LON: places.x.to_numpy(), LAT: places.y.to_numpy()})
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, layer: str | None) -> Any:
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     try:
@@ -69,16 +76,27 @@ def _read(path: Path) -> Any:
     try:
         if path.suffix.lower() in (".parquet", ".geoparquet"):
             return geopandas.read_parquet(path)
-        layers = pyogrio.list_layers(path)
-        if len(layers) != 1:
-            raise InputError(f"{path}: it has {len(layers)} layers; give a file with the layer of the records alone")
         if path.suffix.lower() == ".geojson":
             _check_json(path)
-        return geopandas.read_file(path)
+        return geopandas.read_file(path, layer=_layer(path, pyogrio.list_layers(path), layer))
     except (OSError, ValueError, RuntimeError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: cannot be read ({str(error).strip().splitlines()[0]})") from None
+
+
+def _layer(path: Path, layers: Any, wanted: str | None) -> str:
+    """Return the layer that is meant; tables without geometries, such as styles, are none."""
+    names = [str(name) for name, geometry in layers if geometry is not None]
+    if not names:
+        raise InputError(f"{path}: it has no layer with geometries")
+    if len(names) == 1:
+        return names[0]
+    if wanted is None:
+        raise InputError(f"{path}: it has the layers {', '.join(map(repr, names))}; say which one with --layer")
+    if wanted not in names:
+        raise InputError(f"{path}: no layer {wanted!r}; it has {', '.join(map(repr, names))}")
+    return wanted
 
 
 def _check_json(path: Path) -> None:

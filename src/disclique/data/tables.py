@@ -12,24 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from disclique.data.distances import (
     GOWER,
-    ROUNDING,
     ZERO,
     Matrix,
     Metric,
     Points,
     Where,
     check_matrix,
-    same_distance,
     select_distances,
     unit_of,
 )
 from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower, mixed_table
+from disclique.data.joins import BY_POSITION, Roster, names_of_index, roster_of_index
 from disclique.data.labels import canonical, canonical_labels
+from disclique.data.squares import matrix, numbers_in
 from disclique.data.texts import DEFAULT, Texts, join_columns
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
-from disclique.model import Distances, FloatArray, Microdata
+from disclique.model import Distances, Microdata
 from disclique.quantities import KM, check_unit
 
 Coordinates = Sequence[str] | ArrayLike
@@ -62,9 +62,11 @@ def microdata(  # noqa: PLR0913 - the public door
     labels : list of column names
         The quasi-identifiers; records match only if all of them coincide. Without any, all records may match.
     distances : array, DataFrame or Distances
-        A square matrix in the order of the rows, symmetric but for rounding unless ``directed``; or a DataFrame with
-        three columns i, j, distance (record ids, or row numbers counted from 1), where a pair that is not listed is a
-        distance that was not published. Or what ``Texts`` and ``Encodings`` of this many records are.
+        A square matrix, symmetric but for rounding unless ``directed``: an array in the order of the rows, or a
+        DataFrame, which is joined by its index, columns or first column to ``ids`` (without them to the index of the
+        table) if they are more than a default numbering. Or a DataFrame with three columns i, j, distance (record ids,
+        or row numbers counted from 1), where a pair that is not listed is a distance that was not published. Or what
+        ``Texts`` and ``Encodings`` of this many records are.
     coordinates : column names, or array of shape (records, columns)
         Longitude and latitude in degrees, or any number of columns with ``metric="euclidean"``, ``"cosine"`` (1 - cos)
         or ``"gower"`` (numbers and categories; write ``"religion:category"`` where categories are written as numbers).
@@ -84,8 +86,10 @@ def microdata(  # noqa: PLR0913 - the public door
         The distance from i to j may differ from the one from j to i.
     unpublished : bool
         NaN in a matrix means that the distance was not published.
+    by_position : bool
+        Take matrices and coordinates in the order of the rows whatever names they carry; False insists on names.
     """
-    strange = set(options) - {"directed", "unpublished"}
+    strange = set(options) - {"directed", "unpublished", "by_position"}
     if strange:
         raise InputError(f"{name}: unknown option {min(strange)!r}")
     if not isinstance(table, pd.DataFrame):
@@ -99,22 +103,27 @@ def microdata(  # noqa: PLR0913 - the public door
         raise InputError(f"{name}: give one of distances, coordinates and text{', not several' if given else ''}")
     named = record_ids(table, ids, name)
     directed, unpublished = options.get("directed", False), options.get("unpublished", False)
+    by_position = options.get("by_position")
+    roster = roster_of_index(table, name, by_position) if ids is None else Roster(named, ids, name, table, by_position)
     source: Distances
+    joined = ""
     if text is not None:
         columns = (text,) if isinstance(text, str) else tuple(text)
         source = Texts(join_columns(table, columns, name=name), str(metric or DEFAULT), columns)
     elif coordinates is not None:
+        if not _are_names(coordinates):
+            coordinates, joined = _in_order(coordinates, roster, name)
         source = place_records(table, coordinates, metric or "sphere", directed=directed, name=name)
     elif isinstance(distances, (Matrix, Points, Texts, Encodings)):
-        source = distances
+        source, joined = distances, BY_POSITION
     else:
-        values, listed = matrix(distances, named, directed=directed, name=name)
+        values, listed, joined = matrix(distances, roster, directed=directed, name=name)
         values = check_matrix(values, directed=directed, unpublished=unpublished or listed, where=entry_of(name))
         source = Matrix(values, directed, unpublished or listed)
     source = say_unit(source, unit, name)
     if source.size != len(table):
         raise InputError(f"{name}: {len(table)} records, but distances between {source.size}")
-    return Microdata(table, canonical_labels(table, labels, name), source, named, name)
+    return Microdata(table, canonical_labels(table, labels, name), source, named, name, joined)
 
 
 def say_unit(source: Distances, unit: str | None, name: str) -> Distances:
@@ -135,7 +144,7 @@ def select_records(data: Microdata, rows: NDArray[np.integer]) -> Microdata:
     """Return some records of a file, in the order of ``rows``."""
     table, labels = (frame.iloc[rows].reset_index(drop=True) for frame in (data.table, data.labels))
     ids = tuple(data.ids[row] for row in rows)
-    return Microdata(table, labels, select_distances(data.distances, rows), ids, data.name)
+    return Microdata(table, labels, select_distances(data.distances, rows), ids, data.name, data.joined)
 
 
 def entry_of(name: str) -> Where:
@@ -205,7 +214,7 @@ def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, nam
             f"{name}: coordinates {','.join(columns)}: {metric} takes two columns, longitude and latitude; for "
             "vectors say the metric, euclidean, cosine or gower"
         )
-    found = np.column_stack([_numbers(table[column], name) for column in columns])
+    found = np.column_stack([numbers_in(table[column], name) for column in columns])
     if metric in GEOGRAPHIC:
         for row in np.flatnonzero(np.abs(found[:, 1]) > 90):
             raise InputError(
@@ -221,69 +230,9 @@ def _check_columns(table: pd.DataFrame, columns: Sequence[str], name: str) -> No
             raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
 
 
-def _numbers(column: pd.Series[Any], name: str) -> FloatArray:
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    for row in np.flatnonzero(~np.isfinite(numbers)):
-        value = column.iloc[row]
-        raise InputError(f"{name}: row {row + 1}, column {str(column.name)!r} = {value!r}: not a finite number")
-    return numbers
-
-
-def matrix(source: Any, ids: Sequence[Hashable], *, directed: bool, name: str) -> tuple[FloatArray, bool]:
-    """Return the distances as a square array in the order of the records, and whether they came as a long list."""
-    if isinstance(source, pd.DataFrame) and source.shape[1] == 3 and len(source) != 3:
-        return from_list(source, ids, directed=directed, name=name), True
-    if isinstance(source, pd.DataFrame):
-        source = source.to_numpy()
-    try:
-        return np.array(source, dtype=float), False
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: the distances are not numbers ({error})") from None
-
-
-def from_list(pairs: pd.DataFrame, ids: Sequence[Hashable], *, directed: bool, name: str) -> FloatArray:
-    """Return the matrix of a long list i, j, distance; pairs that are not listed are NaN, that is, not published."""
-    row_of = {value: row for row, value in enumerate(ids)}
-    found = np.full((len(ids), len(ids)), np.nan)
-    np.fill_diagonal(found, 0.0)
-    ends = np.empty((len(pairs), 2), dtype=np.int64)
-    for k in range(2):
-        column = pairs.iloc[:, k]
-        codes, values = pd.factorize(column, use_na_sentinel=False)
-        rows = np.array([row_of.get(canonical(value), -1) for value in values], dtype=np.int64)
-        ends[:, k] = rows[codes]
-        for line in np.flatnonzero(ends[:, k] < 0):
-            raise InputError(
-                f"{name}: row {line + 1}, column {k + 1} = {column.iloc[line]!r}: no record of the table has this id"
-            )
-    numbers = _numbers(pairs.iloc[:, 2], name)
-    for line in np.flatnonzero(numbers < 0):
-        raise InputError(f"{name}: row {line + 1}, column 3 = {numbers[line]}: a distance cannot be negative")
-    _no_duplicates(ends, numbers, name=name)
-    itself = ends[:, 0] == ends[:, 1]
-    for line in np.flatnonzero(itself & (numbers > ROUNDING * numbers.max(initial=0.0))):
-        raise InputError(f"{name}: row {line + 1} = {numbers[line]}: the distance of a record from itself must be 0")
-    numbers = np.where(itself, 0.0, numbers)
-    found[ends[:, 0], ends[:, 1]] = numbers
-    if not directed:
-        _no_contradiction(found, ends, numbers, name=name)
-        found = np.fmin(found, found.T)
-    return found
-
-
-def _no_duplicates(ends: NDArray[np.int64], numbers: FloatArray, *, name: str) -> None:
-    again = pd.DataFrame(ends).duplicated().to_numpy()
-    for line in np.flatnonzero(again):
-        first = int(np.flatnonzero((ends == ends[line]).all(axis=1))[0])
-        raise InputError(
-            f"{name}: row {line + 1} = {numbers[line]}: this pair stands in row {first + 1} already ({numbers[first]})"
-        )
-
-
-def _no_contradiction(found: FloatArray, ends: NDArray[np.int64], numbers: FloatArray, *, name: str) -> None:
-    back = found[ends[:, 1], ends[:, 0]]
-    for line in np.flatnonzero(~np.isnan(back) & ~same_distance(back, numbers)):
-        raise InputError(
-            f"{name}: row {line + 1} = {numbers[line]}, but the way back is {back[line]}: the distances are not "
-            "symmetric; if they have a direction (travel times), say so (directed)"
-        )
+def _in_order(source: Any, roster: Roster, name: str) -> tuple[Any, str]:
+    """Return coordinates that are given beside the table in the order of its records, and how they were joined."""
+    if not isinstance(source, (pd.DataFrame, pd.Series)):
+        return source, roster.order(None, where=name)[1]
+    order, joined = roster.order(names_of_index(source.index, roster), where=f"{name}, index of the coordinates")
+    return source.to_numpy() if order is None else source.to_numpy()[order], joined
