@@ -229,7 +229,7 @@ def test_a_result_shows_itself(pair: tuple[AuditResult, AuditResult, Path], tmp_
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == page == dq.report(result)
     drawn = result.plot()
     assert drawn.axes
-    assert result.verdict.sentences[0] in repr(result)
+    assert result.verdict.sentences[0] in str(result)
     assert "<table" in result._repr_html_()
     evil = replace(result, verdict=replace(result.verdict, sentences=("<script>",)))
     assert "<script>" not in evil._repr_html_()

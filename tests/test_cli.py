@@ -134,7 +134,8 @@ def test_every_form_of_distances_is_read_alike(run: Run, name: str) -> None:
     save_matrix(name, values)
     Path("t.csv").write_text("who,sex,age\na,f,30\nb,m,30\nc,f,40\n")
     code, out, err = run(
-        *ATTACK, "--target-distances", name, "--known-coordinates", "lon,lat", "--within", "1", "--id", "who"
+        *(*ATTACK, "--target-distances", name, "--known-coordinates", "lon,lat", "--unit", "km"),
+        *("--within", "1", "--id", "who"),
     )
     assert code == 0, err
     assert len(out.strip().splitlines()) == 4

@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sized
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
 from disclique.errors import InputError
 
 T = TypeVar("T")
 SHOWN = 60  # characters of a value in a message
+LONGEST = 180  # of a representation
 
 
 def show(value: object) -> str:
     """Return a value as a message shows it, never a page of numbers.
 
     >>> show("lon"), show([0] * 1000)
-    ("'lon'", 'a list')
+    ("'lon'", 'a list of 1000')
     """
     text = repr(value)
     if len(text) <= SHOWN and "\n" not in text:
         return text
     name = type(value).__name__
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+    if isinstance(value, str):
+        return f"{text[: SHOWN - 1].splitlines()[0]}…"
+    many = f" of {len(value)}" if isinstance(value, Sized) else ""
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}{many}"
+
+
+def short_repr(value: Any) -> str:
+    """Return the representation of a dataclass in one line: what is as by default is left out, what is long is named.
+
+    A class has it by ``__repr__ = short_repr``.
+    """
+    told = []
+    for field in fields(value):
+        held = getattr(value, field.name)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        plain = isinstance(held, (str, int, float, tuple, dict)) or is_dataclass(held)
+        if field.repr and not (held is default or (plain and type(held) is type(default) and held == default)):
+            told.append(f"{field.name}={show(held)}")
+    while sum(map(len, told)) + 2 * len(told) > LONGEST:
+        told = [*told[:-2], "…"]
+    return f"{type(value).__name__}({', '.join(told)})"
 
 
 def check_kind(value: object, kind: type[T], what: str, wanted: str) -> T:
@@ -47,6 +70,14 @@ def check_whole(value: Any, what: str, low: int = 0) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
         raise InputError(f"{what} = {show(value)}: it must be a whole number of at least {low}")
     return int(value)
+
+
+def check_seed(value: Any) -> int:
+    """Return a seed: chance follows from nothing but a whole number."""
+    try:
+        return check_whole(value, "seed")
+    except InputError:
+        raise InputError(f"seed = {show(value)}: a seed is a whole number from 0 up") from None
 
 
 def check_share(value: Any, what: str, wanted: str = "a share lies between 0 and 1") -> float:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.checks import check_kind, check_number, show
+from disclique.checks import check_kind, check_number, short_repr, show
 from disclique.errors import InputError
 
 FloatArray = NDArray[np.float64]
@@ -85,8 +85,9 @@ class Microdata:
         return len(self.ids)
 
     def __repr__(self) -> str:
-        quasi = ", ".join(map(str, self.labels.columns))
-        return f"Microdata({self.name!r}: {len(self)} records, label ({quasi}), {self.distances!r})"
+        names = [str(name)[:40] for name in self.labels.columns]
+        quasi = ", ".join(names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"])
+        return f"Microdata({show(self.name)}: {len(self)} records, label ({quasi}), {self.distances!r})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +104,8 @@ class Candidates:
     known_class: IntArray
     relation: IntArray  # shape (r, 2), sorted, unique
     evidence: FloatArray | None = None  # shape (r,)
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +238,8 @@ class Clique:
     seconds: float = field(default=0.0, compare=False)
     trace: object = field(default=None, compare=False, repr=False)
 
+    __repr__ = short_repr
+
     @property
     def size(self) -> int:
         """Number of members."""
@@ -253,6 +258,8 @@ class CommonSubgraph:
     target: tuple[int, ...]
     known: tuple[int, ...]
 
+    __repr__ = short_repr
+
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """φ as pairs (target row, known row)."""
@@ -265,6 +272,8 @@ class MaximumCliques:
 
     cliques: tuple[tuple[int, ...], ...]
     complete: bool
+
+    __repr__ = short_repr
 
     @property
     def count(self) -> int:
@@ -280,6 +289,8 @@ class CliqueWork:
     edges: int
     clique: Clique
     cliques: MaximumCliques
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,6 +322,8 @@ class Claims:
     ties: tuple[IntArray, ...] = ()
     work: CliqueWork | None = None
     details: Json = field(default_factory=dict)
+
+    __repr__ = short_repr
 
     @property
     def weighed(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from disclique.attacks.calibration import Calibration
-from disclique.checks import check_kind, check_number, check_share, check_whole, show
+from disclique.checks import check_kind, check_number, check_seed, check_share, check_whole, short_repr, show
 from disclique.data.distances import Points, shared_unit
 from disclique.engine.agreement import check_agreement, fit_agreement
 from disclique.errors import InputError
@@ -56,6 +56,8 @@ class Knowledge:
     mask: Mask | None = None
     law: PlaceLaw | None = None
     relative_noise: float | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         try:
@@ -143,7 +145,7 @@ class Search:
     def __post_init__(self) -> None:
         check_kind(self.budget, Budget, "budget", "say when a search may stop, such as Budget(seconds=60)")
         check_whole(self.limit, "limit of maximum cliques", 1)
-        check_whole(self.seed, "seed")
+        check_seed(self.seed)
         for name in ("threads", "starts"):
             if getattr(self, name) is not None:
                 check_whole(getattr(self, name), name, 1)

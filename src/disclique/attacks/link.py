@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.registry import Attack, fetcher, parse_attack
 from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
-from disclique.checks import check_kind, show
+from disclique.checks import check_kind, short_repr, show
 from disclique.data.distances import shared_unit
 from disclique.data.labels import MISSING_POLICIES, Comparator, candidates, canonical
 from disclique.engine.agreement import check_agreement
@@ -34,6 +34,8 @@ class LabelRule:
 
     missing: str = "never"
     comparators: Mapping[str, Comparator] = field(default_factory=dict)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.missing not in MISSING_POLICIES:

@@ -16,7 +16,7 @@ import numpy as np
 
 from disclique.attacks.claims import no_claims
 from disclique.attacks.knowledge import Knowledge, Search
-from disclique.checks import show
+from disclique.checks import short_repr, show
 from disclique.errors import DiscliqueError, InputError, guess_meant
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Claims, Microdata
@@ -48,6 +48,10 @@ class Attack:
     in_all: ClassVar[bool] = True
     sees_points: ClassVar[bool] = False
     by_seeds: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = short_repr  # type: ignore[method-assign] # else the dataclass would make a long one
 
     @classmethod
     def build(cls, knowledge: Knowledge, search: Search) -> Self:

@@ -107,6 +107,9 @@ class AttackResult:
         said += [f"{len(self.notes)} notes, see lines()"] if self.notes else []
         return f"AttackResult({self.attack}: {', '.join(said)})"
 
+    def __str__(self) -> str:
+        return "\n".join([f"Attack by {self.attack}: {len(self.matches)} matches", *self.lines()])
+
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines())
         title = f"<b>Attack by {escape(self.attack)}: {len(self.matches)} matches</b>"

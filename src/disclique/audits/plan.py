@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from disclique.attacks import parse_attacks
 from disclique.audits.ranges import SEARCHED, SPREAD, MaskRange, parse_range
+from disclique.checks import check_number, check_seed, check_share, check_whole, short_repr, show
 from disclique.data.label_ranges import ALL_STEPS, FEW_STEPS, list_label_settings
 from disclique.data.labels import MISSING_POLICIES
 from disclique.errors import InputError
@@ -25,6 +26,7 @@ MOST_RELEASES = 100
 PEOPLE = "people"  # the part of an audit that asks the oracle for every person, many times
 DRAWS = 10  # releases in one unit of that
 SYNTHETIC, GERMANY = "synthetic", "germany"
+_EXAMPLES = {"masks": "gaussian:sigma=500m", "attacks": "register", "generalise": "age=width:age:1..40"}
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,11 @@ class Snooper:
     seeds: int = 0
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         if self.given and self.overlap is not None:
             raise InputError("the known file is given and an overlap too: say one of them")
         if self.overlap is not None and not 0 < self.overlap <= 1:
             raise InputError(f"overlap = {self.overlap}: the share of records known is above 0 and at most 1")
-        if self.size is not None and self.size < 1:
-            raise InputError(f"known size = {self.size}: a file has at least one record")
         if self.size is not None and self.overlap is None:
             raise InputError(f"known size = {self.size}: it goes with an overlap")
         if self.others not in (SYNTHETIC, GERMANY, "file"):
@@ -64,12 +65,21 @@ class Snooper:
         if not 0 <= self.label_error < 1:
             raise InputError(f"label error = {self.label_error}: a share lies between 0 and 1, 1 excluded")
         if self.coordinate_error is not None:
-            error = parse_quantity(self.coordinate_error, units=LENGTH_UNITS)
+            try:
+                error = parse_quantity(self.coordinate_error, units=LENGTH_UNITS)
+            except InputError as problem:
+                raise InputError(f"coordinate error = {problem}") from None
             if not error.value > 0:
                 raise InputError(f"coordinate error = {error}: it must be more than 0")
             object.__setattr__(self, "coordinate_error", error)
-        if self.seeds < 0:
-            raise InputError(f"seeds = {self.seeds}: an insider knows 0 or more people beforehand")
+
+    def _check_kinds(self) -> None:
+        if self.overlap is not None:
+            check_share(self.overlap, "overlap", "the share of records known is above 0 and at most 1")
+        check_share(self.label_error, "label error", "a share lies between 0 and 1, 1 excluded")
+        if self.size is not None:
+            check_whole(self.size, "known size", 1)
+        check_whole(self.seeds, "seeds")
 
     @property
     def mode(self) -> str:
@@ -115,13 +125,14 @@ class Plan:
     inputs: tuple[tuple[str, str], ...] = ()
     generalise: tuple[str, ...] = ()
 
+    __repr__ = short_repr
+
     def __post_init__(self) -> None:
+        self._check_kinds()
         if not self.masks:
             raise InputError("no mask: name at least one way to alter the file, such as gaussian:sigma=500m")
-        if self.repetitions < 1:
-            raise InputError(f"repetitions = {self.repetitions}: at least one is needed")
-        if self.max_risk is not None and not 0 <= self.max_risk <= 1:
-            raise InputError(f"max risk = {self.max_risk}: a share of people lies between 0 and 1")
+        if self.max_risk is not None:
+            check_share(self.max_risk, "max risk", "a share of people lies between 0 and 1")
         self._check_risk()
         Chance(self.seed)
         if not 0 < self.alpha < 1:
@@ -140,18 +151,29 @@ class Plan:
             twice = next(spec for spec in settings if settings.count(spec) > 1)
             raise InputError(f"mask {twice}: it is given twice")
 
+    def _check_kinds(self) -> None:
+        for name in ("masks", "attacks", "generalise"):
+            held = getattr(self, name)
+            if not (isinstance(held, tuple) and all(isinstance(one, str) for one in held)):
+                raise InputError(f"{name} = {show(held)}: give texts, such as {_EXAMPLES[name]!r}")
+        if not isinstance(self.snooper, Snooper):
+            raise InputError(f"snooper = {show(self.snooper)}: say what they know by Snooper()")
+        check_seed(self.seed)
+        for name in ("repetitions", "releases", "person_trials"):
+            check_whole(getattr(self, name), name.replace("_", " "), 1)
+        for name in ("alpha", "budget"):
+            check_number(getattr(self, name), name, "give a number")
+
     @property
     def ranges(self) -> tuple[MaskRange, ...]:
         """The masks with their settings, each under every way to recode the labels."""
         return tuple(one.under(labels) for one in self.mask_ranges for labels in self.label_settings)
 
     def _check_risk(self) -> None:
-        if self.max_risk_person is not None and not 0 <= self.max_risk_person <= 1:
-            raise InputError(f"max risk of a person = {self.max_risk_person}: a probability lies between 0 and 1")
+        if self.max_risk_person is not None:
+            check_share(self.max_risk_person, "max risk of a person", "a probability lies between 0 and 1")
         if self.max_risk_person is not None and self.max_risk is None:
             raise InputError("a largest risk of a person goes with one of the mean: set max risk too")
-        if self.person_trials < 1:
-            raise InputError(f"person trials = {self.person_trials}: at least one is needed")
         if self.scenario not in SCENARIOS:
             raise InputError(f"scenario = {self.scenario!r}: choose one of {', '.join(SCENARIOS)}")
         if not 1 <= self.releases <= MOST_RELEASES:

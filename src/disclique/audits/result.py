@@ -18,8 +18,10 @@ import pandas as pd
 from disclique.audits.decision import Decision
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
 from disclique.audits.settings import LabelUse
+from disclique.checks import short_repr
 from disclique.data.write import whole_file, write_table
 from disclique.errors import InputError
+from disclique.quantities import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,6 +42,8 @@ class Verdict:
     status: str
     setting: str
     sentences: tuple[str, ...]
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class FileFacts:
     label_groups: tuple[LabelGroup, ...]
     missing_labels: int = 0
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class SnooperFacts:
@@ -75,6 +81,8 @@ class SnooperFacts:
     known: float
     common: float
     guess: float
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -126,6 +134,8 @@ class Setting:
     brief: str = ""
     labels: LabelUse | None = None
 
+    __repr__ = short_repr
+
     @property
     def label_information(self) -> float:
         """What the labels still tell, as a share of what they tell as they are."""
@@ -165,6 +175,8 @@ class PeopleRisk:
     above_half: int
     sentence: str
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class TypicalMatches:
@@ -176,6 +188,8 @@ class TypicalMatches:
     correct: int
     wrong: int
     shown: tuple[str, ...]
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -211,6 +225,8 @@ class PeopleAtRisk:
     people: tuple[Person, ...]
     lines: tuple[Line, ...]
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class PlanFacts:
@@ -233,6 +249,8 @@ class PlanFacts:
     utility: str
     inputs: dict[str, str]
     generalise: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -322,6 +340,11 @@ class AuditResult:
         return disclique.plots.draw_risk_utility_map(self)
 
     def __repr__(self) -> str:
+        found = next((one.risk for one in self.settings if one.spec == self.verdict.setting), None)
+        risk = "" if found is None else f", risk {percent(found.value)}{' LOWER BOUND' if found.lower_bound else ''}"
+        return f"AuditResult({self.verdict.status}: {self.verdict.setting[:80]}{risk}, {len(self.settings)} settings)"
+
+    def __str__(self) -> str:
         return "\n".join([*self.verdict.sentences, self.table.round(3).to_string(index=False)])
 
     def _repr_html_(self) -> str:

@@ -19,7 +19,8 @@ from disclique.audits.records import Records, ReleaseRecord
 from disclique.audits.result import REPORT, AuditResult, write_result
 from disclique.audits.summarise import look_at, summarise
 from disclique.audits.unit import run_unit
-from disclique.errors import InputError
+from disclique.checks import check_kind, show
+from disclique.errors import InputError, guess_meant
 from disclique.model import Microdata
 from disclique.runs import Executor, Journal, Progress, Serial, Unit, keep_open, open_journal, run_units
 
@@ -68,6 +69,9 @@ def audit(
     >>> result.verdict.status, result.settings[0].risk.attack
     ('measured', 'register')
     """
+    for name, data in (("target", target), ("known", known), ("others", others)):
+        if data is not None or name == "target":
+            check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
     plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
     work = Audit(plan, target, known, others)
     result = run_audit(work, folder=folder, executor=executor, progress=progress, with_records=with_records)
@@ -82,12 +86,15 @@ def make_plan(masks: Sequence[str], *, known: object = None, others: object = No
     plans = {name.name for name in fields(Plan)} - {"masks", "snooper"}
     strange = sorted(set(options) - about - plans)
     if strange:
-        raise InputError(f"audit: unknown option {strange[0]!r}; there are {', '.join(sorted(about | plans))}")
+        meant = guess_meant(strange[0], about | plans)
+        raise InputError(f"audit: unknown option {strange[0]!r}; there are {', '.join(sorted(about | plans))}{meant}")
     snooper = {name: value for name, value in options.items() if name in about}
     snooper |= {"given": known is not None} | ({"others": "file"} if others is not None else {})
     rest = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items() if name in plans}
     rest |= {name: (rest[name],) for name in ("attacks", "generalise") if isinstance(rest.get(name), str)}
     chosen: dict[str, Any] = rest
+    if not isinstance(masks, Sequence):
+        raise InputError(f"masks = {show(masks)}: name ways to alter the file, such as 'gaussian:sigma=500m'")
     return Plan(tuple(masks), Snooper(**snooper), **chosen)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import FORCE, INPUT, ReadOptions, list_of, option, with_options
+from disclique.cli.options import FORCE, INPUT, ReadOptions, list_of, option, refuse_bare, with_options
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
@@ -183,6 +183,7 @@ class AttackOptions(ReadOptions):
         from disclique.data.distances import Points
         from disclique.masks import parse_mask
 
+        refuse_bare(self.unit, [self.mask or ""])
         mask = parse_mask(self.mask or "")
         places: Points | None = next((side for side in (known, target) if isinstance(side, Points)), None)
         draws = np.random.default_rng(self.seed).spawn(2)

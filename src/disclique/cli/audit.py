@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import NO_COLUMNS, FileOptions, list_of, option, with_options
+from disclique.cli.options import NO_COLUMNS, FileOptions, list_of, option, refuse_bare, with_options
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
@@ -187,6 +187,7 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
         if isinstance(problem, InputError):
             raise
         raise InputError(f"an option has a value of the wrong kind: {problem}") from None
+    refuse_bare(options.unit, list_of(options.mask))
     takes = {
         side: options.metric == "euclidean" or any(paths[name] is not None for name in names)
         for side, names in (("target", ("distances", "vectors")), ("known", ("known_distances", "known_vectors")))

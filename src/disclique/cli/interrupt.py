@@ -78,7 +78,7 @@ class _Watch:
     def _listen(self) -> None:
         """Wait for a signal; then for a second one, or for a while, and end the process."""
         heard = 0
-        with suppress(OSError):
+        with self.ours, suppress(OSError):
             while not heard:
                 said = self.ours.recv(1)
                 if not said:

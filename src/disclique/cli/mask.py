@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from disclique.cli.options import FORCE, FileOptions, with_options
+from disclique.cli.options import FORCE, FileOptions, refuse_bare, with_options
 from disclique.errors import InputError
 
 OUTPUT = "Output"
+SAID = {"km": "in km", "none": "without a unit"}
 
 
 @with_options(FileOptions)
@@ -58,6 +59,7 @@ def command(
     read_from = [file, options.distances, options.vectors, *options.encoding_files]
     check_writable([out, *name_files(out, matrix), key], force=force, sources=read_from)
     layout = Layout(**options.columns)
+    refuse_bare(options.unit, [mask])
     for name in layout.labels:
         hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]
         if name in (options.id, LON, LAT, *hidden, *layout.text, layout.encodings):
@@ -68,7 +70,8 @@ def command(
         Screen(quiet),
         ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none",
     )
-    screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}"])
+    unit = "" if made.unit is None or made.encoded else f"; distances {SAID[made.unit]}"
+    screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}{unit}"])
     screen.say([f"{what}: {path}" for what, path in written.items()])
     if not made.publishable:
         screen.say([f"seed {made.seed}: {TRIAL}"])

@@ -15,14 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.data.distances import Points, full_matrix, paired, select_distances
+from disclique.checks import check_kind, show
+from disclique.data.distances import Points, full_matrix, paired, select_distances, shared_unit, unit_of
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, box_area, from_space, to_space
 from disclique.masks import Mask
 from disclique.measures.clusters import cluster
 from disclique.measures.linkage import best_f1, encode_twice
 from disclique.model import Distances, FloatArray, IntArray, Json
-from disclique.quantities import percent
+from disclique.quantities import KM, measured, percent
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 NEIGHBOURS = (5, 10, 25)
@@ -111,7 +112,8 @@ class Measure:
     """One measure of usefulness; ``compute`` returns None where it means nothing.
 
     ``title`` says it on an axis or in a table, ``sentence`` in a verdict, with ``{value}``. ``format`` is ``%`` for
-    shares, else ``.2f``. Settings of a mask can be ranked by it if it ``ranks``: then more is better.
+    shares, else ``.2f``. Settings of a mask can be ranked by it if it ``ranks``: then more is better. ``power`` is 1 of
+    a measure in the unit of the distances, 2 of one in its square, else 0.
     """
 
     name: str
@@ -120,6 +122,11 @@ class Measure:
     sentence: str = "{value}"
     format: str = ".2f"
     ranks: bool = False
+    power: int = 0
+
+    def head(self, unit: str | None) -> str:
+        """Return the title with the unit of the distances behind it, where the measure has one."""
+        return f"{self.title} (km{'²' if self.power == 2 else ''})" if self.power and unit == KM else self.title
 
 
 _MEASURES: dict[str, Measure] = {}
@@ -178,6 +185,14 @@ class Utility:
     records: int
     pairs: int
     values: Mapping[str, float | None]
+    unit: str | None = None
+
+    def __repr__(self) -> str:
+        kept, bias = self.values.get("neighbours"), self.values.get("bias")
+        told = [f"{self.records} records", f"{self.pairs} pairs"]
+        told += [] if kept is None else [f"{percent(kept)} of the nearest neighbours kept"]
+        told += [] if bias is None else [f"mean of d′ - d {measured(bias, self.unit, 3)}"]
+        return f"Utility({', '.join(told)})"
 
     def __getitem__(self, name: str) -> float | None:
         return self.values[name]
@@ -190,7 +205,7 @@ class Utility:
 
     def table(self) -> pd.DataFrame:
         """Return one row per measure: name, title, value."""
-        rows = [(name, _MEASURES[name].title, value) for name, value in self.values.items()]
+        rows = [(name, _MEASURES[name].head(self.unit), value) for name, value in self.values.items()]
         return pd.DataFrame(rows, columns=["name", "title", "value"])
 
     def _repr_html_(self) -> str:
@@ -216,6 +231,11 @@ def utility(
     >>> utility(file, file, rng=np.random.default_rng(0))["published"]
     1.0
     """
+    for name, side in (("original", original), ("released", released)):
+        if not callable(getattr(side, "block", None)):
+            raise InputError(f"{name} = {show(side)}: give the distances of a file, such as data.distances")
+    check_kind(rng, np.random.Generator, "rng", "give random numbers, such as np.random.default_rng(0)")
+    shared_unit(original, released, ("original", "released"))
     if original.size != released.size:
         raise InputError(f"{original.size} records before and {released.size} after the mask: they must be the same")
     if original.size < 2:
@@ -227,7 +247,7 @@ def utility(
     across = encode_twice(select_distances(original, rows), mask, rng)
     found = BeforeAfter(original, released, rows, order, groups, across)
     values = {name: measure.compute(found) for name, measure in _MEASURES.items()}
-    return Utility(original.size, len(found.deviation), values)
+    return Utility(original.size, len(found.deviation), values, unit_of(original))
 
 
 def _neighbours(found: BeforeAfter) -> float | None:
@@ -369,16 +389,16 @@ for _each in (
         ranks=True,
     ),
     Measure("linkage", "F1 of linking a copy with typing errors", _linkage, _LINKED, ranks=True),
-    Measure("bias", "mean of d′ - d", _of_deviations(lambda deviation: -deviation.mean())),
-    Measure("variance", "variance of d - d′", _variance),
-    Measure("wasserstein", "Wasserstein distance of the distances", _wasserstein),
+    Measure("bias", "mean of d′ - d", _of_deviations(lambda deviation: -deviation.mean()), power=1),
+    Measure("variance", "variance of d - d′", _variance, power=2),
+    Measure("wasserstein", "Wasserstein distance of the distances", _wasserstein, power=1),
     Measure("stress", "Kruskal's stress", _stress),
     Measure("published", "share of distances published", lambda found: found.pairs[2], format="%"),
-    *(Measure(f"q{p:g}", f"{p:g} quantile of d - d′", _quantile(p)) for p in PROBABILITIES),
-    Measure("displacement_mean", "mean move of a point", _of_moves(np.mean)),
-    Measure("displacement_median", "median move of a point", _of_moves(np.median)),
-    Measure("displacement_max", "longest move of a point", _of_moves(np.max)),
-    Measure("displacement_centre_drift", "move of the centre", _centre_drift),
-    Measure("displacement_ripley", "largest change of Ripley's L", _ripley_change),
+    *(Measure(f"q{p:g}", f"{p:g} quantile of d - d′", _quantile(p), power=1) for p in PROBABILITIES),
+    Measure("displacement_mean", "mean move of a point", _of_moves(np.mean), power=1),
+    Measure("displacement_median", "median move of a point", _of_moves(np.median), power=1),
+    Measure("displacement_max", "longest move of a point", _of_moves(np.max), power=1),
+    Measure("displacement_centre_drift", "move of the centre", _centre_drift, power=1),
+    Measure("displacement_ripley", "largest change of Ripley's L", _ripley_change, power=1),
 ):
     register_measure(_each)

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.checks import check_kind, check_whole
-from disclique.data.distances import as_matrix, full_matrix, select_distances
+from disclique.checks import check_kind, check_seed
+from disclique.data.distances import as_matrix, full_matrix, select_distances, unit_of
 from disclique.data.encodings import COLUMN, Encodings
 from disclique.data.provenance import versions
 from disclique.data.texts import Texts
@@ -57,6 +57,11 @@ class Release:
     def distances(self) -> FloatArray:
         """The published distances, a square matrix."""
         return full_matrix(as_matrix(self.masked, most=self.masked.size))
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of the published distances: ``km``, also of a file in metres, ``none``, or None (nobody said)."""
+        return unit_of(self.masked)
 
     @property
     def encoded(self) -> bool:
@@ -152,7 +157,7 @@ def _seed(seed: int | None) -> int:
     """Return the seed, or a fresh one: random bits below a one, so that it is never a short number by chance."""
     if seed is None:
         return (1 << FRESH) | secrets.randbits(FRESH)
-    return check_whole(seed, "seed")
+    return check_seed(seed)
 
 
 def _chance(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
@@ -197,6 +202,7 @@ def write_release(
             "mask": made.mask,
             "seed": made.seed,
             "records": len(made.key),
+            "unit": made.unit,
             "inputs": dict(inputs),
             "versions": versions(),
         },

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from disclique.errors import InputError
+from disclique.checks import check_seed
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,7 @@ class Chance:
     root: int
 
     def __post_init__(self) -> None:
-        if self.root < 0:
-            raise InputError(f"seed = {self.root}: a seed is a whole number from 0 up")
+        check_seed(self.root)
 
     def seed(self, *what: str | int) -> int:
         """Return a seed for one thing that is drawn, such as ("noise", mask, repetition)."""

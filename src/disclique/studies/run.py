@@ -79,6 +79,10 @@ class StudyResult:
         return disclique.plots.draw_rates_by_attack(self.summary, middle)
 
     def __repr__(self) -> str:
+        notes = self.lines()
+        return f"StudyResult({len(self.records)} cells{f', {len(notes)} notes, see lines()' if notes else ''})"
+
+    def __str__(self) -> str:
         return "\n".join([f"Study of {len(self.records)} cells", self.averages().round(4).to_string(), *self.lines()])
 
     def _repr_html_(self) -> str:
