@@ -15,6 +15,17 @@ LABELS = ["sex", "age_class"]
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 
 
+def test_columns_that_call_themselves_latitude_and_longitude_are_not_swapped() -> None:
+    """By their names, before anything is looked at; a matrix without names is caught by where its places lie."""
+    table = dq.survey()
+    with pytest.raises(dq.InputError, match="write lon,lat"):
+        people(table, coordinates=["lat", "lon"])
+    german = table.rename(columns={"lon": "Länge", "lat": "Breite"})
+    with pytest.raises(dq.InputError, match="write Länge,Breite"):
+        people(german, coordinates=["Breite", "Länge"])
+    assert len(people(german, coordinates=["Länge", "Breite"])) == 500
+
+
 def people(table: pd.DataFrame | None = None, name: str = "survey", **options: object) -> dq.Microdata:
     table = dq.survey() if table is None else table
     options = {"coordinates": ["lon", "lat"], "ids": "id"} | options

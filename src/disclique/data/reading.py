@@ -37,8 +37,9 @@ class Layout:
     a distance file or of euclidean coordinates, km, m or none. ``generalise`` makes coarser columns
     (``cob=century:yob``). ``directed`` and ``unpublished`` are as in ``microdata``. With ``id_optional`` a file without
     the id column is read too, its records named by row. Matrices, vectors and encodings beside the table are joined by
-    the ids that they carry; with ``by_position`` as they stand, and with False only by ids. ``sheet`` and ``layer`` say which one is meant where a
-    workbook or GeoPackage has several; with ``codes`` files of Stata, SPSS and SAS keep codes instead of value labels.
+    the ids that they carry; with ``by_position`` as they stand, and with False only by ids. ``sheet`` and ``layer``
+    say which one is meant where a workbook or GeoPackage has several; with ``codes`` files of Stata, SPSS and SAS
+    keep codes instead of value labels.
     """
 
     labels: Sequence[str] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -176,11 +177,30 @@ def place_records(
     """Return the records as points with their metric."""
     if metric == GOWER and _are_names(coordinates):
         return _place_by_gower(table, [str(column) for column in coordinates], name)  # type: ignore[union-attr]
+    _check_order(coordinates, metric, name)
     found = points(table, coordinates, metric, name=name)
     if metric == "cosine" and found.ndim == 2 and found.dtype.kind in "fiu":
         for row in np.flatnonzero((found == 0).all(axis=1)):
             raise InputError(f"{name}: row {row + 1}: {ZERO}")
     return Points(found, metric, directed)
+
+
+_LATITUDE = re.compile(r"(geo|gps|wgs84)?[ _.-]*(lat|latitude|breite|breitengrad)([ _.-]*(wgs84|deg|grad))?")
+_LONGITUDE = re.compile(
+    r"(geo|gps|wgs84)?[ _.-]*(lon|long|lng|longitude|l(ä|ae)nge|l(ä|ae)ngengrad)([ _.-]*(wgs84|deg|grad))?"
+)
+
+
+def _check_order(coordinates: Coordinates, metric: Metric, name: str) -> None:
+    """Refuse columns that call themselves latitude and longitude, in this order: swapped places look safe."""
+    if metric not in GEOGRAPHIC or not _are_names(coordinates) or len(coordinates) != 2:  # type: ignore[arg-type]
+        return
+    first, second = (str(column) for column in coordinates)  # type: ignore[union-attr]
+    if _LATITUDE.fullmatch(first.strip().casefold()) or _LONGITUDE.fullmatch(second.strip().casefold()):
+        raise InputError(
+            f"{name}: coordinates {first},{second}: longitude comes first and latitude second, and these columns are "
+            f"called the other way round; write {second},{first}, or rename them if they are called wrongly"
+        )
 
 
 def _are_names(coordinates: Coordinates) -> bool:
