@@ -120,7 +120,7 @@ BAD = {
     ("--mask", "affine", "--mask", "affine"): "given twice",
     ("--mask", "affine", "--id", "nobody"): "no id column 'nobody'",
     ("--mask", "affine", "--others", "nowhere.csv"): "goes with --overlap",
-    ("--mask", "affine", "--repetitions", "0"): "at least one",
+    ("--mask", "affine", "--repetitions", "0"): "at least 1",
     ("--mask", "affine", "--crs", "EPSG:0"): "no such coordinate reference system",
     ("--mask", "affine", "--label-error", "1.5"): "a share lies",
     ("--mask", "affine", "--attack", "ceiling"): "an audit measures it anyway",

@@ -151,6 +151,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("disclique")
     if name == "plots":
         return import_module("disclique.show")
     if name in _HOME:

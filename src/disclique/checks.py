@@ -5,7 +5,11 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sized
 from dataclasses import MISSING, fields, is_dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
 
 from disclique.errors import InputError
 
@@ -70,6 +74,18 @@ def check_whole(value: Any, what: str, low: int = 0) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
         raise InputError(f"{what} = {show(value)}: it must be a whole number of at least {low}")
     return int(value)
+
+
+def check_path(value: Any, what: str) -> Path:
+    """Return the path that a text or a path names."""
+    if not isinstance(value, (str, PathLike)):
+        raise InputError(f"{what} = {show(value)}: give a path")
+    return Path(value)
+
+
+def check_rng(value: object) -> np.random.Generator:
+    """Return random numbers, which come from an explicit seed."""
+    return check_kind(value, np.random.Generator, "rng", "give random numbers, such as np.random.default_rng(0)")
 
 
 def check_seed(value: Any) -> int:

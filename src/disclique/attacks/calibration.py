@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.checks import check_kind, check_whole
+from disclique.checks import check_kind, check_rng, check_whole, show
 from disclique.data.distances import Metric, Points, full_matrix, paired, select_distances, unit_of
 from disclique.engine.agreement import Between
 from disclique.errors import InputError
@@ -186,7 +186,7 @@ def calibrate(
     (array([97.5]), array([102.5]))
     """
     check_kind(mask, Mask, "mask", "give a mask, such as parse_mask('gaussian:sigma=500m')")
-    check_kind(rng, np.random.Generator, "rng", "give random numbers, such as np.random.default_rng(0)")
+    check_rng(rng)
     pairs = (20_000 if mask.conditional else 1_000) if pairs is None else check_whole(pairs, "pairs", 2)
     records = check_whole(records, "records", 2)
     draw = _source(points, metric)
@@ -271,6 +271,8 @@ def _source(points: PlaceSource, metric: Metric) -> DrawPlaces:
             raise InputError(f"metric {metric}: give the points from which pairs are drawn")
         return area_points
     places = np.asarray(points)
+    if places.ndim < 1:
+        raise InputError(f"points = {show(points)}: give an array of places, or a function of (n, rng)")
     if len(places) < 2:
         raise InputError(f"{len(places)} points: a calibration needs at least 2")
     return lambda n, rng: np.asarray(places[rng.choice(len(places), size=n, replace=n > len(places))])

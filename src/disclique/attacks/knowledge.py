@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from disclique.attacks.calibration import Calibration
-from disclique.checks import check_kind, check_number, check_seed, check_share, check_whole, short_repr, show
+from disclique.checks import check_kind, check_number, check_rng, check_seed, check_share, check_whole, short_repr, show
 from disclique.data.distances import Points, shared_unit
 from disclique.engine.agreement import check_agreement, fit_agreement
 from disclique.errors import InputError
@@ -174,7 +174,7 @@ def learn(
     """
     check_kind(mask, Mask, "mask", "give a mask, such as parse_mask('gaussian:sigma=500m')")
     check_kind(calibration, Calibration, "calibration", "give what calibrate() returns")
-    check_kind(rng, np.random.Generator, "rng", "give random numbers, such as np.random.default_rng(0)")
+    check_rng(rng)
     mask = mask if points is None else mask.in_unit_of(points)
     deviation = float(np.sqrt(calibration.variance))
     told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation, mask=mask)

@@ -91,6 +91,8 @@ def attack(  # noqa: PLR0913 - the public door
     ((0, 1, 2, 4), True, 1.0)
     """
     _check_files(target, known)
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress = {show(progress)}: give a function of the step's name and the share done")
     rule = check_kind(labels or LabelRule(), LabelRule, "labels", "give a LabelRule; labels are named in microdata()")
     if truth is not None:
         truth_of(target, known, truth)  # before any work

@@ -16,7 +16,7 @@ import numpy as np
 
 from disclique.attacks.claims import no_claims
 from disclique.attacks.knowledge import Knowledge, Search
-from disclique.checks import short_repr, show
+from disclique.checks import check_kind, short_repr, show
 from disclique.errors import DiscliqueError, InputError, guess_meant
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Claims, Microdata
@@ -134,6 +134,8 @@ def register_attack(cls: A) -> A:
     ...     name, needs, summary = "nobody", "nothing", "Claims nobody."
     >>> _ = _ATTACKS.pop("nobody")
     """
+    if not (isinstance(cls, type) and issubclass(cls, Attack)):
+        raise InputError(f"attack = {show(cls)}: an attack is a class derived from Attack")
     name = getattr(cls, "name", "")
     if not str(name).replace("-", "").isalnum() or name == ALL:
         raise InputError(f"{cls.__name__}: an attack needs a name of letters, digits and hyphens other than {ALL}")
@@ -158,6 +160,7 @@ def attack_names(*, every: bool = False) -> tuple[str, ...]:
     >>> "register" in attack_names(), "guess" in attack_names(), "guess" in attack_names(every=True)
     (True, False, True)
     """
+    check_kind(every, bool, "every", "it is True or False")
     return tuple(name for name, cls in _ATTACKS.items() if every or cls.in_all)
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 from disclique.audits.decision import Decision
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
 from disclique.audits.settings import LabelUse
-from disclique.checks import short_repr
+from disclique.checks import check_path, short_repr
 from disclique.data.write import whole_file, write_table
 from disclique.errors import InputError
 from disclique.quantities import percent
@@ -376,7 +376,7 @@ def read_result(path: Path | str) -> AuditResult:
     True
     """
     try:
-        raw = Path(path).read_bytes()
+        raw = check_path(path, "path").read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     return decode_result(raw, str(path))

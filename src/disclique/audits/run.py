@@ -19,7 +19,7 @@ from disclique.audits.records import Records, ReleaseRecord
 from disclique.audits.result import REPORT, AuditResult, write_result
 from disclique.audits.summarise import look_at, summarise
 from disclique.audits.unit import run_unit
-from disclique.checks import check_kind, show
+from disclique.checks import check_kind, check_path, show
 from disclique.errors import InputError, guess_meant
 from disclique.model import Microdata
 from disclique.runs import Executor, Journal, Progress, Serial, Unit, keep_open, open_journal, run_units
@@ -72,6 +72,9 @@ def audit(
     for name, data in (("target", target), ("known", known), ("others", others)):
         if data is not None or name == "target":
             check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
+    if executor is not None and not callable(getattr(executor, "map", None)):
+        raise InputError(f"executor = {show(executor)}: say where to run, such as Processes(4)")
+    folder = None if folder is None else check_path(folder, "folder")
     plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
     work = Audit(plan, target, known, others)
     result = run_audit(work, folder=folder, executor=executor, progress=progress, with_records=with_records)

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from disclique.checks import check_whole, show
 from disclique.data.sets import Sets, in_parts
 from disclique.errors import InputError
 from disclique.model import FloatArray, IntArray
@@ -71,7 +72,11 @@ class Encodings:
     metric: str = "dice"
 
     def __post_init__(self) -> None:
-        bits = np.array(self.bits, dtype=np.uint8)
+        check_whole(self.length, "length", 1)
+        try:
+            bits = np.array(self.bits, dtype=np.uint8)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(f"bits = {show(self.bits)}: give packed bits, as np.packbits makes them") from None
         if self.length < 1 or bits.ndim != 2 or bits.shape[1] != (self.length + 7) // 8:
             raise InputError(f"encodings of shape {bits.shape}: {self.length} bits take {(self.length + 7) // 8} bytes")
         rest = -self.length % 8

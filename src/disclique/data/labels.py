@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from disclique.checks import check_number
 from disclique.errors import InputError
 from disclique.model import Candidates, FloatArray, IntArray
 
@@ -110,7 +111,7 @@ class Exact(Closeness):
 
 def check_error(error: float) -> None:
     """Raise an error unless ``error`` is a rate from 0 to below 1."""
-    if not 0 <= error < 1:
+    if not 0 <= check_number(error, "error", "an error rate is a number from 0 to below 1") < 1:
         raise InputError(f"error rate {error}: it lies between 0 and 1, 1 excluded")
 
 

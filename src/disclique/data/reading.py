@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from disclique.checks import check_kind, check_path
 from disclique.data.distances import Matrix, Metric
 from disclique.data.encodings import Encodings, parse_encodings
 from disclique.data.files import Part, read_distances, read_encodings, read_table, read_vectors
@@ -17,8 +18,8 @@ from disclique.data.generalise import parse_generaliser
 from disclique.data.geography import LAT, LON, is_geographic, read_points, to_degrees
 from disclique.data.joins import Roster
 from disclique.data.sheets import check_dates, plain_dates
-from disclique.data.tables import microdata, record_ids
-from disclique.errors import InputError
+from disclique.data.tables import check_names, microdata, record_ids
+from disclique.errors import InputError, guess_meant
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Microdata
 from disclique.quantities import check_unit
@@ -61,8 +62,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         for name in ("labels", "generalise"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(map(str, value)))
+            object.__setattr__(self, name, tuple(map(str, check_names(getattr(self, name), name))))
         for name in ("coordinates", "text"):
             value = getattr(self, name)
             if value is not None:
@@ -111,8 +111,13 @@ def read(
     >>> read(survey_file(), labels=["sex"], id="id", coordinates="lon,lat").distances
     500 points, sphere
     """
-    layout = replace(layout or Layout(), **columns)
-    path = Path(path)
+    path = check_path(path, "path")
+    layout = check_kind(layout or Layout(), Layout, "layout", "give a Layout, or its fields by name: labels=, id=, …")
+    known = [field.name for field in fields(Layout)]
+    for name in columns:
+        if name not in known:
+            raise InputError(f"read: unknown option {name!r}; there are {', '.join(known)}{guess_meant(name, known)}")
+    layout = replace(layout, **columns)
     layout.check_source(path, distances, vectors)
     frame, places = _records(path, layout, by_columns=distances is not None or vectors is not None)
     rules = [parse_generaliser(spec) for spec in layout.generalise]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 
+from disclique.checks import check_kind, check_path
 from disclique.data.files import read_table
 from disclique.data.labels import canonical
 from disclique.errors import InputError
@@ -26,7 +27,9 @@ def read_seeds(path: str | Path, target: Microdata, known: Microdata) -> tuple[t
     ...     read_seeds(Path(folder, "seeds.csv"), target, known)
     ((1, 0),)
     """
-    path = Path(path)
+    path = check_path(path, "path")
+    for name, data in (("target", target), ("known", known)):
+        check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
     table = read_table(path)
     columns = [str(column) for column in table.columns]
     chosen = list(COLUMNS) if set(COLUMNS) <= set(columns) else columns

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from disclique.checks import check_kind, show
 from disclique.data.distances import (
     GOWER,
     ZERO,
@@ -97,11 +99,16 @@ def microdata(  # noqa: PLR0913 - the public door
         raise InputError(f"{name}: a table is a pandas DataFrame, not {type(table).__name__}")
     if len(table) == 0:
         raise InputError(f"{name}: the table has no records")
-    if isinstance(labels, str):
-        labels = [labels]
+    labels = check_names(labels, f"{name}: labels")
+    for flag, held in options.items():
+        check_kind(held, bool, f"{name}: {flag}", "it is True or False")
     given = [what for what in (distances, coordinates, text) if what is not None]
     if len(given) != 1:
         raise InputError(f"{name}: give one of distances, coordinates and text{', not several' if given else ''}")
+    if isinstance(distances, (str, PathLike)):
+        raise InputError(
+            f"{name}: distances = {show(distances)}: give the distances themselves, or let read() read them"
+        )
     named = record_ids(table, ids, name)
     directed, unpublished = options.get("directed", False), options.get("unpublished", False)
     by_position = options.get("by_position")
@@ -109,9 +116,11 @@ def microdata(  # noqa: PLR0913 - the public door
     source: Distances
     joined = ""
     if text is not None:
-        columns = (text,) if isinstance(text, str) else tuple(text)
+        columns = check_names(text, f"{name}: text")
         source = Texts(join_columns(table, columns, name=name), str(metric or DEFAULT), columns)
     elif coordinates is not None:
+        if isinstance(coordinates, str):
+            coordinates = [part.strip() for part in coordinates.split(",")]
         if not _are_names(coordinates):
             coordinates, joined = _in_order(coordinates, roster, name)
         source = place_records(table, coordinates, metric or "sphere", directed=directed, name=name)
@@ -125,6 +134,15 @@ def microdata(  # noqa: PLR0913 - the public door
     if source.size != len(table):
         raise InputError(f"{name}: {len(table)} records, but distances between {source.size}")
     return Microdata(table, canonical_labels(table, labels, name), source, named, name, joined)
+
+
+def check_names(names: object, what: str) -> tuple[Any, ...]:
+    """Return one or more names of columns as a tuple."""
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, Iterable):
+        raise InputError(f"{what} = {show(names)}: give names of columns")
+    return tuple(names)
 
 
 def say_unit(source: Distances, unit: str | None, name: str) -> Distances:
@@ -157,6 +175,8 @@ def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hash
     """Return a name for each record: the column's values, or row numbers counted from 1."""
     if column is None:
         return tuple(range(1, len(table) + 1))
+    if not isinstance(column, Hashable):
+        raise InputError(f"{name}: ids = {show(column)}: give the name of one column")
     if column not in table.columns:
         raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
     found = [canonical(value) for value in table[column]]
@@ -222,6 +242,8 @@ def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, nam
     """Return the coordinates of every record, from columns of the table or as given."""
     if not _are_names(coordinates):
         found = np.asarray(coordinates)
+        if found.ndim < 1:
+            raise InputError(f"{name}: coordinates = {show(coordinates)}: give names of columns, or an array")
         if len(found) != len(table):
             raise InputError(f"{name}: {len(table)} records, but {len(found)} coordinates")
         return found

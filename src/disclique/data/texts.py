@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from disclique.checks import show
 from disclique.data.labels import canonical
 from disclique.data.sets import Sets, in_parts
 from disclique.errors import InputError
@@ -147,6 +148,9 @@ class Texts:
     columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        given: object = self.strings
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InputError(f"strings = {show(given)}: give one string for each record")
         strings = tuple(normalise(str(text)) for text in self.strings)
         for row, text in enumerate(strings):
             if not text:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from disclique.checks import check_kind, check_whole, show
 from disclique.engine import exact, libraries, mcqd
 from disclique.engine.stopwatch import CliqueProgress, Stopwatch
 from disclique.errors import InputError
@@ -77,6 +78,9 @@ def maximum_clique(
     >>> maximum_clique(graph_of(np.array([[0, 1], [1, 2], [0, 2], [2, 3]]), 4)).members
     (0, 1, 2)
     """
+    if not isinstance(graph, (Graph, ProductGraph)):
+        raise InputError(f"graph = {show(graph)}: give a Graph or a ProductGraph")
+    check_kind(budget, Budget, "budget", "say when a search may stop, such as Budget(seconds=60)")
     if find_solver(solver).product and not isinstance(graph, ProductGraph):
         raise InputError(f"solver {solver!r}: it takes product graphs only")
     begun = time.perf_counter()
@@ -106,8 +110,8 @@ def maximum_cliques(
     >>> maximum_cliques(path, maximum_clique(path)).cliques
     ((0, 1), (1, 2))
     """
-    if limit < 1:
-        raise InputError(f"limit {limit}: list at least one clique")
+    check_whole(limit, "limit", 1)
+    check_kind(clique, Clique, "clique", "give what maximum_clique() returns")
     if not is_clique(graph, clique.members):
         raise InputError(f"the {clique.size} members given are no clique of this graph")
     if clique.size == 0:

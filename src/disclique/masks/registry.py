@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, TypeVar
 
+from disclique.checks import show
 from disclique.data.distances import is_on_earth, unit_of
 from disclique.errors import InputError, guess_meant
 from disclique.masks.base import Mask, km_of, spec_name
@@ -31,6 +32,8 @@ def register_mask(cls: M) -> M:
     Doubled()
     >>> del _MASKS["doubled"]  # an example only
     """
+    if not (isinstance(cls, type) and issubclass(cls, Mask)):
+        raise InputError(f"mask = {show(cls)}: a mask is a class derived from Mask")
     name = getattr(cls, "name", None)
     if not name or not str(name).replace("-", "").isalnum():
         raise InputError(f"{cls.__name__}: a mask needs a name of letters, digits and hyphens")
@@ -52,7 +55,7 @@ def parse_mask(spec: str) -> Mask:
     Quantity(value=1.0, unit='km')
     """
     if not isinstance(spec, str):
-        raise InputError(f"mask = {spec!r}: name a way to alter the file, such as 'gaussian:sigma=500m'")
+        raise InputError(f"mask = {show(spec)}: name a way to alter the file, such as 'gaussian:sigma=500m'")
     name, _, rest = spec.strip().partition(":")
     cls = _MASKS.get(name.strip().lower())
     if cls is None:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.checks import check_kind, show
+from disclique.checks import check_rng, check_whole, show
 from disclique.data.distances import Points, full_matrix, paired, select_distances, shared_unit, unit_of
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, box_area, from_space, to_space
@@ -234,7 +234,9 @@ def utility(
     for name, side in (("original", original), ("released", released)):
         if not callable(getattr(side, "block", None)):
             raise InputError(f"{name} = {show(side)}: give the distances of a file, such as data.distances")
-    check_kind(rng, np.random.Generator, "rng", "give random numbers, such as np.random.default_rng(0)")
+    check_rng(rng)
+    check_whole(sample, "sample", 2)
+    check_whole(groups, "groups", 2)
     shared_unit(original, released, ("original", "released"))
     if original.size != released.size:
         raise InputError(f"{original.size} records before and {released.size} after the mask: they must be the same")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.checks import check_kind, check_seed
+from disclique.checks import check_kind, check_path, check_seed
 from disclique.data.distances import as_matrix, full_matrix, select_distances, unit_of
 from disclique.data.encodings import COLUMN, Encodings
 from disclique.data.provenance import versions
@@ -90,7 +90,8 @@ class Release:
         force: bool = False,
     ) -> dict[str, Path]:
         """Write the release and return the files by what they are; see ``write_release``."""
-        return write_release(self, Path(path), kind=kind, key=None if key is None else Path(key), force=force)
+        kept = None if key is None else check_path(key, "key")
+        return write_release(self, check_path(path, "path"), kind=kind, key=kept, force=force)
 
 
 def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Release:

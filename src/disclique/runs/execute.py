@@ -23,6 +23,7 @@ from operator import is_
 from types import FrameType
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from disclique.checks import check_kind, check_whole
 from disclique.engine.kernels.threads import available
 from disclique.errors import DiscliqueError, InputError, MissingDependency
 
@@ -113,8 +114,8 @@ class Processes:
     count: int | None = None
 
     def __post_init__(self) -> None:
-        if self.count is not None and self.count < 1:
-            raise InputError(f"{self.count} processes: at least one is needed")
+        if self.count is not None:
+            check_whole(self.count, "processes", 1)
 
     @property
     def parallel(self) -> int:
@@ -327,6 +328,11 @@ class OnDask:
 
     address: str = "local"
     count: int | None = None  # workers of a local cluster
+
+    def __post_init__(self) -> None:
+        check_kind(self.address, str, "address", "say where the scheduler is, such as 'tcp://host:8786', or 'local'")
+        if self.count is not None:
+            check_whole(self.count, "workers", 1)
 
     @property
     def parallel(self) -> int | None:

@@ -17,6 +17,7 @@ from matplotlib.patches import ConnectionPatch
 from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 
+from disclique.checks import check_kind
 from disclique.data.distances import Points
 from disclique.data.labels import label_tuples
 from disclique.data.write import whole_file
@@ -158,6 +159,7 @@ def edges(graph: ProductGraph) -> list[tuple[int, int]]:
 
 def draw_matches(target: Microdata, known: Microdata, matches: pd.DataFrame, title: str = "") -> Figure:
     """Draw figure 7 of the paper: both files side by side, a line per match; green is true, red dashed is false."""
+    check_kind(matches, pd.DataFrame, "matches", "give the matches of an attack, such as result.matches")
     figure = Figure(figsize=(10, 6), layout="constrained")
     panels = figure.subplots(1, 2)
     pairs = matches[["target_row", "known_row"]].to_numpy(dtype=int) - 1

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from disclique.attacks import Search, parse_attacks
+from disclique.checks import show
 from disclique.data.label_ranges import list_label_settings
 from disclique.data.recoding import join_setting, parse_recoding
 from disclique.engine.solvers import find_solver
-from disclique.errors import InputError
+from disclique.errors import InputError, guess_meant
 from disclique.masks import parse_mask
 from disclique.model import Budget, Json
 from disclique.runs import Chance, Unit
@@ -237,7 +238,8 @@ def define_study(options: Mapping[str, Any]) -> Study:
     """
     strange = sorted(set(options) - set(OPTIONS))
     if strange:
-        raise InputError(f"study: unknown option {strange[0]!r}; there are {', '.join(OPTIONS)}")
+        meant = guess_meant(strange[0], OPTIONS)
+        raise InputError(f"study: unknown option {strange[0]!r}; there are {', '.join(OPTIONS)}{meant}")
     given = {key: value for key, value in options.items() if value is not None}
     preset = given.pop("preset", None)
     if preset is not None and preset not in PRESETS:
@@ -255,21 +257,21 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
     masks = ["gaussian:sigma=1deg"] if sigma_only else _many(options["mask"])
     if "sigma" in options:
         masks = [_turned(mask, value) for mask in masks for value in _many(options["sigma"])]
-    sizes = [int(n) for n in _many(options["n"])]
+    sizes = [_whole(n, "n") for n in _many(options["n"])]
     budget = options.get("budget")
     return Study(
         grid=Grid(
             masks=tuple(masks),
             alphas=tuple(float(alpha) for alpha in _many(options["alpha"])),
-            repetitions=int(options["repetitions"]),
+            repetitions=_whole(options["repetitions"], "repetitions"),
             attacks=tuple(str(name) for name in _many(options.get("attack", ["clique"]))),
             labels=tuple(step for text in _many(options.get("labels", [FULL])) for step in _levels(str(text))),
         ),
         people=People(
             n_target=sizes[0],
             n_known=sizes[-1],
-            common=int(options["common"]),
-            datasets=int(options.get("datasets", 1)),
+            common=_whole(options["common"], "common"),
+            datasets=_whole(options.get("datasets", 1), "datasets"),
             points=options.get("points"),
             shares=options.get("shares"),
             file=options.get("people"),
@@ -281,11 +283,22 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
             solver=str(options.get("solver", "exact")),
             budget=Budget(work=None if budget is None else float(budget)),
             threads=1,
-            limit=int(options.get("ties", TIES)),
+            limit=_whole(options.get("ties", TIES), "ties"),
         ),
-        seed=int(options["seed"]),
-        pairs=int(options["pairs"]),
+        seed=_whole(options["seed"], "seed"),
+        pairs=_whole(options["pairs"], "pairs"),
     )
+
+
+def _whole(value: Any, what: str) -> int:
+    """Return a whole number, perhaps written as a text; half a repetition is a mistake, not one less."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.5
+    if isinstance(value, bool) or not number.is_integer():
+        raise InputError(f"study: {what} = {show(value)}: it must be a whole number")
+    return int(value)
 
 
 def _levels(text: str) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from disclique.checks import check_kind, check_path, show
+from disclique.errors import InputError
 from disclique.runs import Executor, Progress, open_journal, run_units
 from disclique.runs.journal import read_definition, read_journal
 from disclique.studies.definition import Study, define_study
@@ -122,8 +124,12 @@ def study(
     >>> result.records[["attack", "repetition"]].to_dict("records")
     [{'attack': 'labels', 'repetition': 0}]
     """
+    if definition is not None:
+        check_kind(definition, Study, "definition", "give a Study, or say it by options such as sigma=0.01")
+    if executor is not None and not callable(getattr(executor, "map", None)):
+        raise InputError(f"executor = {show(executor)}: say where to run, such as Processes(4)")
     work = definition or define_study(options)
-    place = None if folder is None else Path(folder)
+    place = None if folder is None else check_path(folder, "folder")
     check_people(work)
     with open_journal(place, work, list[Cell]) as journal:
         run_units(partial(run_unit, work), work.units(), journal, executor=executor, progress=progress)
@@ -139,7 +145,7 @@ def load_study(folder: Path | str) -> StudyResult:
     ...     load_study(folder).study == made.study
     True
     """
-    place = Path(folder)
+    place = check_path(folder, "folder")
     found = define_study(read_definition(place, Study.kind)[Study.kind])
     done = read_journal(place, found, list[Cell])
     total = found.grid.repetitions * len(found.grid.settings)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from disclique.checks import check_rng, check_whole
 from disclique.errors import InputError
 from disclique.model import FloatArray
 from disclique.synthetic.settlements import area_points, home_points, read_table
@@ -90,6 +91,7 @@ def population(
     and a last column of counts or shares.
     """
     _check_sizes(n_target, n_known, common)
+    check_rng(rng)
     n = n_target + n_known - common
     labels = _draw_labels(shares, n, rng)
     homes = _draw_points(points, n, rng)
@@ -128,8 +130,7 @@ def _in_two_files(people: pd.DataFrame, n_target: int, common: int, rng: np.rand
 
 def _check_sizes(n_target: int, n_known: int, common: int) -> None:
     for what, number, least in (("n_target", n_target, 1), ("n_known", n_known, 1), ("common", common, 0)):
-        if number < least:
-            raise InputError(f"{what} = {number}: it must be at least {least}")
+        check_whole(number, what, least)
     if common > min(n_target, n_known):
         raise InputError(
             f"common = {common}: no more people can be in both files than are in the smaller one "

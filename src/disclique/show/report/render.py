@@ -10,6 +10,7 @@ from typing import Any
 from disclique.attacks import attacks
 from disclique.audits.rates import Rate
 from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, AuditResult, TypicalMatches
+from disclique.checks import check_kind
 from disclique.data.kinds import MAPS
 from disclique.errors import MissingDependency
 from disclique.measures.utility import measures
@@ -41,6 +42,7 @@ def report(result: AuditResult) -> str:
     >>> dq.report(dq.audit(people, "affine", attacks="labels", repetitions=1))[:15]
     '<!doctype html>'
     """
+    check_kind(result, AuditResult, "result", "give the result of an audit, as read_result() reads it")
     drawn = charts(result)
     idle = {one.attack: one.why for s in result.settings for one in s.attacks if not one.applies}
     busy = {one.attack for s in result.settings for one in s.attacks if one.applies}
