@@ -190,11 +190,23 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "maximum_clique, budget": (lambda: dq.maximum_clique(GRAPH, budget=60), "budget = 60"),
     "maximum_cliques, clique": (lambda: dq.maximum_cliques(GRAPH, (0, 1)), r"clique = \(0, 1\)"),
     "maximum_cliques, limit": (lambda: dq.maximum_cliques(GRAPH, dq.maximum_clique(GRAPH), limit="x"), "limit"),
+    "inspect, target": (lambda: dq.inspect(PEOPLE), "target = a DataFrame of 12: give microdata"),
+    "inspect, known": (lambda: dq.inspect(FILE, 5), "known = 5: give microdata"),
+    "read_key": (lambda: dq.read_key(5), "path = 5"),
     "draw_matches": (lambda: dq.plots.draw_matches(FILE, FILE, 5), "matches = 5"),
 }
 NO_ARGUMENTS = {"cities", "poets", "survey"}
-NOT_CALLED = {"Attack", "AttackResult", "AuditResult", "Claims", "DiscliqueError", "InputError", "Release", "Serial"}
-NOT_CALLED |= {"StudyResult"}  # made by functions, never by hand
+NOT_CALLED = {
+    "Attack",
+    "AttackResult",
+    "AuditResult",
+    "Claims",
+    "DiscliqueError",
+    "InputError",
+    "Inspection",
+    "Release",
+}
+NOT_CALLED |= {"Serial", "StudyResult"}  # made by functions, never by hand
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -364,7 +364,7 @@ def test_every_command_joins_or_refuses(run: Run) -> None:
         assert "they differ only in case" in err
     for command in commands[:3]:
         more = ("--within", "1") if command[0] == "attack" else ()
-        code, _, err = run(*command, *more, "--unit", "none", "--by-position")
+        code, _, err = run(*command, *more, "--unit", "km", "--by-position")
         assert code == 0, err
 
 

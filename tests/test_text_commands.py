@@ -99,7 +99,7 @@ def test_names_are_encoded_and_attacked_on_the_command_line(run, tmp_path):
         (("--text", "nobody"), "no column 'nobody'"),
         (("--text", "first", "--mask", "gaussian:sigma=1km"), "moves coordinates, but the records are given by text"),
         (("--text", "first", "--matrix", "xls"), "--matrix xls: choose one of csv, npy, parquet, none"),
-        (("--text", "first", "--unit", "miles"), "--unit miles: choose one of m, km, none"),
+        (("--text", "first", "--unit", "miles"), "--unit = 'miles': choose one of m, km, none"),
         (("--encodings", "first"), "encodes text, but the records have none"),
         (("--encodings", "sex"), "row 2, column 'sex' = 'm': neither 0 and 1, hexadecimal, base64"),
     ],
@@ -123,7 +123,7 @@ def test_distances_without_a_unit_are_plain_numbers(run, tmp_path):
     assert run(*attack, "--within", "0.5")[0] == 0
     code, _, errors = run(*attack, "--within", "5km")
     assert code == 2
-    assert "the unit of the distances is not known" in errors
+    assert "these distances are plain numbers" in errors
     assert run(*attack, "--mask", "round:to=2")[0] == 0  # simulated on the known matrix
     code, _, errors = run(*attack, "--mask", "bloom")
     assert code == 2

@@ -101,7 +101,8 @@ def microdata(  # noqa: PLR0913 - the public door
         raise InputError(f"{name}: the table has no records")
     labels = check_names(labels, f"{name}: labels")
     for flag, held in options.items():
-        check_kind(held, bool, f"{name}: {flag}", "it is True or False")
+        if flag != "by_position" or held is not None:  # None: by ids where there are some
+            check_kind(held, bool, f"{name}: {flag}", "it is True or False")
     given = [what for what in (distances, coordinates, text) if what is not None]
     if len(given) != 1:
         raise InputError(f"{name}: give one of distances, coordinates and text{', not several' if given else ''}")

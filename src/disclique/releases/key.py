@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from disclique.checks import check_path
 from disclique.data.files import read_table
 from disclique.data.inspection.lengths import name_unit
 from disclique.data.labels import canonical
@@ -68,7 +69,7 @@ def read_key(path: str | PathLike[str], release: str | PathLike[str] | None = No
     ...     read_key(f"{folder}/key.csv", f"{folder}/release.csv") == tuple(made.ids)
     True
     """
-    path = Path(path)
+    path = check_path(path, "path")
     table = read_table(path)
     if not set(COLUMNS) <= set(map(str, table.columns)):
         raise InputError(f"{path}: not the key of a release, which has the columns {', '.join(COLUMNS)}")

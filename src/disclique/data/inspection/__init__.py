@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from disclique.checks import check_kind
 from disclique.data.inspection.labels import inspect_labels
 from disclique.data.inspection.lengths import inspect_lengths
 from disclique.data.inspection.pairs import Encounter, inspect_pair
@@ -44,6 +45,9 @@ def inspect(
       labels: sex (2 values)
       label groups: 2, the smallest of 235 (k-anonymity k = 235); 0 records have a label of their own
     """
+    for name, data in (("target", target), ("known", known)):
+        if data is not None or name == "target":
+            check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
     looks, remarks = [], []
     for data in (target, known):
         if data is not None:
