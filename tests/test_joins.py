@@ -377,7 +377,7 @@ def test_swapped_orders_change_the_figure(tmp_path: Path) -> None:
     frame = pd.DataFrame(values, index=survey["id"], columns=survey["id"]).iloc[order, order]
     recall = []
     for by_position in (None, True):
-        target = dq.microdata(survey, ["sex"], distances=frame, ids="id", by_position=by_position)
+        target = dq.microdata(survey, ["sex"], distances=frame, ids="id", unit="km", by_position=by_position)
         recall.append(dq.attack(target, known, agreement=dq.Within(1e-6), truth="id").risk.recall)
     assert recall[0] == 1
     assert recall[1] < 0.3

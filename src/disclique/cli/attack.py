@@ -37,8 +37,8 @@ class AttackOptions(ReadOptions):
     target_coordinates: str | None = option("Coordinate columns of the target.", panel=INPUT, metavar="LON,LAT")
     known_distances: Path | None = option("Matrix or list i,j,distance of the known file.", panel=INPUT)
     known_coordinates: str | None = option("Coordinate columns of the known file.", panel=INPUT, metavar="LON,LAT")
-    target_vectors: Path | None = option("NumPy file of the target's vectors.", panel=INPUT, metavar="FILE.npy")
-    known_vectors: Path | None = option("NumPy file of the known vectors.", panel=INPUT, metavar="FILE.npy")
+    target_vectors: Path | None = option("File of the target's vectors.", panel=INPUT, metavar="FILE")
+    known_vectors: Path | None = option("File of the known vectors.", panel=INPUT, metavar="FILE")
     target_encodings: str | None = option("Encodings of the target.", panel=INPUT, metavar="COL|FILE")
     known_encodings: str | None = option("Encodings of the known file.", panel=INPUT, metavar="COL|FILE")
     attack: list[str] | None = option("{attacks}; repeatable.", panel=SEARCH, default=["clique"])
@@ -199,7 +199,9 @@ class AttackOptions(ReadOptions):
 
 @with_options(AttackOptions)
 def command(
-    target: Annotated[Path, typer.Argument(help="The released file: CSV, TSV, Parquet, GeoPackage, GeoJSON, …")],
+    target: Annotated[
+        Path, typer.Argument(help="The released file: CSV, Parquet, xlsx, Stata, SPSS, SAS, GeoPackage, …")
+    ],
     known: Annotated[Path, typer.Argument(help="The snooper's identification file.")],
     options: AttackOptions,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of these options.")] = None,

@@ -62,11 +62,11 @@ class AuditOptions(FileOptions):
     utility: str | None = option("{measures}: how settings compare.", panel=MASKS, default="neighbours")
     known: Path | None = option("The snooper's file, with the same columns.", panel=SNOOPER)
     known_distances: Path | None = option("Its distances.", panel=SNOOPER)
-    known_vectors: Path | None = option("Its vectors.", panel=SNOOPER, metavar="FILE.npy")
+    known_vectors: Path | None = option("Its vectors.", panel=SNOOPER, metavar="FILE")
     overlap: float | None = option("Share of the people in it, among others.", panel=SNOOPER, metavar="R")
     known_size: int | None = option("Records in it (as many as released).", panel=SNOOPER)
     others: str | None = option("The others: synthetic, germany or a file.", panel=SNOOPER, default="synthetic")
-    others_vectors: Path | None = option("Their vectors.", panel=SNOOPER, metavar="FILE.npy")
+    others_vectors: Path | None = option("Their vectors.", panel=SNOOPER, metavar="FILE")
     label_error: float | None = option("Share of its labels that are wrong.", panel=SNOOPER, default=0.0, metavar="R")
     coordinate_error: str | None = option("Error of its coordinates (100m).", panel=SNOOPER, metavar="X")
     seeds: int | None = option(
@@ -94,7 +94,9 @@ class AuditOptions(FileOptions):
 
 @with_options(AuditOptions)
 def command(
-    file: Annotated[Path, typer.Argument(help="The file to be released: CSV, TSV, Parquet, GeoPackage, GeoJSON, …")],
+    file: Annotated[
+        Path, typer.Argument(help="The file to be released: CSV, Parquet, xlsx, Stata, SPSS, SAS, GeoPackage, …")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the result; an interrupted audit goes on there.")],
     options: AuditOptions,
     config: Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,8 +20,13 @@ def command(
     mask: Annotated[str, typer.Option(help="The mask, such as gaussian:sigma=0.01deg.")],
     pairs: Annotated[int | None, typer.Option(help="Pairs of points to simulate (1,000).")] = None,
     seed: Annotated[int, typer.Option(help="All chance follows from it.")] = 0,
-    points: Annotated[Path | None, typer.Option(help="CSV of the places from which pairs are drawn.")] = None,
-    coordinates: Annotated[str, typer.Option(metavar="X,Y", help="Its coordinate columns.")] = "lon,lat",
+    points: Annotated[Path | None, typer.Option(help="File of the places from which pairs are drawn.")] = None,
+    coordinates: Annotated[
+        str | None, typer.Option(metavar="X,Y", help="Its coordinate columns (lon,lat, or its geometry).")
+    ] = None,
+    crs: Annotated[str | None, typer.Option(help="Reference system of the coordinates (EPSG:25832).")] = None,
+    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook that has several.")] = None,
+    layer: Annotated[str | None, typer.Option(help="Layer of a GeoPackage that has several.")] = None,
     metric: Annotated[str, typer.Option(help="sphere (km), wgs84 (km), euclidean or cosine.")] = "sphere",
     unit: Annotated[str | None, typer.Option(help="Unit of euclidean coordinates: km, m or none.")] = None,
     alpha: Annotated[str | None, typer.Option(metavar="A,A,...", help="Print the interval of these α too.")] = None,
@@ -39,16 +44,19 @@ def command(
     from disclique.attacks.calibration import calibrate
     from disclique.cli.options import refuse_bare
     from disclique.cli.screen import Screen
-    from disclique.data.files import read_table
-    from disclique.data.tables import points as places
+    from disclique.data.distances import Points
+    from disclique.data.geography import is_geographic
+    from disclique.data.reading import Layout, read
     from disclique.data.write import check_writable, write_table
     from disclique.masks import parse_mask
 
     check_writable([out], force=force)
     screen, source = Screen(quiet), None
     if points is not None:
-        columns = [name.strip() for name in coordinates.split(",")]
-        source = places(read_table(points), columns, metric, name=str(points))
+        columns: Any = coordinates or (None if is_geographic(points) else "lon,lat")
+        layout = Layout(coordinates=columns, metric=metric, crs=crs, sheet=sheet, layer=layer)
+        found_places = read(points, layout).distances
+        source = found_places.coordinates if isinstance(found_places, Points) else None
     refuse_bare(unit, [mask])
     rng = np.random.default_rng(seed)
     found = calibrate(parse_mask(mask), points=source, metric=metric, unit=unit, pairs=pairs, rng=rng)

@@ -16,7 +16,9 @@ SAID = {"km": "in km", "none": "without a unit"}
 
 @with_options(FileOptions)
 def command(
-    file: Annotated[Path, typer.Argument(help="The file to be released: CSV, TSV, Parquet, GeoPackage, GeoJSON, …")],
+    file: Annotated[
+        Path, typer.Argument(help="The file to be released: CSV, Parquet, xlsx, Stata, SPSS, SAS, GeoPackage, …")
+    ],
     mask: Annotated[str, typer.Option(metavar="SPEC", help="How to alter it: gaussian:sigma=500m. There are {masks}.")],
     out: Annotated[Path, typer.Option(help="The released table: CSV, TSV or Parquet; the distances go beside it.")],
     options: FileOptions,

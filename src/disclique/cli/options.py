@@ -163,7 +163,9 @@ class FileOptions(ReadOptions):
     """How the one file of a command is read."""
 
     distances: Path | None = option("Matrix or list i,j,distance instead of coordinates.", panel=INPUT)
-    vectors: Path | None = option("NumPy file of vectors, a row per record, instead.", panel=INPUT, metavar="FILE.npy")
+    vectors: Path | None = option(
+        "Vectors instead: a NumPy file, a row per record, or a table with their ids.", panel=INPUT, metavar="FILE"
+    )
 
 
 def refuse_bare(unit: str | None, specs: Iterable[str]) -> None:

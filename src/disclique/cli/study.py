@@ -39,6 +39,7 @@ class StudyOptions(Options):
     points: Path | None = option("CSV of places lon,lat[,weight] to live at.", panel=PEOPLE)
     shares: Path | None = option("CSV of label values and their counts.", panel=PEOPLE)
     people: Path | None = option("Draw the people from this file instead.", panel=PEOPLE)
+    sheet: str | None = option("Its sheet, if it is a workbook that has several.", panel=PEOPLE, metavar="NAME")
     text: list[str] | None = option("Its columns of text to compare.", panel=PEOPLE, metavar="COL,COL")
     metric: str | None = option("dice:q=2, levenshtein, damerau or jaro-winkler.", panel=PEOPLE)
     label: list[str] | None = option("A quasi-identifier column of it; repeatable.", panel=PEOPLE)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from disclique.data.projections import check_area, check_plane
 from disclique.errors import InputError, MissingDependency
 
 SUFFIXES = (".gpkg", ".geojson", ".shp", ".geoparquet", ".fgb")
@@ -131,9 +132,12 @@ def to_degrees(frame: pd.DataFrame, columns: Sequence[str], crs: str, name: str)
         for row in np.flatnonzero(~np.isfinite(found)):
             raise InputError(f"{name}: row {row + 1}, column {column!r} = {frame[column].iloc[row]!r}: not a number")
         numbers.append(found)
-    lon, lat = Transformer.from_crs(_crs(crs), 4326, always_xy=True).transform(numbers[0], numbers[1])
+    system = _crs(crs)
+    check_plane(numbers[0], numbers[1], system, name)
+    lon, lat = Transformer.from_crs(system, 4326, always_xy=True).transform(numbers[0], numbers[1])
     for row in np.flatnonzero(~(np.isfinite(lon) & np.isfinite(lat))):
         raise InputError(
             f"{name}: row {row + 1}: ({numbers[0][row]}, {numbers[1][row]}) is outside the reference system {crs}"
         )
+    check_area(lon, lat, system, name)
     return frame.assign(**{LON: lon, LAT: lat})

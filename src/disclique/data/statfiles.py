@@ -39,8 +39,8 @@ def read_statfile(path: Path, *, codes: bool = False) -> pd.DataFrame:
     if suffix == ".sas7bdat" and path.with_suffix(CATALOGUE).is_file():
         more["catalog_file"] = str(path.with_suffix(CATALOGUE))
     try:
-        frame, about = getattr(pyreadstat, READERS[suffix])(str(path), apply_value_formats=False, **more)
-    except Exception as error:  # the reader's own errors, which share no base, and those of decoding
+        frame, about = getattr(pyreadstat, READERS[suffix])(str(path), **more)
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, OSError, ValueError) as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: not a file of the kind {suffix} ({said})") from None
     labels = {} if codes else about.variable_value_labels

@@ -28,6 +28,7 @@ from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower, mixed_table
 from disclique.data.joins import BY_POSITION, Roster, names_of_index, roster_of_index
 from disclique.data.labels import canonical, canonical_labels
+from disclique.data.projections import check_degrees
 from disclique.data.squares import matrix, numbers_in
 from disclique.data.texts import DEFAULT, Texts, join_columns
 from disclique.errors import InputError
@@ -247,6 +248,8 @@ def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, nam
             raise InputError(f"{name}: coordinates = {show(coordinates)}: give names of columns, or an array")
         if len(found) != len(table):
             raise InputError(f"{name}: {len(table)} records, but {len(found)} coordinates")
+        if metric in GEOGRAPHIC and found.ndim == 2 and found.shape[1] == 2 and found.dtype.kind in "fiu":
+            check_degrees(found, name)
         return found
     columns = [str(c) for c in coordinates]  # type: ignore[union-attr]
     _check_columns(table, columns, name)
@@ -259,11 +262,7 @@ def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, nam
         )
     found = np.column_stack([numbers_in(table[column], name) for column in columns])
     if metric in GEOGRAPHIC:
-        for row in np.flatnonzero(np.abs(found[:, 1]) > 90):
-            raise InputError(
-                f"{name}: row {row + 1}, column {columns[1]!r} = {found[row, 1]}: a latitude lies between -90 and 90; "
-                "are longitude and latitude swapped?"
-            )
+        check_degrees(found, name, columns)
     return found
 
 

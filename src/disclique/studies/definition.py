@@ -30,7 +30,8 @@ class People:
 
     The paper has one data set for all repetitions; with more, repetition r is made on data set r modulo ``datasets``.
     ``points`` and ``shares`` are files of one's own places and label counts; without them the people live in Germany.
-    Or the people are drawn from a ``file``: compared by their columns of ``text`` with ``metric``, and with ``labels``.
+    Or the people are drawn from a ``file``: compared by their columns of ``text`` with ``metric``, and with ``labels``;
+    ``sheet`` is the one that is meant where a workbook has several.
     """
 
     n_target: int = 500
@@ -43,6 +44,7 @@ class People:
     text: tuple[str, ...] = ()
     metric: str | None = None
     labels: tuple[str, ...] = ()
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         least = {"n_target": 1, "n_known": 1, "common": 0, "datasets": 1}
@@ -172,6 +174,7 @@ class Study:
             "text": list(people.text),
             "metric": people.metric,
             "label": list(people.labels),
+            **({} if people.sheet is None else {"sheet": people.sheet}),
         }
 
     @property
@@ -220,6 +223,7 @@ OPTIONS = (
     "points",
     "shares",
     "people",
+    "sheet",
     "text",
     "metric",
     "label",
@@ -278,6 +282,7 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
             text=_columns(options.get("text", ())),
             metric=options.get("metric"),
             labels=_columns(options.get("label", ())),
+            sheet=options.get("sheet"),
         ),
         search=Search(
             solver=str(options.get("solver", "exact")),

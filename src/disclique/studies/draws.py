@@ -51,7 +51,7 @@ class Draw:
 @lru_cache(maxsize=2)
 def _read_people(people: People) -> Microdata:
     """Read the file of people, so that a complaint names its row, not that of a draw."""
-    layout = Layout(people.labels, text=people.text, metric=people.metric)
+    layout = Layout(people.labels, text=people.text, metric=people.metric, sheet=people.sheet)
     return read(str(people.file), layout)
 
 
