@@ -33,7 +33,7 @@ def make_file(n: int = 60, seed: int = 0, name: str = "file.csv") -> Microdata:
 
 
 def make_plan(*masks: str, **more: Any) -> Plan:
-    given = {"repetitions": 3, "attacks": QUICK, "budget": 0.1, "person_trials": 20, **more}
+    given = {"repetitions": 3, "attacks": QUICK, "budget": 0.1, "person_trials": 20, "sensitivity": False, **more}
     return Plan(masks=masks or ("gaussian:sigma=2km",), **given)
 
 

@@ -22,6 +22,8 @@ from disclique.audits import AuditResult
 from disclique.audits.result import decode_result, encode_result, result_schema
 from disclique.errors import InputError
 from disclique.measures.utility import measures
+from disclique.show.report.formats import title_of
+from disclique.show.report.render import MAIN
 
 EVIL = "<script>alert('x')</script>"
 MASKS = ["affine", "matrix-gaussian:sd=3km", "gaussian:sigma=20km..400km"]
@@ -145,8 +147,11 @@ def test_method_and_utility_come_from_the_registries(results: Results) -> None:
     assert titles == [
         "setting",
         "risk",
-        *(measure.title for measure in measures().values() if measure.name != "linkage"),
+        *(title_of(measures()[name], "km") for name in MAIN if name != "linkage"),
     ]
+    every = table[table.index('<table class="measures">') :]
+    rows = re.findall(r"<tr><td>(.*?)</td>", every[: every.index("</table>")])
+    assert rows == [title_of(one, "km") for one in measures().values() if one.name != "linkage"]
 
 
 def everywhere(value: Any) -> Any:
@@ -252,7 +257,7 @@ def test_a_real_browser_draws_it_without_a_network(
     chrome.events.clear()
     chrome.open(path, width=width, dark=dark)
     charts = chrome.value("document.querySelectorAll('.chart').length")
-    assert charts == (6 if with_records else 5)
+    assert charts == (8 if with_records else 7)
     assert chrome.wait(DRAWN) == str(charts)
     drawn = "[...document.querySelectorAll('.chart')].every(c => c.querySelector('svg path, svg rect, svg line'))"
     assert chrome.value(drawn)

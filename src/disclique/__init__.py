@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from disclique.model import Budget, Claims, Microdata, Spread
     from disclique.releases import Release, mask, read_key, release
     from disclique.runs import OnDask, Processes, Serial
-    from disclique.show.report import report
+    from disclique.show.report import annex, report
     from disclique.studies import StudyResult, load_study, study
     from disclique.synthetic.examples import cities, poets
     from disclique.synthetic.people import germany
@@ -82,7 +82,7 @@ _ROOMS = {
     "model": ("Budget", "Claims", "Microdata", "Spread"),
     "releases": ("Release", "mask", "read_key", "release"),
     "runs": ("OnDask", "Processes", "Serial"),
-    "show.report": ("report",),
+    "show.report": ("annex", "report"),
     "studies": ("StudyResult", "load_study", "study"),
     "synthetic.examples": ("cities", "poets"),
     "synthetic.people": ("germany",),
@@ -119,6 +119,7 @@ __all__ = [
     "StudyResult",
     "Texts",
     "Within",
+    "annex",
     "attack",
     "attack_names",
     "audit",

@@ -8,10 +8,11 @@ in ``show``.
 from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.ranges import MaskRange, parse_range
-from disclique.audits.result import RECORDS, REPORT, RESULT, AuditResult, read_result, write_result
+from disclique.audits.result import ANNEX, RECORDS, REPORT, RESULT, AuditResult, read_result, write_result
 from disclique.audits.run import audit, make_plan, run_audit
 
 __all__ = [
+    "ANNEX",
     "RECORDS",
     "REPORT",
     "RESULT",

@@ -28,7 +28,8 @@ SPARSE = ((0.0, 0.1), (0.1, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0))  # sha
 class Findings:
     """The records of every setting that was tried, the decisions, and how the run went.
 
-    ``trials`` are those of settings in which the oracle was asked for every person.
+    ``trials`` are those of settings in which the oracle was asked for every person, ``varied`` those of the verdict's
+    setting with one thing assumed otherwise, by the part of their units.
     """
 
     records: Mapping[str, Records]
@@ -36,6 +37,7 @@ class Findings:
     seconds: float
     notes: tuple[str, ...] = ()
     trials: Mapping[str, Records] = field(default_factory=dict)
+    varied: Mapping[str, Records] = field(default_factory=dict)
 
 
 def add_trials(trials: Records) -> tuple[NDArray[np.int64], FloatArray]:

@@ -19,12 +19,14 @@ from disclique.model import Json
 from disclique.quantities import LENGTH_UNITS, Quantity, parse_quantity
 from disclique.runs import Chance, Unit
 
-FORMAT = 5  # raised when the same plan no longer gives the same records
+FORMAT = 6  # raised when the same plan no longer gives the same records
 RAISE = 5  # how much more work a search may do each time it is repeated
 MOST_EFFORT = 2  # how often it is repeated
 MOST_RELEASES = 100
 PEOPLE = "people"  # the part of an audit that asks the oracle for every person, many times
 DRAWS = 10  # releases in one unit of that
+VARIED = "varied"  # how the parts begin that assume one thing otherwise
+MOST_VARIED = 10  # releases of each of these
 SYNTHETIC, GERMANY = "synthetic", "germany"
 _EXAMPLES = {"masks": "gaussian:sigma=500m", "attacks": "register", "generalise": "age=width:age:1..40"}
 
@@ -100,7 +102,7 @@ class Plan:
     times, each time with fresh noise; unless ``linked`` the rows of a release do not tell which they were before.
     ``inputs`` are names and hashes of the files, so that an audit is never continued on other data. ``generalise``
     makes labels coarser in steps, each tried with every mask: ``age=width:age:1..40``, ``plz=prefix:plz:2..5``, or
-    ``drop:sex``, with and without.
+    ``drop:sex``, with and without. ``sensitivity`` asks how the risk depends on the overlap and on label errors.
 
     >>> Plan(("gaussian:sigma=1km..4km",), attacks=("labels",)).settings[0]
     'gaussian:sigma=1km'
@@ -124,6 +126,7 @@ class Plan:
     utility: str = "neighbours"
     inputs: tuple[tuple[str, str], ...] = ()
     generalise: tuple[str, ...] = ()
+    sensitivity: bool = True
 
     __repr__ = short_repr
 
@@ -209,6 +212,8 @@ class Plan:
         """Say whether a unit may be a part of this audit; of a searched range only some are run."""
         if unit.mask not in self.settings or not 0 <= unit.effort <= MOST_EFFORT:
             return False
+        if unit.part.startswith(f"{VARIED}:"):
+            return 0 <= unit.repetition < MOST_VARIED
         return 0 <= unit.repetition < {"": self.repetitions, PEOPLE: self.people_units}.get(unit.part, 0)
 
     @property
@@ -242,4 +247,5 @@ class Plan:
     def digest(self) -> str:
         """A hash that only the same plan on the same files has."""
         content = {**self.to_dict(), "format": FORMAT}
+        del content["sensitivity"]  # an audit may go on with or without it
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

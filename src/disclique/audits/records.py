@@ -15,8 +15,10 @@ class Attempt:
     ``why`` says why it could not be carried out; empty if it was. ``correct`` are the target rows it claimed rightly,
     ``wrong`` its wrong pairs. ``named`` are the rows of known people with the chance that they are identified in the
     scenario of the audit, where there is any, and ``hits`` how many people are expected to be found in each scenario.
-    ``cut`` says what was cut short, and then at most ``most`` people could have been claimed. ``control`` counts the
-    claims on a known file without any of ``control_targets`` released people: all false.
+    ``taken`` are pairs (target row, row of the known file) of people for whom the wrong record was named, where the
+    scenario names one for everybody. ``cut`` says what was cut short, and then at most ``most`` people could have been
+    claimed. ``control`` counts the claims on a known file without any of ``control_targets`` released people: all
+    false.
     """
 
     attack: str
@@ -24,6 +26,7 @@ class Attempt:
     correct: tuple[int, ...] = ()
     wrong: tuple[tuple[int, int], ...] = ()
     named: tuple[tuple[int, float], ...] = ()
+    taken: tuple[tuple[int, int], ...] = ()
     hits: Hits = field(default_factory=Hits)
     expected: float | None = None
     cut: str = ""

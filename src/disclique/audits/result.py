@@ -6,7 +6,8 @@ raised when a reader of the old form would misread the new one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -15,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pandas as pd
 
+from disclique.audits.coarse_map import CoarseMap
 from disclique.audits.decision import Decision
+from disclique.audits.declaration import Declaration, declare
+from disclique.audits.figures import tabulate_figures
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
 from disclique.audits.settings import LabelUse
 from disclique.checks import check_path, short_repr
@@ -26,8 +30,8 @@ from disclique.quantities import percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KIND, VERSION = "disclique audit", 3
-RESULT, RECORDS, REPORT = "result.json", "records.csv", "report.html"
+KIND, VERSION = "disclique audit", 4
+RESULT, RECORDS, REPORT, ANNEX = "result.json", "records.csv", "report.html", "annex.html"
 MEETS, UNPROVEN, FAILS, MEASURED = "meets", "unproven", "fails", "measured"
 
 
@@ -36,12 +40,14 @@ class Verdict:
     """The decision in words: ``meets`` only when it is shown that the setting keeps the limit.
 
     ``unproven``: what was measured keeps the limit, but it is not shown that the release does. ``fails``: no setting
-    tried keeps it. ``measured``: no limit was set.
+    tried keeps it. ``measured``: no limit was set. ``cautions`` say what could not be attacked, was cut short, did not
+    apply or was not asked for, as it belongs to the headline.
     """
 
     status: str
     setting: str
     sentences: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
 
     __repr__ = short_repr
 
@@ -58,7 +64,8 @@ class LabelGroup:
 class FileFacts:
     """The file that was audited; no value of it. ``distances`` says what they are between (``kind_of``).
 
-    ``missing_labels`` counts the records with an empty label value.
+    ``missing_labels`` counts the records with an empty label value. ``unit`` is that of its distances, empty where it
+    is not known.
     """
 
     name: str
@@ -67,6 +74,7 @@ class FileFacts:
     distances: str
     label_groups: tuple[LabelGroup, ...]
     missing_labels: int = 0
+    unit: str = ""
 
     __repr__ = short_repr
 
@@ -103,7 +111,8 @@ class Setting:
     ``oracle_why``, where that is not modelled), ``simulated`` that this law was learned from draws of the mask, and
     ``again`` what the oracle finds with one release more. ``seeded`` says what insiders find who know some people's
     records beforehand, by the attacks that can start from these. ``person`` is the risk of the most exposed person
-    where it was measured. ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
+    where it was measured. ``turns`` says, of a setting above the limit, that more repetitions might change that.
+    ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
     labels, in an audit that makes them coarser.
     """
 
@@ -131,6 +140,7 @@ class Setting:
     person: float | None = None
     pareto: bool = False
     seeded: tuple[InsiderShare, ...] = ()
+    turns: bool = False
     brief: str = ""
     labels: LabelUse | None = None
 
@@ -180,7 +190,12 @@ class PeopleRisk:
 
 @dataclass(frozen=True)
 class TypicalMatches:
-    """The matches of the worst attack in a typical repetition, as outcomes without any place or name."""
+    """The matches of the worst attack in a typical repetition, as outcomes without any place or name.
+
+    ``shown`` are the outcomes of some known people in random order: ``correct``, ``wrong``, or ``none`` where nobody
+    was named. ``lines`` lead from a record to the person it was taken for, both as places in this list, -1 for somebody
+    who is not in it.
+    """
 
     spec: str
     attack: str
@@ -188,6 +203,37 @@ class TypicalMatches:
     correct: int
     wrong: int
     shown: tuple[str, ...]
+    lines: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class SensitivityPoint:
+    """The risk if one thing is assumed otherwise, or as ``declared``.
+
+    ``varied`` is ``overlap`` (the share of the released people who are known) or ``label-error``, ``value`` the share.
+    ``common`` is how many people are known, ``high`` the upper end over ``draws`` releases; ``keeps`` says whether that
+    is under the limit.
+    """
+
+    varied: str
+    value: float
+    declared: bool
+    common: float
+    risk: float
+    high: float
+    draws: int
+    keeps: bool | None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How the risk of the verdict's setting depends on what was assumed, measured ``by`` the oracle or one attack."""
+
+    spec: str
+    by: str
+    points: tuple[SensitivityPoint, ...]
+    sentences: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     __repr__ = short_repr
 
@@ -249,6 +295,7 @@ class PlanFacts:
     utility: str
     inputs: dict[str, str]
     generalise: tuple[str, ...] = ()
+    sensitivity: bool = True
 
     __repr__ = short_repr
 
@@ -257,7 +304,9 @@ class PlanFacts:
 class AuditResult:
     """The result of an audit: a verdict, every setting tried, and what the result does not show.
 
-    Without ``records`` no coordinate, id or label value of a person is in it.
+    Without ``records`` no coordinate, id or label value of a person is in it; ``coarse_map`` has cells of many people.
+    ``again`` says what a further release would do, ``declared`` what the holder declared for the board, and ``command``
+    is what was called.
 
     >>> import disclique as dq
     >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
@@ -281,6 +330,11 @@ class AuditResult:
     versions: dict[str, str]
     seconds: float
     records: PeopleAtRisk | None = None
+    sensitivity: Sensitivity | None = None
+    coarse_map: CoarseMap | None = None
+    again: str = ""
+    declared: Declaration = field(default_factory=Declaration)
+    command: str = ""
     kind: str = KIND
     version: int = VERSION
 
@@ -324,13 +378,38 @@ class AuditResult:
         return found
 
     def report(self, path: Path | str | None = None) -> str:
-        """Render the report as one HTML page that needs no network, and write it if a path is given."""
+        """Render the report as one HTML page that needs no network, and write it if a path is given.
+
+        The figures behind it are then written as CSV to a folder beside it, ``report_figures`` of ``report.html``.
+        """
         import disclique
 
-        page: str = disclique.report(self)
+        if path is None:
+            return disclique.report(self)
+        place = Path(path)
+        folder = f"{place.stem}_figures"
+        for name, table in tabulate_figures(self).items():
+            write_table(table, place.parent / folder / name)
+        page = disclique.report(self, figures=folder)
+        _write_page(page, place)
+        return page
+
+    def annex(self, path: Path | str | None = None, decision: Mapping[str, Any] | Declaration | None = None) -> str:
+        """Render the annex for the board as one HTML page to be printed and signed, and write it if a path is given.
+
+        ``decision`` says author, purpose, date, holder, recipients and basis, if the audit was not told.
+        """
+        import disclique
+
+        declared = self.declared if decision is None else declare(decision)
+        if self.coarse_map is not None and declared.k > self.coarse_map.k:
+            raise InputError(
+                f"decision: k = {declared.k}: the map of this result has cells of at least {self.coarse_map.k} people "
+                "and holds no places to draw another one; run the audit again"
+            )
+        page: str = disclique.annex(replace(self, declared=declared))
         if path is not None:
-            with whole_file(Path(path)) as draft:
-                draft.write_text(page, encoding="utf-8")
+            _write_page(page, Path(path))
         return page
 
     def plot(self) -> Figure:
@@ -350,6 +429,11 @@ class AuditResult:
     def _repr_html_(self) -> str:
         sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.verdict.sentences)
         return f"<div><b>{escape(self.verdict.status)}</b>{sentences}{self.table.round(3).to_html(index=False)}</div>"
+
+
+def _write_page(page: str, path: Path) -> None:
+    with whole_file(path) as draft:
+        draft.write_text(page, encoding="utf-8")
 
 
 def encode_result(result: AuditResult) -> bytes:

@@ -11,13 +11,15 @@ from typing import Any
 
 from disclique.attacks import parse_attack
 from disclique.audits.decision import Decision, Look, Steps, Wish, search_range, settle
+from disclique.audits.declaration import declare
 from disclique.audits.definition import Audit
 from disclique.audits.exposure import Findings
 from disclique.audits.plan import PEOPLE, Plan, Snooper
 from disclique.audits.ranges import MaskRange
 from disclique.audits.records import Records, ReleaseRecord
-from disclique.audits.result import REPORT, AuditResult, write_result
-from disclique.audits.summarise import look_at, summarise
+from disclique.audits.result import ANNEX, REPORT, AuditResult, Setting, write_result
+from disclique.audits.sensitivity import choose_variants, list_units
+from disclique.audits.summarise import About, look_at, summarise
 from disclique.audits.unit import run_unit
 from disclique.checks import check_kind, check_path, show
 from disclique.errors import InputError, guess_meant
@@ -58,7 +60,9 @@ def audit(
     options
         Fields of ``Plan`` (``max_risk``, ``repetitions``, ``attacks``, ``generalise``, ``seed``, …) and of ``Snooper``
         (``overlap``, ``size``, ``label_error``, ``coordinate_error``).
-        ``scenario`` says what risk means: ``prosecutor``, ``journalist`` or ``marketer``.
+        ``scenario`` says what risk means: ``prosecutor``, ``journalist`` or ``marketer``. And ``decision``, a mapping
+        of what the annex for the board says: ``author``, ``purpose``, ``date``, ``holder``, ``recipients``, ``basis``,
+        and ``k``, how many people every cell of its map has at the least.
 
     Examples
     --------
@@ -75,11 +79,15 @@ def audit(
     if executor is not None and not callable(getattr(executor, "map", None)):
         raise InputError(f"executor = {show(executor)}: say where to run, such as Processes(4)")
     folder = None if folder is None else check_path(folder, "folder")
+    about = About(declare(options.pop("decision", None)))
     plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
     work = Audit(plan, target, known, others)
-    result = run_audit(work, folder=folder, executor=executor, progress=progress, with_records=with_records)
+    result = run_audit(
+        work, folder=folder, executor=executor, progress=progress, with_records=with_records, about=about
+    )
     if folder is not None:
         result.report(Path(folder) / REPORT)
+        result.annex(Path(folder) / ANNEX)
     return result
 
 
@@ -108,11 +116,13 @@ def run_audit(
     executor: Executor | None = None,
     progress: Progress | None = None,
     with_records: bool = False,
+    about: About | None = None,
     tried: Mapping[Unit, ReleaseRecord] | None = None,
 ) -> AuditResult:
     """Carry out an audit; killed at any moment and called again it goes on in its folder.
 
-    The figures do not depend on that, nor on the executor. ``tried`` are units that were run already, on trial.
+    The figures do not depend on that, nor on the executor. ``about`` is what the result says beyond them; ``tried`` are
+    units that were run already, on trial.
     """
     begun = time.perf_counter()
     place = None if folder is None else Path(folder)
@@ -126,11 +136,13 @@ def run_audit(
 
         def summary() -> AuditResult:
             seconds = time.perf_counter() - begun
-            found = Findings(work.records, decisions, seconds, journal.notes, work.trials)
-            return summarise(audit, found, with_records=with_records)
+            found = Findings(work.records, decisions, seconds, journal.notes, work.trials, work.varied)
+            return summarise(audit, found, about or About(), with_records=with_records)
 
         result = summary()
         while work.ask_for_everybody([result.verdict.setting]):  # which may change what is decided
+            result = summary()
+        if work.plan.sensitivity and work.vary(result.setting(result.verdict.setting)):
             result = summary()
         if place is not None:
             write_result(result, place)
@@ -148,6 +160,7 @@ class _Work:
         # repetitions and effort asked for: a resumed search sees no more than the first one did
         self.granted: dict[str, Wish] = {}
         self.asked: list[str] = []  # settings in which the oracle was asked for everybody
+        self.changed: list[Unit] = []  # units in which one thing is assumed otherwise
 
     @property
     def plan(self) -> Plan:
@@ -180,6 +193,20 @@ class _Work:
     def _trials(self, spec: str) -> Records:
         units = {k: Unit(spec, k, part=PEOPLE) for k in range(self.plan.people_units)} if spec in self.asked else {}
         return {k: self.journal.done[unit] for k, unit in units.items() if unit in self.journal.done}
+
+    def vary(self, setting: Setting) -> bool:
+        """Measure a setting with one thing assumed otherwise; False if there is nothing to vary."""
+        self.changed = list_units(setting.spec, choose_variants(self.audit, setting))
+        self._run_units(self.changed)
+        return bool(self.changed)
+
+    @property
+    def varied(self) -> dict[str, Records]:
+        """What is known of the verdict's setting with one thing assumed otherwise, by the part of the units."""
+        found: dict[str, dict[int, ReleaseRecord]] = {}
+        for unit in self.changed:
+            found.setdefault(unit.part, {})[unit.repetition] = self.journal.done[unit]
+        return dict(found)
 
     def ask_for_everybody(self, specs: Sequence[str]) -> bool:
         """Ask the oracle for every person under these settings, where it can be; False if nothing is left to ask."""

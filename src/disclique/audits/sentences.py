@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from disclique.attacks import parse_attack
+from disclique.attacks import parse_attack, parse_attacks
 from disclique.audits.definition import Audit
 from disclique.audits.plan import MOST_EFFORT, RAISE, Plan
 from disclique.audits.rates import AttackRisk, SettingRisk
@@ -60,8 +60,64 @@ def decide(settings: Sequence[Setting], plan: Plan, people: Sequence[PeopleRisk]
         said = Verdict(UNPROVEN, best.spec, _unproven(best, plan))
     else:
         said = Verdict(FAILS, safest.spec, _fails(safest, plan))
-    spread = next((one.sentence for one in people if one.spec == said.setting), None)
-    return said if spread is None else replace(said, sentences=(*said.sentences, spread))
+    spread = [one.sentence for one in people if one.spec == said.setting]
+    chosen = next(s for s in settings if s.spec == said.setting)
+    return replace(said, sentences=(*said.sentences, *spread), cautions=tuple(_warn(said.status, chosen, plan)))
+
+
+def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
+    """Say what could not be attacked, was cut short, did not apply or was not asked for, of the setting named."""
+    ran = [one for one in chosen.attacks if one.applies]
+    lines = []
+    if not ran:
+        lines.append("No attack could be carried out on this release: nothing is known of its risk.")
+    elif idle := [one.attack for one in chosen.attacks if not one.applies]:
+        lines.append(f"Not applicable to this release, so not tried: {', '.join(idle)} (why: see Method).")
+    if left := not_asked_for(plan.attacks):
+        only = ", ".join(one.attack for one in ran)
+        lines.append(
+            f"Only {only or 'nothing'} was tried: {', '.join(left)} {'was' if len(left) == 1 else 'were'} not asked "
+            "for" + (" and may find more." if chosen.oracle is None else ".")
+        )
+    for one in ran:
+        if one.why:
+            lines.append(f"{one.attack}: {one.why}.")
+        if one.cut:
+            lines.append(_say_cut(one, chosen))
+        if one.doubtful and chosen.oracle is None:
+            lines.append(
+                f"{one.attack} was in doubt how to lay the two files on each other in {one.doubtful} of "
+                f"{chosen.repetitions} repetitions."
+            )
+    if chosen.oracle is None and chosen.oracle_why:
+        lines.append(f"What the masked data give away at the most is not known: {chosen.oracle_why}.")
+    return lines + _call_for_more(status, chosen, plan)
+
+
+def _say_cut(one: AttackRisk, chosen: Setting) -> str:
+    said = f"{one.attack} was cut short in {one.cut} of {chosen.repetitions} repetitions ({one.cut_why})"
+    if not chosen.risk.lower_bound:
+        return f"{said}, which cannot matter here."
+    return f"{said}: the risk is a lower bound and may be up to {percent(chosen.risk.interval[1])}."
+
+
+def _call_for_more(status: str, chosen: Setting, plan: Plan) -> list[str]:
+    """Say that more repetitions might turn the verdict."""
+    often, limit = chosen.risk.repetitions, plan.max_risk
+    times = "one repetition does" if often == 1 else f"{often} repetitions do"
+    if status == FAILS and chosen.turns:
+        return [f"The mean is close to the limit and {times} not settle it: more (--repetitions) might turn this."]
+    near = chosen.oracle is not None and limit is not None and chosen.oracle.value <= limit < chosen.oracle.high
+    if status == UNPROVEN and near:
+        return [f"The masked data themselves keep the limit on average, and {times} not show it: more might."]
+    return []
+
+
+def not_asked_for(asked: Sequence[str]) -> list[str]:
+    """Return the attacks that an audit could carry out and was not asked to."""
+    names = {parse_attack(spec).kind.name for spec in asked if spec != "all"}
+    every = [] if "all" in asked else [spec.kind.name for spec in parse_attacks(("all",))]
+    return [name for name in every if name not in names]
 
 
 def _find(setting: Setting, plan: Plan, *, bound: str = "") -> str:
@@ -279,29 +335,28 @@ def _yardsticks(settings: Sequence[Setting]) -> list[str]:
     return lines
 
 
-def foresee(settings: Sequence[Setting], plan: Plan) -> list[str]:
-    """Say what one more release of the same people would do, always."""
+def foresee(chosen: Setting, plan: Plan) -> str:
+    """Say what one more release of the same people would do to the setting that the verdict names, always."""
     times = "a second time" if plan.releases == 1 else f"once more than {plan.releases} times"
-    pairs = [(s.again, s.oracle.value, s.brief) for s in settings if s.oracle is not None and s.again is not None]
-    if not pairs:
-        return [
+    if chosen.oracle is None or chosen.again is None:
+        return (
             f"What would happen if the same people were released {times} with fresh noise was not measured: averages "
             "of several releases can give away what each of them hides."
-        ]
-    said = "; ".join(f"{percent(again)} instead of {percent(once)} with {brief}" for again, once, brief in pairs)
-    return [
+        )
+    return (
         f"If the same people were released {times} with fresh noise, a snooper who finds out how the data lie would "
-        f"identify {said}. Release a file once, and keep the key."
-    ]
+        f"identify {percent(chosen.again)} instead of {percent(chosen.oracle.value)} with {name_setting(chosen)}. "
+        "Release a file once, and keep the key."
+    )
 
 
-def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts) -> list[str]:
-    """Say what the result does not show."""
+def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts, chosen: Setting) -> list[str]:
+    """Say what the result does not show; ``chosen`` is the setting that the verdict names."""
     plan = audit.plan
     lines = [
         *_cut_short(settings, plan),
         "Only the attacks listed were tried. A cleverer one, or a snooper who knows more than assumed, may find more.",
-        *foresee(settings, plan),
+        foresee(chosen, plan),
         "The risk is a share of people, averaged over random draws of the mask. Single persons may be at much higher "
         "risk: see who is exposed, and records.csv.",
         "Intervals hold for repeated draws on this file with this assumption about the snooper; they do not cover a "

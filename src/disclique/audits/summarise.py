@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.audits.call import write_call
+from disclique.audits.coarse_map import CoarseMap, draw_coarse_map
 from disclique.audits.decision import Limits, Look, pareto
+from disclique.audits.declaration import Declaration
 from disclique.audits.definition import Audit
 from disclique.audits.exposure import (
     Findings,
@@ -36,17 +39,29 @@ from disclique.audits.result import (
     PeopleAtRisk,
     Person,
     PlanFacts,
+    Sensitivity,
     Setting,
     SnooperFacts,
     TypicalMatches,
 )
-from disclique.audits.sentences import decide, describe_snooper, explain_settled, join_words, list_limits
+from disclique.audits.sensitivity import choose_variants, describe_sensitivity
+from disclique.audits.sentences import (
+    decide,
+    describe_snooper,
+    explain_settled,
+    foresee,
+    join_words,
+    list_limits,
+)
 from disclique.audits.settings import describe_labels, parse_setting_mask, shorten
 from disclique.data.distances import Points
+from disclique.data.inspection.lengths import name_unit
+from disclique.data.kinds import EARTH
 from disclique.data.provenance import versions
 from disclique.data.recoding import split_setting
 from disclique.data.write import plain
 from disclique.masks.base import Mask
+from disclique.measures.bounds import smooth_upper_end
 from disclique.measures.scenarios import Hits
 from disclique.measures.utility import usefulness
 from disclique.quantities import percent
@@ -54,7 +69,15 @@ from disclique.quantities import percent
 SHOWN = 30  # people of the picture of typical matches
 
 
-def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> AuditResult:
+@dataclass(frozen=True)
+class About:
+    """What a result says beyond its figures: what the holder declares for the board, and what was called."""
+
+    declared: Declaration = field(default_factory=Declaration)
+    command: str = ""
+
+
+def summarise(audit: Audit, found: Findings, about: About, *, with_records: bool = False) -> AuditResult:
     """Make the result; only with ``with_records`` a coordinate or id of a person is in it."""
     plan = audit.plan
     settings = [_setting(audit, spec, records, found.trials.get(spec, {})) for spec, records in found.records.items()]
@@ -68,6 +91,7 @@ def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> A
     spread = tuple(describe_people(risk, groups[spec]) for spec, risk in risks.items() if found.trials.get(spec))
     verdict = decide(settings, plan, spread)
     chosen = found.records[verdict.setting]
+    best = next(setting for setting in settings if setting.spec == verdict.setting)
     result = AuditResult(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         verdict=verdict,
@@ -78,6 +102,7 @@ def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> A
             distances=audit.file_kind,
             label_groups=tuple(LabelGroup(g.name, int(g.inside.sum())) for g in group_by_label(count_sharing(audit))),
             missing_labels=int(audit.target.labels.isna().any(axis=1).sum()),
+            unit=_unit(audit),
         ),
         snooper=facts,
         settings=tuple(settings),
@@ -86,13 +111,38 @@ def summarise(audit: Audit, found: Findings, *, with_records: bool = False) -> A
         groups=tuple(row for risk in risks.values() for row in average_groups(risk, groups[risk.spec])),
         people_risk=spread,
         matches=_typical_matches(audit, chosen, verdict.setting),
-        limits=(*list_limits(settings, audit, facts), *found.notes),
+        limits=(*list_limits(settings, audit, facts, best), *found.notes),
         plan=msgspec.convert(plain(plan.to_dict()), PlanFacts),
         versions=versions(),
         seconds=round(found.seconds, 1),
         records=_people(audit, chosen, risks[verdict.setting], sizes[verdict.setting]) if with_records else None,
+        sensitivity=_sensitivity(audit, best, found),
+        coarse_map=_coarse_map(audit, risks[verdict.setting], about.declared.k),
+        again=foresee(best, plan),
+        declared=about.declared,
+        command=about.command or write_call(plan),
     )
     return result.with_people(tabulate_people(audit, risks, sizes))
+
+
+def _unit(audit: Audit) -> str:
+    """Return the unit of the file's distances, empty where it has none or none was said."""
+    return name_unit(audit.target.distances)
+
+
+def _sensitivity(audit: Audit, setting: Setting, found: Findings) -> Sensitivity | None:
+    if not found.varied:
+        return None
+    variants = choose_variants(audit, setting)
+    return describe_sensitivity(audit, setting, variants, {one: found.varied[one.part] for one in variants.found})
+
+
+def _coarse_map(audit: Audit, risks: RecordRisks, k: int) -> CoarseMap | None:
+    """Draw the map that is safe to share, where the file has places on a plane or on the Earth."""
+    places = audit.points.coordinates if audit.has_map and audit.points is not None else None
+    if places is None or places.shape[1] != 2:
+        return None
+    return draw_coarse_map(places, risks.risk, k=k, spec=risks.spec, earth=audit.file_kind == EARTH)
 
 
 def look_at(audit: Audit, records: Records, trials: Records, *, effort: int = 0) -> Look | None:
@@ -144,6 +194,7 @@ def _setting(audit: Audit, spec: str, records: Records, trials: Records) -> Sett
         usefulness=None if useful is None else usefulness(useful, plan.utility),
         person=None if look is None else look.person,
         seeded=seeded,
+        turns=look is not None and _may_turn(look, oracle, records, plan.scenario),
         brief=shorten(spec),
         labels=describe_labels(audit, spec),
     )
@@ -212,6 +263,20 @@ def _explain_open(look: Look, oracle: OracleRisk | None) -> str:
     return f"the risk may be up to {percent(look.risk.interval[1])}"
 
 
+def _may_turn(look: Look, oracle: OracleRisk | None, records: Records, scenario: str) -> bool:
+    """Say whether a mean above the limit might come out under it, had there been more repetitions."""
+    limit, worst = look.limits.risk, look.risk.attack
+    if look.risk.value <= limit or (oracle is not None and oracle.value > limit):
+        return False
+    tries = [(record, one) for record in records.values() for one in record.attempts if one.attack == worst]
+    ran = [(record, one.hits if one.applies else Hits()) for record, one in tries]
+    if not ran:
+        ran = [(record, record.guess) for record in records.values()]
+    people = [max(len(record.common), 1) for record, _ in ran]
+    shares = [min(one.share(scenario, len(record.common), record.released), 1.0) for record, one in ran]
+    return 1 - smooth_upper_end([1 - share for share in shares], people) <= limit
+
+
 def _seeded(records: Records, scenario: str) -> tuple[InsiderShare, ...]:
     """Average what insiders find of the people they do not know beforehand."""
     shares: dict[int, list[float]] = {}
@@ -251,18 +316,45 @@ def _typical_matches(audit: Audit, records: Records, spec: str) -> TypicalMatche
         return None
     repetition, attempt = found
     common = records[repetition].common
-    right, wrong = _outcomes(audit, attempt, common)
-    chosen = audit.chance.rng("picture").permutation(common)[:SHOWN].tolist()
+    right = _found_rightly(audit, attempt)
+    people = _rows_of_known(audit, repetition)
+    pairs = [(row, people.get(known, -1)) for row, known in _taken(audit, attempt)]
+    wrong = {person if audit.plan.scenario == "prosecutor" else row for row, person in pairs} - right
+    chosen = _choose_shown(audit, common, pairs)
+    place = {row: k for k, row in enumerate(chosen)}
+    lines = [(place[row], place[row]) for row in chosen if row in right]
+    lines += [(place.get(a, -1), place.get(b, -1)) for a, b in pairs if a in place or b in place]
     shown = tuple("correct" if row in right else "wrong" if row in wrong else "none" for row in chosen)
-    return TypicalMatches(spec, attempt.attack, len(common), len(right), len(wrong), shown)
+    return TypicalMatches(spec, attempt.attack, len(common), len(right), len(wrong), shown, tuple(lines))
 
 
-def _outcomes(audit: Audit, attempt: Attempt, common: Sequence[int]) -> tuple[set[int], set[int]]:
-    """Return the known people whose record was found, and those for whom another one was taken."""
+def _choose_shown(audit: Audit, common: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Draw known people for the picture, and some of those whom they were taken for."""
+    rng = audit.chance.rng("picture")
+    drawn = rng.permutation(common).tolist()
+    first = drawn[: SHOWN * 2 // 3]
+    known = set(common)
+    beside = [row for pair in pairs if set(pair) & set(first) for row in pair if row in known]
+    chosen = list(dict.fromkeys([*first, *beside, *drawn]))[:SHOWN]
+    return [chosen[k] for k in rng.permutation(len(chosen))]
+
+
+def _found_rightly(audit: Audit, attempt: Attempt) -> set[int]:
+    """Return the known people whose record was found."""
     if audit.plan.scenario == "journalist":
-        return set(attempt.correct), {row for row, _ in attempt.wrong}
-    right = {row for row, chance in attempt.named if chance > 1 / 2}
-    return right, set(common) - right  # a record is named for everybody
+        return set(attempt.correct)
+    return {row for row, chance in attempt.named if chance > 1 / 2}
+
+
+def _taken(audit: Audit, attempt: Attempt) -> tuple[tuple[int, int], ...]:
+    """Return pairs of a released row and a known one that were matched and are wrong."""
+    return attempt.wrong if audit.plan.scenario == "journalist" else attempt.taken
+
+
+def _rows_of_known(audit: Audit, repetition: int) -> dict[int, int]:
+    """Return the row in the audited file of every row of the known file that is one of the released people."""
+    known = draw_known_file(audit, repetition)
+    return {int(k): int(known.rows[t]) for t, k in known.truth.pairs}
 
 
 def _typical(audit: Audit, records: Records) -> tuple[int, Attempt] | None:
@@ -304,6 +396,6 @@ def _lines(audit: Audit, records: Records) -> list[Line]:
     if not isinstance(known, Points):
         return []
     homes = audit.points.coordinates
-    right = [(homes[row], homes[row], True) for row in attempt.correct]
-    wrong = [(homes[row], known.coordinates[other], False) for row, other in attempt.wrong]
+    right = [(homes[row], homes[row], True) for row in sorted(_found_rightly(audit, attempt))]
+    wrong = [(homes[row], known.coordinates[other], False) for row, other in _taken(audit, attempt)]
     return [Line(float(a[0]), float(a[1]), float(b[0]), float(b[1]), true) for a, b, true in [*right, *wrong]]

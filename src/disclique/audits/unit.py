@@ -15,6 +15,7 @@ from disclique.audits.known_file import KnownFile, draw_known_file
 from disclique.audits.people import ask_for_everybody, draw_releases
 from disclique.audits.plan import PEOPLE, RAISE
 from disclique.audits.records import Attempt, ReleaseRecord
+from disclique.audits.sensitivity import parse_variant, vary
 from disclique.audits.settings import at_labels
 from disclique.audits.yardsticks import (
     ask_insiders,
@@ -46,11 +47,14 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     """Mask the file, attack the release, and judge what was claimed.
 
     With more effort only the attacks that rest on a budgeted search are repeated. The part ``people`` asks the oracle
-    alone, for every person.
+    alone, for every person; a part that assumes one thing otherwise leaves out what is only measured beside the risk.
     """
     audit, unit = at_labels(audit, unit)
     if unit.part == PEOPLE:
         return ask_for_everybody(audit, unit, partial(_knowledge, audit.plain, unit.mask))
+    variant = parse_variant(unit.part)
+    if variant is not None:
+        audit = vary(audit, variant)
     mask = parse_mask(unit.mask)
     known = _known_file(audit, unit.repetition)
     plan, rng = audit.plan, audit.chance.rng
@@ -78,7 +82,7 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
         guess=guess_by_labels(known, labels.exact),
         oracle=_without_pairs(weigh_attempt(asked, known, labels.exact, plan.scenario)),
     )
-    if unit.repetition >= SAMPLED:
+    if unit.repetition >= SAMPLED or variant is not None:
         return record
     build = partial(build_attacks, audit, unit)
     again = consult_oracle(masked, known, knowledge, labels)
@@ -112,7 +116,7 @@ def _publish(
 
 def _without_pairs(oracle: Attempt) -> Attempt:
     """Return the attempt of the oracle without its claims, of which only the numbers are used."""
-    return replace(oracle, correct=(), wrong=())
+    return replace(oracle, correct=(), wrong=(), taken=())
 
 
 _known_file = lru_cache(maxsize=32)(draw_known_file)

@@ -78,12 +78,35 @@ def weigh_attempt(tried: Tried, known: KnownFile, exact: Candidates, scenario: s
         correct=tuple(sorted(rows[judged.correct[:, 0]].tolist())),
         wrong=tuple(sorted((int(rows[t]), int(k)) for t, k in judged.wrong)),
         named=tuple((int(rows[t]), round(float(c), 4)) for t, c in zip(sought, chances, strict=True) if c > 0),
+        taken=tuple((int(rows[t]), k) for t, k in find_taken(claims, known, scenario)),
         hits=count_hits(claims, known, exact),
         expected=claims.expected if claims.expected is not None and np.isfinite(claims.expected) else None,
         cut=claims.cut,
         doubt=claims.doubt,
         seconds=tried.seconds,
     )
+
+
+def find_taken(claims: Claims, known: KnownFile, scenario: str) -> list[tuple[int, int]]:
+    """Return pairs of a released and a known row that are named and wrong, one for each person sought.
+
+    The prosecutor names the most probable record of every person, the marketer the most probable person for every
+    record; of equally probable ones a wrong one. A journalist names nobody beyond what is claimed.
+    """
+    if scenario == "journalist":
+        return []
+    side = 1 if scenario == "prosecutor" else 0
+    told = np.array(known.seeds, dtype=np.int64).reshape(-1, 2)
+    pairs = np.column_stack([claims.target, claims.known]).astype(np.int64)
+    keep = (claims.probability > 0) & ~np.isin(pairs[:, 0], told[:, 0]) & ~np.isin(pairs[:, 1], told[:, 1])
+    pairs, probability = pairs[keep], np.round(claims.probability[keep], 12)
+    true = dict(known.sought.pairs[:, [side, 1 - side]].tolist())
+    right = np.array([true.get(a) == b for a, b in pairs[:, [side, 1 - side]].tolist()], dtype=bool)
+    order = np.lexsort((pairs[:, 1 - side], right, -probability, pairs[:, side]))
+    _, first = np.unique(pairs[order, side], return_index=True)
+    best = order[first]
+    wrong = [tuple(pairs[k].tolist()) for k in best if not right[k] and int(pairs[k, side]) in true]
+    return [(int(t), int(k)) for t, k in wrong]
 
 
 def consult_oracle(masked: Sequence[Distances], known: KnownFile, knowledge: Knowledge, labels: LabelPairs) -> Tried:

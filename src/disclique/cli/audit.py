@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from disclique.cli.options import NO_COLUMNS, FileOptions, list_of, option, refuse_bare, with_options
+from disclique.cli.options import (
+    NO_COLUMNS,
+    FileOptions,
+    differing,
+    list_of,
+    option,
+    read_toml,
+    refuse_bare,
+    with_options,
+)
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
     from disclique.audits import Audit, AuditResult, Plan
+    from disclique.audits.declaration import Declaration
     from disclique.audits.records import ReleaseRecord
+    from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
     from disclique.runs import Executor, Unit
 
 MASKS, SNOOPER, WORK, OUTPUT = "Masks and limit", "What the snooper knows", "Work", "Output"
 OTHERS = ("synthetic", "germany")
+DECISION = "decision"  # the section of a TOML file that the annex shows
 EXIT = {"meets": 0, "measured": 0, "unproven": 3, "fails": 4}  # 2 is bad input
 
 
@@ -26,6 +38,7 @@ EXIT = {"meets": 0, "measured": 0, "unproven": 3, "fails": 4}  # 2 is bad input
 class AuditOptions(FileOptions):
     """What can be said of an audit, on the command line or in a TOML file."""
 
+    sections: ClassVar[tuple[str, ...]] = (DECISION,)
     mask: list[str] | None = option(
         "gaussian:sigma=500m, or a range of its dial: gaussian:sigma=100m..5km; repeatable. There are {masks}.",
         panel=MASKS,
@@ -83,6 +96,9 @@ class AuditOptions(FileOptions):
     )
     repetitions: int | None = option("Draws of every mask setting.", panel=WORK, default=20)
     seed: int | None = option("All chance follows from it.", panel=WORK, default=0)
+    sensitivity: bool | None = option(
+        "Ask how the risk depends on the overlap and on label errors.", panel=WORK, default=True
+    )
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -100,7 +116,10 @@ def command(
     out: Annotated[Path, typer.Option(help="Folder for the result; an interrupted audit goes on there.")],
     options: AuditOptions,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with any of these options.", rich_help_panel=WORK)
+        Path | None,
+        typer.Option(
+            help="TOML file with any of these options, and a section [decision] for the annex.", rich_help_panel=WORK
+        ),
     ] = None,
     processes: Annotated[int | None, typer.Option(help="Processes (all cores).", rich_help_panel=WORK)] = None,
     dask: Annotated[
@@ -118,23 +137,47 @@ def command(
     a release is shown to keep the limit (or none was set), 3 if none is shown to although the attacks keep it,
     and 4 if no release tried keeps it.
     """
+    from disclique.audits.call import write_command
+    from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
     from disclique.runs import choose_executor
 
     screen = Screen(quiet)
-    work = read_audit(file, options.filled(config))
+    asked = options.filled(config)
+    said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
+    about = About(read_declaration(config), write_command(["audit", file], said))
+    work = read_audit(file, asked)
     executor = choose_executor(processes, dask)
     if dry_run:
         announce(work, out, executor, screen)
         return
-    result = carry_out(work, out, executor, screen=screen, with_records=with_records)
+    result = carry_out(work, out, executor, screen=screen, with_records=with_records, about=about)
     if EXIT[result.verdict.status]:
         raise typer.Exit(EXIT[result.verdict.status])
 
 
-def carry_out(work: Audit, out: Path, executor: Executor, *, screen: Screen, with_records: bool = False) -> AuditResult:
-    """Carry out an audit and write result.json, records.csv and report.html to ``out``."""
-    from disclique.audits import RECORDS, REPORT, RESULT, run_audit
+def read_declaration(config: Path | None) -> Declaration:
+    """Return what the section [decision] of a TOML file declares for the board."""
+    from disclique.audits.declaration import declare
+
+    written = {} if config is None else read_toml(config)
+    try:
+        return declare(written.get(DECISION))
+    except InputError as problem:
+        raise InputError(f"{config}: {problem}") from None
+
+
+def carry_out(
+    work: Audit,
+    out: Path,
+    executor: Executor,
+    *,
+    screen: Screen,
+    with_records: bool = False,
+    about: About | None = None,
+) -> AuditResult:
+    """Carry out an audit and write result.json, records.csv, the report with its figures and the annex to ``out``."""
+    from disclique.audits import ANNEX, RECORDS, REPORT, RESULT, run_audit
     from disclique.cli.interrupt import keeping
     from disclique.runs import keep_open
 
@@ -142,13 +185,20 @@ def carry_out(work: Audit, out: Path, executor: Executor, *, screen: Screen, wit
         tried = announce(work, out, running, screen)
         with screen.units("releases") as progress:
             result = run_audit(
-                work, folder=out, executor=running, progress=progress, with_records=with_records, tried=tried
+                work,
+                folder=out,
+                executor=running,
+                progress=progress,
+                with_records=with_records,
+                about=about,
+                tried=tried,
             )
     result.report(out / REPORT)
-    screen.say(result.verdict.sentences)
+    result.annex(out / ANNEX)
+    screen.say([*result.verdict.sentences, *(f"note: {line}" for line in result.verdict.cautions)])
     screen.table(result.table, title="Risk of every setting tried")
     screen.say([f"result: {out / RESULT}", f"risk of every record (keep it): {out / RECORDS}"])
-    screen.say([f"report: {(out / REPORT).resolve()}"])
+    screen.say([f"annex for the board: {out / ANNEX}", f"report: {(out / REPORT).resolve()}"])
     return result
 
 
@@ -240,4 +290,5 @@ def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
         linked=not options.unlinked,
         utility=str(options.utility),
         generalise=tuple(spec for spec in list_of(options.generalise) if is_dial(spec)),
+        sensitivity=options.sensitivity is not False,
     )

@@ -14,6 +14,8 @@ def command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Audit a bundled synthetic survey of 500 people and write the report."""
+    from disclique.audits.call import write_command
+    from disclique.audits.summarise import About
     from disclique.cli.audit import AuditOptions, carry_out, read_audit
     from disclique.cli.screen import Screen
     from disclique.runs import choose_executor
@@ -34,4 +36,5 @@ def command(
         seed=1,
     )
     work = read_audit(survey_file(), options.filled())
-    carry_out(work, out, choose_executor(processes), screen=Screen(quiet))
+    about = About(command=write_command(["demo"], {"out": out}))
+    carry_out(work, out, choose_executor(processes), screen=Screen(quiet), about=about)

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_type_hints
 
 import typer
 
@@ -33,13 +33,15 @@ def option(help: str, *, panel: str | None = None, default: Any = None, metavar:
 
 @dataclass(frozen=True)
 class Options:
-    """Options as they were given: None is not said."""
+    """Options as they were given: None is not said. ``sections`` of a TOML file are read by whoever needs them."""
+
+    sections: ClassVar[tuple[str, ...]] = ()
 
     def filled(self, config: Path | None = None) -> Self:
         """Return the options with what was not said from a TOML file, else by default."""
         known = {name.name.replace("_", "-"): name for name in fields(self)}
         written = {} if config is None else {key.replace("_", "-"): v for key, v in read_toml(config).items()}
-        strange = sorted(set(written) - set(known))
+        strange = sorted(set(written) - set(known) - set(self.sections))
         if strange:
             raise InputError(f"{config}: unknown option {strange[0]!r}; there are {', '.join(known)}")
         found = {}
@@ -48,6 +50,12 @@ class Options:
             default = about.metadata["default"]
             found[about.name] = said if said is not None and said != [] else written.get(key, default)
         return replace(self, **found)
+
+
+def differing(options: Options) -> dict[str, Any]:
+    """Return the options that are not as by default, as they would be said again."""
+    values = {about.name: (getattr(options, about.name), about.metadata["default"]) for about in fields(options)}
+    return {name: value for name, (value, default) in values.items() if value is not None and value != default}
 
 
 def read_toml(path: Path) -> dict[str, Any]:

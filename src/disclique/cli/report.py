@@ -13,14 +13,29 @@ from disclique.cli.options import FORCE
 def command(
     result: Annotated[Path, typer.Argument(help="result.json of an audit.")],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    annex: Annotated[bool, typer.Option("--annex", help="Write annex.html for the board beside it.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with the section [decision] that the annex shows.")
+    ] = None,
     force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
-    """Render the report of an audit as one HTML file that needs no network."""
-    from disclique.audits import read_result
+    """Render the report of an audit as one HTML file that needs no network, with its figures as CSV beside it."""
+    from disclique.audits import ANNEX, read_result
+    from disclique.cli.audit import read_declaration
     from disclique.cli.screen import Screen
     from disclique.data.write import check_writable
+    from disclique.errors import InputError
 
-    check_writable([out], force=force, sources=[result])
-    read_result(result).report(out)
-    Screen(quiet).say([f"report: {out.resolve()}"])
+    if config is not None and not annex:
+        raise InputError("--config: it goes with --annex")
+    beside = out.parent / ANNEX
+    if annex and beside == out:
+        raise InputError(f"--out {out}: that is where the annex goes; give the report another name")
+    check_writable([out, beside] if annex else [out], force=force, sources=[result, config])
+    found, screen = read_result(result), Screen(quiet)
+    if annex:
+        found.annex(beside, decision=None if config is None else read_declaration(config))
+        screen.say([f"annex for the board: {beside}"])
+    found.report(out)
+    screen.say([f"report: {out.resolve()}"])

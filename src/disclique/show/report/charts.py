@@ -12,14 +12,12 @@ from typing import Any
 from disclique.attacks import attack_names
 from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult, Setting
-from disclique.data.kinds import PLANE
 from disclique.data.recoding import split_setting
 from disclique.measures.utility import measures
 from disclique.model import Json
+from disclique.show.report.maps import draw_cells, draw_people
+from disclique.show.report.vega import COLOURS, PERCENT, SHAPES, alt_library, data, plain
 
-COLOURS = ("#7F7F7F", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#A6761D")
-SHAPES = ("cross", "circle", "square", "diamond", "triangle-up", "triangle-down", "triangle-right", "triangle-left")
-PERCENT = ".1%"
 _ROW = 15  # pixels for one attack on one setting
 
 
@@ -28,7 +26,9 @@ def charts(result: AuditResult) -> dict[str, Json]:
     found = {
         "risk": _risk(result),
         "front": _front(result),
-        "people": _people(result),
+        "people": draw_people(result),
+        "cells": draw_cells(result),
+        "sensitivity": _sensitivity(result),
         **{f"groups-{by}": chart for by, chart in (_groups(result) or {}).items()},
         **_dials(result),
         "labels": _labels(result),
@@ -36,26 +36,9 @@ def charts(result: AuditResult) -> dict[str, Json]:
     return {name: chart for name, chart in found.items() if chart is not None}
 
 
-def _alt() -> Any:
-    import altair
-
-    return altair
-
-
-def _plain(chart: Any) -> Json:
-    """Return the specification with its data inside and without the library's own colours, which the page sets."""
-    found: Json = chart.properties(width="container").to_dict()
-    found.pop("config", None)
-    return found
-
-
-def _data(rows: Sequence[Mapping[str, Any]]) -> Any:
-    return _alt().Data(values=[dict(row) for row in rows])
-
-
 def _looks(domain: Sequence[str], field: str, title: str) -> Json:
     """Colour and shape by one field, the same in every chart."""
-    alt = _alt()
+    alt = alt_library()
     known = attack_names(every=True)
     places = [(known.index(name) if name in known else k + 1) % len(COLOURS) for k, name in enumerate(domain)]
     legend = alt.Legend(title=title, orient="bottom", columns=3, symbolSize=90, symbolOpacity=1)
@@ -74,14 +57,14 @@ def _looks(domain: Sequence[str], field: str, title: str) -> Json:
 
 
 def _share(name: str, title: str, *, top: float = 1.0) -> Any:
-    alt = _alt()
+    alt = alt_library()
     domain = alt.Scale(domain=[0, top], nice=False)
     return alt.X(f"{name}:Q", title=title, scale=domain, axis=alt.Axis(format="%", tickCount=5))
 
 
 def _risk(result: AuditResult) -> Json | None:
     """Share of people re-identified by attack and setting, with intervals, the guess and the limit."""
-    alt = _alt()
+    alt = alt_library()
     rows = [
         {
             "mask": s.brief or s.spec,
@@ -130,7 +113,7 @@ def _risk(result: AuditResult) -> Json | None:
         alt.Tooltip("repetitions:Q"),
         alt.Tooltip("bound:N", title="search"),
     ]
-    base = alt.Chart(_data(rows)).encode(y=y, yOffset=offset, tooltip=tooltip)
+    base = alt.Chart(data(rows)).encode(y=y, yOffset=offset, tooltip=tooltip)
     looks = _looks(attacks, "attack", "attack")
     title = "risk"
     layers = [
@@ -144,7 +127,7 @@ def _risk(result: AuditResult) -> Json | None:
     limit = result.plan.max_risk
     if limit is not None:
         layers.append(_limit(limit, "x"))
-    return _plain(alt.layer(*layers).properties(height=len(order) * (len(attacks) * _ROW + 8)))
+    return plain(alt.layer(*layers).properties(height=len(order) * (len(attacks) * _ROW + 8)))
 
 
 def _cut_words(setting: Setting, attack: AttackRisk) -> str:
@@ -156,9 +139,9 @@ def _cut_words(setting: Setting, attack: AttackRisk) -> str:
 
 def _limit(limit: float, axis: str) -> Any:
     """Return the line that the risk must not cross."""
-    alt = _alt()
+    alt = alt_library()
     encoding = {"x": alt.X("limit:Q")} if axis == "x" else {"y": alt.Y("limit:Q")}
-    line = alt.Chart(_data([{"limit": limit}])).mark_rule(strokeDash=[6, 4], strokeWidth=1.5, color="#E69F00")
+    line = alt.Chart(data([{"limit": limit}])).mark_rule(strokeDash=[6, 4], strokeWidth=1.5, color="#E69F00")
     return line.encode(tooltip=[alt.Tooltip("limit:Q", title="limit", format=PERCENT)], **encoding)
 
 
@@ -177,7 +160,7 @@ def _risk_row(setting: Setting) -> Json:
 
 def _risk_tooltip() -> list[Any]:
     """Return what is shown when one points at the risk of a setting."""
-    alt = _alt()
+    alt = alt_library()
     return [
         alt.Tooltip("setting:N"),
         alt.Tooltip("risk:Q", format=PERCENT),
@@ -189,7 +172,7 @@ def _risk_tooltip() -> list[Any]:
 
 def _front(result: AuditResult) -> Json | None:
     """Risk against usefulness of every setting, and the line of those that no other one beats."""
-    alt = _alt()
+    alt = alt_library()
     rows = [
         {
             **_risk_row(s),
@@ -219,7 +202,7 @@ def _front(result: AuditResult) -> Json | None:
         alt.Tooltip("front:N", title="front"),
         alt.Tooltip("bound:N", title="search"),
     ]
-    base = alt.Chart(_data(rows))
+    base = alt.Chart(data(rows))
     zoom = alt.selection_interval(bind="scales", zoom="wheel![event.shiftKey]")
     on_front = base.transform_filter("datum.front == 'on the front'")
     layers = [
@@ -230,7 +213,7 @@ def _front(result: AuditResult) -> Json | None:
     limit = result.plan.max_risk
     if limit is not None:
         layers.append(_limit(limit, "y"))
-    return _plain(alt.layer(*layers).properties(height=360))
+    return plain(alt.layer(*layers).properties(height=360))
 
 
 def _dials(result: AuditResult) -> dict[str, Json]:
@@ -263,14 +246,14 @@ def _unit(setting: Setting) -> str:
 
 
 def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | None) -> Json:
-    alt = _alt()
+    alt = alt_library()
     tooltip = [
         *_risk_tooltip(),
         alt.Tooltip("repetitions:Q"),
     ]
     kind = "log" if all(row["dial"] > 0 for row in rows) else "linear"
     x = alt.X("dial:Q", scale=alt.Scale(type=kind, nice=False, padding=10), title=title)
-    base = alt.Chart(_data(rows)).encode(x=x, tooltip=tooltip)
+    base = alt.Chart(data(rows)).encode(x=x, tooltip=tooltip)
     y = alt.Y("risk:Q", title="risk (worst attack)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
     layers = [
         base.mark_area(opacity=0.25, color="#0072B2").encode(y=alt.Y("low:Q"), y2="high:Q"),
@@ -279,12 +262,12 @@ def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | No
     ]
     if limit is not None:
         layers.append(_limit(limit, "y"))
-    return _plain(alt.layer(*layers).properties(height=200))
+    return plain(alt.layer(*layers).properties(height=200))
 
 
 def _labels(result: AuditResult) -> Json | None:
     """Risk against what the labels still tell, a line for each mask that was tried with several labels."""
-    alt = _alt()
+    alt = alt_library()
     rows = [
         _risk_row(s)
         | {
@@ -316,7 +299,7 @@ def _labels(result: AuditResult) -> Json | None:
         alt.Tooltip("classes:Q", title="as many as equal classes", format=".1f"),
         alt.Tooltip("guess:Q", title="by guessing", format=PERCENT),
     ]
-    base = alt.Chart(_data(rows)).encode(x=x, tooltip=tooltip)
+    base = alt.Chart(data(rows)).encode(x=x, tooltip=tooltip)
     layers = [
         base.mark_tick(thickness=2, opacity=0.7, color="#999999", orient="horizontal").encode(y=alt.Y("guess:Q")),
         base.mark_rule(opacity=0.55).encode(y=alt.Y("low:Q"), y2="high:Q", color=looks["color"]),
@@ -325,12 +308,12 @@ def _labels(result: AuditResult) -> Json | None:
     ]
     if result.plan.max_risk is not None:
         layers.append(_limit(result.plan.max_risk, "y"))
-    return _plain(alt.layer(*layers).properties(height=280))
+    return plain(alt.layer(*layers).properties(height=280))
 
 
 def _groups(result: AuditResult) -> dict[str, Json] | None:
     """Risk of single records by how many share their label and by density; the setting is chosen from a list."""
-    alt = _alt()
+    alt = alt_library()
     rows = [vars(group) for group in result.groups]
     if not rows:
         return None
@@ -349,7 +332,7 @@ def _groups(result: AuditResult) -> dict[str, Json] | None:
     }
     panels = []
     for by, order in orders.items():
-        base = alt.Chart(_data([row for row in rows if row["by"] == by])).transform_filter("datum.spec == setting")
+        base = alt.Chart(data([row for row in rows if row["by"] == by])).transform_filter("datum.spec == setting")
         x = alt.X("group:N", sort=order, title=titles[by], axis=alt.Axis(labelAngle=-25 if by == "density" else 0))
         y = alt.Y("risk:Q", title="identified", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
         tooltip = [
@@ -364,7 +347,7 @@ def _groups(result: AuditResult) -> dict[str, Json] | None:
         )
         if order:
             panels.append((by, alt.layer(bars, tops)))
-    return {by: _plain(panel.add_params(choice).properties(height=220)) for by, panel in panels} or None
+    return {by: plain(panel.add_params(choice).properties(height=220)) for by, panel in panels} or None
 
 
 def _by_sparsity(name: str) -> int:
@@ -372,37 +355,45 @@ def _by_sparsity(name: str) -> int:
     return next((k for k, start in enumerate(order) if name.startswith(start)), len(order))
 
 
-def _people(result: AuditResult) -> Json | None:
-    """Return the map of records by risk with the matches of one repetition; only where the result holds places."""
-    alt = _alt()
-    records = result.records
-    if records is None or not records.people or records.people[0].x is None:
+def _sensitivity(result: AuditResult) -> Json | None:
+    """Risk as declared and with one thing assumed otherwise, with the upper end and the limit."""
+    alt = alt_library()
+    found = result.sensitivity
+    if found is None:
         return None
-    plane = result.file.distances == PLANE
-    shades = alt.Color(
-        "risk:Q",
-        scale=alt.Scale(domain=[0, 0.5, 1], range=["#8C96A3", "#E69F00", "#D55E00"]),
-        legend=alt.Legend(title="risk", orient="bottom", format="%"),
-    )
-    tooltip = [alt.Tooltip(f"{name}:N") for name in ("row", "id", "label_k", "by")]
-    tooltip.append(alt.Tooltip("risk:Q", format=PERCENT))
-    dots = alt.Chart(_data([vars(person) for person in records.people])).mark_circle(opacity=0.9)
-    size = alt.Size("risk:Q", scale=alt.Scale(domain=[0, 1], range=[12, 90]), legend=None)
-    lines = alt.Chart(_data([vars(line) for line in records.lines if not line.true]))
-    dashed = lines.mark_rule(color="#D62728", strokeDash=[4, 3], strokeWidth=1.2)
-    right = alt.Chart(_data([vars(line) for line in records.lines if line.true]))
-    rings = right.mark_point(color="#009E73", size=130, strokeWidth=1.6, opacity=1)
-    if plane:
-        x, y = (alt.X("x:Q", axis=None, scale=alt.Scale(zero=False)), alt.Y("y:Q", axis=None))
-        shown = alt.layer(
-            rings.encode(x=x, y=y),
-            dashed.encode(x=x, y=y, x2="x2:Q", y2="y2:Q"),
-            dots.encode(x=x, y=y, color=shades, size=size, tooltip=tooltip),
-        )
-    else:
-        shown = alt.layer(
-            rings.encode(longitude="x:Q", latitude="y:Q"),
-            dashed.encode(longitude="x:Q", latitude="y:Q", longitude2="x2:Q", latitude2="y2:Q"),
-            dots.encode(longitude="x:Q", latitude="y:Q", color=shades, size=size, tooltip=tooltip),
-        ).project("mercator")
-    return _plain(shown.properties(height=520))
+    names = {"overlap": "known", "label-error": "wrong labels"}
+    rows = [
+        {
+            "assumed": f"{names[one.varied]}: {100 * one.value:.3g} %",
+            "risk": one.risk,
+            "high": one.high,
+            "said": "as declared" if one.declared else "assumed otherwise",
+        }
+        for one in found.points
+    ]
+    y = alt.Y("assumed:N", sort=[row["assumed"] for row in rows], title=None, axis=alt.Axis(grid=True, labelLimit=260))
+    looks = {
+        "color": alt.Color(
+            "said:N",
+            scale=alt.Scale(domain=["as declared", "assumed otherwise"], range=[COLOURS[1], COLOURS[3]]),
+            legend=alt.Legend(title=None, orient="bottom"),
+        ),
+        "shape": alt.Shape(
+            "said:N",
+            scale=alt.Scale(domain=["as declared", "assumed otherwise"], range=[SHAPES[1], SHAPES[3]]),
+            legend=alt.Legend(title=None, orient="bottom"),
+        ),
+    }
+    tooltip = [
+        alt.Tooltip("assumed:N"),
+        alt.Tooltip("risk:Q", format=PERCENT),
+        alt.Tooltip("high:Q", title="up to", format=PERCENT),
+    ]
+    base = alt.Chart(data(rows)).encode(y=y, tooltip=tooltip)
+    layers = [
+        base.mark_rule(strokeWidth=2).encode(x=_share("risk", "risk"), x2="high:Q", color=looks["color"]),
+        base.mark_point(size=80, filled=True, opacity=1).encode(x=_share("risk", "risk"), **looks),
+    ]
+    if result.plan.max_risk is not None:
+        layers.append(_limit(result.plan.max_risk, "x"))
+    return plain(alt.layer(*layers).properties(height=26 * len(rows)))

@@ -1,41 +1,28 @@
-"""One self-contained HTML file from a result: no network, nothing unescaped, nothing computed."""
+"""The report of an audit from its result: no network, nothing unescaped, nothing computed."""
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from importlib import resources
+from dataclasses import dataclass, field
 from typing import Any
 
-from disclique.attacks import attacks
-from disclique.audits.rates import Rate
-from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, AuditResult, TypicalMatches
+from disclique.attacks import attack_names, attacks
+from disclique.audits.figures import tabulate_figures
+from disclique.audits.rates import AttackRisk
+from disclique.audits.result import AuditResult, Setting, TypicalMatches
 from disclique.checks import check_kind
 from disclique.data.kinds import MAPS
-from disclique.errors import MissingDependency
 from disclique.measures.utility import measures
 from disclique.show.report.charts import charts
+from disclique.show.report.formats import percent
+from disclique.show.report.page import MEANINGS, STATUS, render
+from disclique.show.report.repeat import write_repeat
 
-STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
-    MEETS: "✔ A release that keeps the limit was found",
-    UNPROVEN: "▲ No release is shown to keep the limit",
-    FAILS: "✖ No release tried keeps the limit",
-    MEASURED: "◆ Risk measured, no limit set",
-}
-
-
-MEANINGS = {  # what the risk of a release is
-    "prosecutor": "the share of the people known to have taken part whose most probable record is the right one: the "
-    "prosecutor knows that somebody took part and names a record, whatever the odds",
-    "journalist": "the share of the known people whose record is claimed rightly, as more probable than not: the "
-    "journalist wants to show somebody for certain",
-    "marketer": "the share of all released records whose most probable person is the right one: the marketer names "
-    "somebody for every record",
-}
+MAIN = ("neighbours", "spearman", "pearson", "rand_index", "linkage", "published", "bias", "displacement_mean")
+BESIDE = 5  # settings beside each other in the table of all measures, as many as fit a page
 
 
-def report(result: AuditResult) -> str:
-    """Render the report of an audit as one HTML page.
+def report(result: AuditResult, *, figures: str = "") -> str:
+    """Render the report of an audit as one HTML page; ``figures`` is the folder beside it that has its tables as CSV.
 
     >>> import disclique as dq
     >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
@@ -43,96 +30,138 @@ def report(result: AuditResult) -> str:
     '<!doctype html>'
     """
     check_kind(result, AuditResult, "result", "give the result of an audit, as read_result() reads it")
-    drawn = charts(result)
-    idle = {one.attack: one.why for s in result.settings for one in s.attacks if not one.applies}
-    busy = {one.attack for s in result.settings for one in s.attacks if one.applies}
     there = {name for s in result.settings for name, value in (s.utility or {}).items() if value is not None}
-    return str(
-        _template().render(
-            has_map=result.file.distances in MAPS,
-            mapped=any(s.oracle is not None for s in result.settings),
-            meaning=MEANINGS[result.plan.scenario],
-            seeds=sorted({one.seeds for s in result.settings for one in s.seeded}),
-            idle={name: why for name, why in idle.items() if name not in busy},
-            labelled=[s for s in result.settings if s.labels is not None],
-            result=result,
-            status=STATUS[result.verdict.status],
-            attacks={spec: attacks().get(spec.partition(":")[0]) for spec in result.plan.attacks},
-            measures=[measure for measure in measures().values() if measure.name in there],
-            charts=drawn,
-            specs=_script_json(drawn),
-            css=_file("report.css"),
-            js=_file("report.js"),
-            bundle=_bundle(),
-            schematic=_schematic(result.matches),
-        )
+    taken = [measure for measure in measures().values() if measure.name in there]
+    done = _what_ran(result)
+    return render(
+        "report",
+        has_map=result.file.distances in MAPS,
+        mapped=any(s.oracle is not None for s in result.settings),
+        meaning=MEANINGS[result.plan.scenario],
+        seeds=sorted({one.seeds for s in result.settings for one in s.seeded}),
+        done=done,
+        grid=_attacks_by_setting(result),
+        labelled=[s for s in result.settings if s.labels is not None],
+        result=result,
+        status=STATUS[result.verdict.status],
+        measures=taken,
+        main=[measure for measure in taken if measure.name in MAIN],
+        strips=_strips(result.settings),
+        charts=charts(result),
+        schematic=_schematic(result.matches),
+        repeat=write_repeat(result),
+        figures=[f"{figures}/{name}" for name in tabulate_figures(result)] if figures else [],
     )
 
 
-def _script_json(content: Any) -> str:
-    """JSON that cannot end the script element in which it stands."""
-    text = json.dumps(content, ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+@dataclass(frozen=True)
+class WhatRan:
+    """The attacks by what became of them: carried out, not applicable with the reason, and not asked for."""
+
+    busy: dict[str, Any]
+    idle: dict[str, str]
+    left: tuple[str, ...]
+
+    @property
+    def by_agreement(self) -> bool:
+        """True if an attack ran that asks which distances agree."""
+        return any(kind is not None and kind.by_agreement for kind in self.busy.values())
+
+    def ran(self, name: str) -> bool:
+        """Say whether an attack was carried out, with whatever parameters."""
+        return any(spec.partition(":")[0] == name for spec in self.busy)
 
 
-@cache
-def _bundle() -> str:
-    """Return the chart library as script text."""
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingDependency(
-            "the report needs the package vl-convert-python: pip install vl-convert-python"
-        ) from None
-    script: str = vl_convert.javascript_bundle(None)  # type: ignore[arg-type]
-    return script.replace("</script", "<\\/script")
+def _what_ran(result: AuditResult) -> WhatRan:
+    ran = [one.attack for s in result.settings for one in s.attacks if one.applies]
+    idle = {one.attack: one.why for s in result.settings for one in s.attacks if not one.applies}
+    asked = {spec.partition(":")[0] for spec in result.plan.attacks}
+    return WhatRan(
+        {spec: attacks().get(spec.partition(":")[0]) for spec in dict.fromkeys(ran)},
+        {name: why for name, why in idle.items() if name not in ran},
+        tuple(name for name in attack_names() if name not in asked),
+    )
 
 
-def _file(name: str) -> str:
-    return (resources.files("disclique.show.report") / "templates" / name).read_text(encoding="utf-8")
+@dataclass(frozen=True)
+class Cell:
+    """What became of one attack on one setting, in a few signs, and the number of the note that explains it."""
+
+    text: str
+    note: int | None = None
+    worst: bool = False
 
 
-@cache
-def _template() -> Any:
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ImportError:
-        raise MissingDependency("the report needs the package jinja2: pip install jinja2") from None
-    place = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    place.filters |= {"percent": percent, "interval": interval, "figure": figure}
-    place.tests["match_dial"] = lambda name: str(name).startswith("dial-")
-    place.tests["match_groups"] = lambda name: str(name).startswith("groups-")
-    return place.from_string(_file("report.html.jinja"))
+@dataclass
+class Grid:
+    """Attacks by setting, and the notes below."""
+
+    names: list[str]
+    rows: list[tuple[Setting, list[Cell]]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> int:
+        """Return the number of a note, the same for the same words."""
+        if text not in self.notes:
+            self.notes.append(text)
+        return self.notes.index(text) + 1
 
 
-def percent(share: float | None) -> str:
-    """Write a share in per cent, or a dash where it is not defined."""
-    return "–" if share is None else f"{100 * share:.1f} %"
+def _attacks_by_setting(result: AuditResult) -> Grid:
+    """Lay out which attack did what to which setting, with the reasons where one did nothing or not all."""
+    grid = Grid(list(dict.fromkeys(one.attack for s in result.settings for one in s.attacks)))
+    for s in result.settings:
+        by = {one.attack: one for one in s.attacks}
+        grid.rows.append((s, [_cell(grid, s, by.get(name)) for name in grid.names]))
+    return grid
 
 
-def interval(of: Rate | tuple[float, float]) -> str:
-    """Write an interval of shares."""
-    low, high = (of.low, of.high) if isinstance(of, Rate) else of
-    return "–" if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f} %"
+def _cell(grid: Grid, setting: Setting, one: AttackRisk | None) -> Cell:
+    if one is None:
+        return Cell("–", grid.note("it was not tried on this setting"))
+    if not one.applies:
+        return Cell("n/a", grid.note(f"{one.attack} does not apply: {one.why}"))
+    bound = "≥ " if one.cut and setting.risk.lower_bound else ""
+    note = None
+    if one.cut:
+        note = grid.note(f"{one.attack} was cut short in {one.cut} of {setting.repetitions} repetitions: {one.cut_why}")
+    elif one.why:
+        note = grid.note(f"{one.attack}: {one.why}")
+    elif one.doubtful:
+        often = f"{one.doubtful} of {setting.repetitions} repetitions"
+        note = grid.note(f"{one.attack} was in doubt how to lay the two files on each other in {often}")
+    return Cell(bound + percent(one.risk.value), note, one.attack == setting.risk.attack)
 
 
-def figure(value: float | None) -> str:
-    """Write a number with three digits that matter."""
-    return "–" if value is None else f"{value:.3g}"
+def _strips(settings: tuple[Setting, ...]) -> list[tuple[Setting, ...]]:
+    """Return the settings whose usefulness was measured, a few at a time."""
+    there = [s for s in settings if s.utility]
+    return [tuple(there[k : k + BESIDE]) for k in range(0, len(there), BESIDE)]
 
 
 def _schematic(matches: TypicalMatches | None) -> list[dict[str, Any]]:
     """Return the lines of the picture of typical matches: from a released record to the person it was taken for.
 
-    The order is random and says nothing about persons; a wrong match goes to the place of another one.
+    A line to or from somebody who is not shown ends half way.
     """
     if matches is None:
         return []
-    shown = matches.shown
-    wrong = [k for k, outcome in enumerate(shown) if outcome == "wrong"]
-    turned = dict(zip(wrong, [*wrong[1:], *wrong[:1]], strict=True))
     rows = []
-    for k, outcome in enumerate(shown):
-        to = turned[k] if len(wrong) > 1 and outcome == "wrong" else (k + 1) % len(shown) if outcome == "wrong" else k
-        rows.append({"from": k, "to": to, "outcome": outcome})
+    for record, person in matches.lines:
+        start, end = (96, record), (544, person)
+        if person < 0:
+            end = (250, record)
+        elif record < 0:
+            start = (390, person)
+        kind = "correct" if record == person else "wrong"
+        rows.append(
+            {
+                "kind": kind,
+                "half": person < 0 or record < 0,
+                "from_x": start[0],
+                "from": start[1],
+                "to_x": end[0],
+                "to": end[1],
+            }
+        )
     return rows

@@ -37,4 +37,50 @@
   }
   night.addEventListener("change", draw);
   draw();
+
+  // A table that is wider than the page says so; its edges are shaded by the style sheet.
+  function hint() {
+    document.querySelectorAll(".wide").forEach(function (box) {
+      const there = box.previousElementSibling && box.previousElementSibling.classList.contains("hint");
+      const wide = box.scrollWidth > box.clientWidth + 1;
+      if (wide && !there) {
+        const line = document.createElement("p");
+        line.className = "hint";
+        line.textContent = "this table goes on to the right: scroll →";
+        box.before(line);
+      } else if (!wide && there && box.clientWidth) {
+        box.previousElementSibling.remove();
+      }
+    });
+  }
+  window.addEventListener("resize", hint);
+  document.addEventListener("toggle", hint, true);
+  hint();
+
+  // What is folded is open on paper.
+  const folded = [];
+  window.addEventListener("beforeprint", function () {
+    document.querySelectorAll("details:not([open])").forEach(function (part) { part.open = true; folded.push(part); });
+  });
+  window.addEventListener("afterprint", function () {
+    folded.splice(0).forEach(function (part) { part.open = false; });
+  });
+
+  document.querySelectorAll("button[data-copy]").forEach(function (button) {
+    button.hidden = false;
+    button.addEventListener("click", function () {
+      const text = document.getElementById(button.dataset.copy);
+      const marked = document.createRange();
+      marked.selectNodeContents(text);
+      const chosen = window.getSelection();
+      chosen.removeAllRanges();
+      chosen.addRange(marked);
+      const done = function () { button.textContent = "Copied"; };
+      if (navigator.clipboard && navigator.clipboard.writeText) {
+        navigator.clipboard.writeText(text.textContent).then(done, function () { if (document.execCommand("copy")) done(); });
+      } else if (document.execCommand("copy")) {
+        done();
+      }
+    });
+  });
 })();

@@ -1,0 +1,234 @@
+"""How the risk depends on what was assumed: the verdict's setting under other overlaps and other label errors.
+
+The same releases are measured again with a snooper who knows more or fewer people, or whose labels are worse: by the
+oracle where there is one, which takes seconds, else by the worst attack in a few repetitions. Each is a unit of a part
+of its own, so that an interrupted audit goes on there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from disclique.audits.definition import Audit
+from disclique.audits.plan import VARIED, Plan
+from disclique.audits.rates import measure_attack, measure_oracle, measure_risk
+from disclique.audits.records import Records
+from disclique.audits.result import Sensitivity, SensitivityPoint, Setting
+from disclique.errors import InputError
+from disclique.quantities import percent
+from disclique.runs import Unit
+
+OVERLAP, LABELS = "overlap", "label-error"
+ORACLE = "oracle"
+ORACLE_DRAWS, ATTACK_DRAWS = 10, 3  # releases for one point
+ALONE = "labels"  # an attack that costs nothing, beside the oracle
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One thing that is assumed otherwise, and by what the risk is then measured."""
+
+    varied: str
+    value: float
+    by: str
+
+    @property
+    def part(self) -> str:
+        """The part of a unit."""
+        return f"{VARIED}:{self.varied}={self.value:g}:{self.by}"
+
+    @property
+    def draws(self) -> int:
+        """How many releases are measured."""
+        return ORACLE_DRAWS if self.by == ORACLE else ATTACK_DRAWS
+
+
+def parse_variant(part: str) -> Variant | None:
+    """Return the variant that a unit's part names; None if it is another part.
+
+    >>> parse_variant("varied:overlap=0.1:oracle")
+    Variant(varied='overlap', value=0.1, by='oracle')
+    """
+    head, _, rest = part.partition(":")
+    if head != VARIED:
+        return None
+    what, _, by = rest.partition(":")
+    name, _, value = what.partition("=")
+    return Variant(name, float(value), by)
+
+
+@dataclass(frozen=True)
+class Variants:
+    """What is assumed otherwise, and why something is not."""
+
+    found: tuple[Variant, ...]
+    notes: tuple[str, ...]
+
+
+def choose_variants(audit: Audit, setting: Setting) -> Variants:
+    """Choose two more overlaps and two more label errors for the verdict's setting."""
+    by = _measured_by(setting)
+    if by is None:
+        return Variants((), ("no attack could be carried out, so that there is nothing to vary",))
+    notes: list[str] = []
+    found: list[Variant] = []
+    wanted = [Variant(LABELS, value, by) for value in _label_errors(audit.plan)]
+    if not len(audit.target.labels.columns):
+        wanted = []
+        notes.append("the file has no labels that could be wrong")
+    if audit.plan.snooper.given:
+        notes.append("the known file was given, so that only the errors of its labels are varied")
+    else:
+        wanted = [Variant(OVERLAP, share, by) for share in _overlaps(audit.plan)] + wanted
+    for variant in wanted:
+        try:
+            other = vary(audit, variant)
+        except InputError as problem:
+            notes.append(f"{_say(variant)} was not tried: {problem}")
+            continue
+        if variant.varied == OVERLAP and other.most_common == audit.most_common:
+            continue  # the file is so small that it is the same number of people
+        if other.released_size != audit.released_size:
+            notes.append(
+                f"with {_say(variant)} {other.released_size} records are released instead of {audit.released_size}, "
+                "because strangers are taken from the file"
+            )
+        found.append(variant)
+    return Variants(tuple(found), tuple(notes))
+
+
+def _measured_by(setting: Setting) -> str | None:
+    """Return what the variants are measured by: the oracle, else the worst attack that was carried out."""
+    if setting.oracle is not None:
+        return ORACLE
+    ran = [one for one in setting.attacks if one.applies and one.risk.value is not None]
+    worst = max(ran, key=lambda one: one.risk.value or 0.0, default=None)
+    return None if worst is None else worst.attack
+
+
+def _overlaps(plan: Plan) -> tuple[float, ...]:
+    """Return half and double the share that is known, at most all; of the whole file half and a fifth."""
+    own = plan.snooper.overlap
+    if own is None or own == 1:
+        return 0.2, 0.5
+    return round(own / 2, 6), min(round(2 * own, 6), 1.0)
+
+
+def _label_errors(plan: Plan) -> tuple[float, ...]:
+    """Return two more shares of wrong labels; where errors were assumed, none at all is one of them."""
+    own = plan.snooper.label_error
+    return (0.02, 0.1) if not own else (0.0, round(2 * own if own < 0.5 else own / 2, 6))
+
+
+@lru_cache(maxsize=32)
+def vary(audit: Audit, variant: Variant) -> Audit:
+    """Return the audit with one thing assumed otherwise, and with the one attack that measures it."""
+    change = {"overlap": variant.value} if variant.varied == OVERLAP else {"label_error": variant.value}
+    snooper = replace(audit.plan.snooper, **change)  # type: ignore[arg-type]
+    plan = replace(audit.plan, snooper=snooper, attacks=(ALONE if variant.by == ORACLE else variant.by,))
+    plain = None if audit.uncoarsened is None else vary(audit.uncoarsened, variant)
+    return Audit(plan, audit.target, audit.known, audit.others, plain)
+
+
+def list_units(setting: str, variants: Variants) -> list[Unit]:
+    """Return the units that measure the variants of a setting."""
+    return [Unit(setting, k, part=one.part) for one in variants.found for k in range(one.draws)]
+
+
+def describe_sensitivity(
+    audit: Audit, setting: Setting, variants: Variants, varied: Mapping[Variant, Records]
+) -> Sensitivity | None:
+    """Put the points together, that of the audit itself first in each row; None if there is none but that."""
+    limit, scenario = audit.plan.max_risk, audit.plan.scenario
+    by = _measured_by(setting)
+    points, notes = [], list(variants.notes)
+    for variant in variants.found:
+        found = _measure(varied[variant], variant.by, scenario)
+        if isinstance(found, str):
+            notes.append(f"{_say(variant)} could not be measured: {found}")
+            continue
+        risk, high = found
+        common = sum(len(record.common) for record in varied[variant].values()) / len(varied[variant])
+        points.append(
+            SensitivityPoint(
+                varied=variant.varied,
+                value=variant.value,
+                declared=False,
+                common=common,
+                risk=risk,
+                high=high,
+                draws=len(varied[variant]),
+                keeps=None if limit is None else high <= limit,
+            )
+        )
+    if not points or by is None:
+        return None
+    every = [one for name in dict.fromkeys(one.varied for one in points) for one in _row(audit, setting, name, points)]
+    return Sensitivity(setting.spec, by, tuple(every), tuple(_judge(setting, by, every, limit)), tuple(notes))
+
+
+def _measure(records: Records, by: str, scenario: str) -> tuple[float, float] | str:
+    """Return risk and upper end of a variant, or say why there is none."""
+    if by == ORACLE:
+        asked = measure_oracle(records, scenario)
+        if asked is None:
+            whys = [one.oracle.why for one in records.values() if one.oracle is not None and one.oracle.why]
+            return whys[0] if whys else "the oracle could not be asked"
+        return asked.value, asked.high
+    tried = measure_attack(records, by, scenario)
+    if tried is None or not tried.applies:
+        return "the attack does not apply" if tried is None else tried.why
+    found = measure_risk(records, (by,), scenario)
+    return found.value, found.interval[1]
+
+
+def _row(audit: Audit, setting: Setting, name: str, points: Sequence[SensitivityPoint]) -> list[SensitivityPoint]:
+    """Return the points of one assumption by size, with that of the audit itself among them."""
+    snooper, limit = audit.plan.snooper, audit.plan.max_risk
+    oracle = setting.oracle
+    own = SensitivityPoint(
+        varied=name,
+        value=(1.0 if snooper.overlap is None else snooper.overlap) if name == OVERLAP else snooper.label_error,
+        declared=True,
+        common=float(audit.most_common - snooper.seeds),
+        risk=setting.risk.value if oracle is None else oracle.value,
+        high=setting.risk.interval[1] if oracle is None else oracle.high,
+        draws=setting.repetitions if oracle is None else oracle.draws,
+        keeps=None if limit is None else (setting.risk.interval[1] if oracle is None else oracle.high) <= limit,
+    )
+    return sorted([own, *(one for one in points if one.varied == name)], key=lambda one: one.value)
+
+
+def _judge(setting: Setting, by: str, points: Sequence[SensitivityPoint], limit: float | None) -> list[str]:
+    """Say in sentences what the points show."""
+    how = "what the masked data give away (the oracle)" if by == ORACLE else f"the attack {by} alone"
+    lines = []
+    for name in dict.fromkeys(one.varied for one in points):
+        row = [one for one in points if one.varied == name]
+        own = next(one for one in row if one.declared)
+        parts = [f"{percent(one.risk)} if {_assume(one)}" for one in row if not one.declared]
+        lines.append(f"By {how} the risk is {percent(own.risk)} as declared, {' and '.join(parts)}.")
+    if setting.meets and limit is not None:
+        broken = [one for one in points if not one.declared and one.risk > limit]
+        unshown = [one for one in points if not one.declared and one.risk <= limit < one.high]
+        if broken:
+            lines.append(
+                f"The limit of {percent(limit)} would be broken if {' or if '.join(_assume(one) for one in broken)}: "
+                "the decision rests on this assumption."
+            )
+        if unshown:
+            lines.append(f"It would not be shown to be kept if {' or if '.join(_assume(one) for one in unshown)}.")
+    return lines
+
+
+def _assume(point: SensitivityPoint) -> str:
+    if point.varied == OVERLAP:
+        return f"the snooper knows {percent(point.value)} of the released people"
+    return f"{percent(point.value)} of the snooper's label values are wrong"
+
+
+def _say(variant: Variant) -> str:
+    name = "a share of known people" if variant.varied == OVERLAP else "a share of wrong labels"
+    return f"{name} of {percent(variant.value)}"

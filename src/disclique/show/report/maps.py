@@ -1,0 +1,176 @@
+"""The maps of a report: the internal one of every record, and the coarse one that is safe to share.
+
+Both are drawn on a plane on which a degree of longitude is as long as it is at the middle of the map, so that one scale
+bar holds; north is up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from disclique.audits.result import AuditResult
+from disclique.data.kinds import EARTH
+from disclique.model import Json
+from disclique.show.report.vega import PERCENT, alt_library, data, plain
+
+KM_PER_DEGREE = 111.195
+SHADES = {"domain": [0, 0.5, 1], "range": ["#C9D3DE", "#E69F00", "#B33A00"]}
+_LABELLED = 0.07  # of the map's width: narrower cells have no room for a figure
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The part of the plane that is drawn: its bounds as the file has them, and how long a unit of them is."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+    earth: bool
+    unit: str
+
+    @property
+    def stretch(self) -> float:
+        """By how much the first axis shrinks."""
+        return max(math.cos(math.radians((self.south + self.north) / 2)), 0.01) if self.earth else 1.0
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        """Return a place on the sheet."""
+        return x * self.stretch, y
+
+    @property
+    def width(self) -> float:
+        """The width on the sheet."""
+        return max((self.east - self.west) * self.stretch, (self.north - self.south) / 3, 1e-12)
+
+    @property
+    def height(self) -> float:
+        """The height on the sheet."""
+        return max(self.north - self.south, self.width / 3)
+
+    def bar(self) -> tuple[float, str]:
+        """Return the length of the scale bar on the sheet and its words: a round number under a quarter of the width.
+
+        >>> Sheet(5, 47, 15, 55, True, "km").bar()[1]
+        '100 km'
+        """
+        per = KM_PER_DEGREE if self.earth else 1.0
+        most = self.width * per / 4
+        power = 10.0 ** math.floor(math.log10(most))
+        length = max(part * power for part in (1, 2, 5) if part * power <= most)
+        unit = "km" if self.earth else self.unit
+        if unit == "km" and length < 1:
+            return length / per, f"{length * 1000:g} m"
+        return length / per, f"{length:g} {unit}".strip()
+
+
+def draw_cells(result: AuditResult) -> Json | None:
+    """Return the coarse map: rectangles of many people, shaded by their mean risk."""
+    alt = alt_library()
+    found = result.coarse_map
+    if found is None:
+        return None
+    cells = found.cells
+    sheet = Sheet(
+        min(cell.west for cell in cells),
+        min(cell.south for cell in cells),
+        max(cell.east for cell in cells),
+        max(cell.north for cell in cells),
+        result.file.distances == EARTH,
+        result.file.unit,
+    )
+    shapes = []
+    for cell in cells:
+        corners = [(cell.west, cell.south), (cell.west, cell.north), (cell.east, cell.north), (cell.east, cell.south)]
+        ring = [list(sheet.place(x, y)) for x, y in [*corners, corners[0]]]
+        shapes.append(
+            {
+                "type": "Feature",
+                "geometry": {"type": "Polygon", "coordinates": [ring]},
+                "people": cell.people,
+                "risk": cell.risk,
+            }
+        )
+    figures = []
+    for cell in cells:
+        if (cell.east - cell.west) * sheet.stretch >= _LABELLED * sheet.width and (
+            cell.north - cell.south >= 0.045 * sheet.height
+        ):
+            x, y = sheet.place((cell.west + cell.east) / 2, (cell.south + cell.north) / 2)
+            figures.append({"x": x, "y": y, "said": f"{100 * cell.risk:.0f} %"})
+    fill = alt.Color(
+        "risk:Q", scale=alt.Scale(**SHADES), legend=alt.Legend(title="mean risk", orient="bottom", format="%")
+    )
+    tooltip = [alt.Tooltip("people:Q"), alt.Tooltip("risk:Q", title="mean risk", format=PERCENT)]
+    layers = [
+        alt.Chart(data(shapes)).mark_geoshape(stroke="#FFFFFF", strokeWidth=1.2).encode(color=fill, tooltip=tooltip)
+    ]
+    if figures:
+        text = alt.Chart(data(figures)).mark_text(fontSize=11, color="#111111", fill="#111111")
+        layers.append(text.encode(longitude="x:Q", latitude="y:Q", text="said:N"))
+    return _finish([*layers, *_furniture(sheet)])
+
+
+def draw_people(result: AuditResult) -> Json | None:
+    """Return the map of records by risk with the matches of one repetition; only where the result holds places."""
+    alt = alt_library()
+    records = result.records
+    if records is None or not records.people or records.people[0].x is None:
+        return None
+    xs = [person.x or 0.0 for person in records.people] + [line.x2 for line in records.lines]
+    ys = [person.y or 0.0 for person in records.people] + [line.y2 for line in records.lines]
+    sheet = Sheet(min(xs), min(ys), max(xs), max(ys), result.file.distances == EARTH, result.file.unit)
+    people = [_at(vars(person), sheet) for person in records.people]
+    shades = alt.Color(
+        "risk:Q", scale=alt.Scale(**SHADES), legend=alt.Legend(title="risk", orient="bottom", format="%")
+    )
+    tooltip = [alt.Tooltip(f"{name}:N") for name in ("row", "id", "label_k", "by")]
+    tooltip.append(alt.Tooltip("risk:Q", format=PERCENT))
+    size = alt.Size("risk:Q", scale=alt.Scale(domain=[0, 1], range=[14, 90]), legend=None)
+    dots = alt.Chart(data(people)).mark_circle(opacity=0.9, stroke="#555555", strokeWidth=0.4)
+    wrong = alt.Chart(data([_at(vars(line), sheet) for line in records.lines if not line.true]))
+    right = alt.Chart(data([_at(vars(line), sheet) for line in records.lines if line.true]))
+    layers = [
+        wrong.mark_rule(color="#D62728", strokeDash=[4, 3], strokeWidth=1.2).encode(
+            longitude="x:Q", latitude="y:Q", longitude2="x2:Q", latitude2="y2:Q"
+        ),
+        dots.encode(longitude="x:Q", latitude="y:Q", color=shades, size=size, tooltip=tooltip),
+        right.mark_point(color="#009E73", size=130, strokeWidth=1.6, opacity=1).encode(longitude="x:Q", latitude="y:Q"),
+    ]
+    return _finish([*layers, *_furniture(sheet)])
+
+
+def _at(row: dict[str, Any], sheet: Sheet) -> dict[str, Any]:
+    """Return a row with its places on the sheet."""
+    found = dict(row)
+    found["x"], found["y"] = sheet.place(row["x"], row["y"])
+    if "x2" in row:
+        found["x2"], found["y2"] = sheet.place(row["x2"], row["y2"])
+    return found
+
+
+def _furniture(sheet: Sheet) -> list[Any]:
+    """Return scale bar and, on the Earth, north arrow."""
+    alt = alt_library()
+    length, said = sheet.bar()
+    x, y = sheet.place(sheet.west, sheet.south)
+    y -= 0.05 * sheet.height
+    bar = alt.Chart(data([{"x": x, "y": y, "x2": x + length, "y2": y}])).mark_rule(strokeWidth=3, color="#808080")
+    words = alt.Chart(data([{"x": x + length, "y": y, "said": said}])).mark_text(align="left", dx=6, fontSize=12)
+    layers = [
+        bar.encode(longitude="x:Q", latitude="y:Q", longitude2="x2:Q", latitude2="y2:Q"),
+        words.encode(longitude="x:Q", latitude="y:Q", text="said:N"),
+    ]
+    if sheet.earth:
+        corner = sheet.place(sheet.east, sheet.south)[0]
+        arrow = alt.Chart(data([{"x": corner, "y": y, "said": "▲ N"}])).mark_text(align="right", fontSize=13)
+        layers.append(arrow.encode(longitude="x:Q", latitude="y:Q", text="said:N"))
+    return layers
+
+
+def _finish(layers: Sequence[Any]) -> Json:
+    shown = alt_library().layer(*layers).project(type="identity", reflectY=True)
+    return plain(shown.properties(height=480))

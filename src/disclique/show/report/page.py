@@ -1,0 +1,80 @@
+"""What the pages have in common: templates, the chart library inside the page, and scripts that cannot be left."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN
+from disclique.errors import MissingDependency
+from disclique.show.report.formats import figure, interval, measured, percent, title_of
+
+STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
+    MEETS: "✔ A release that keeps the limit was found",
+    UNPROVEN: "▲ No release is shown to keep the limit",
+    FAILS: "✖ No release tried keeps the limit",
+    MEASURED: "◆ Risk measured, no limit set",
+}
+MEANINGS = {  # what the risk of a release is
+    "prosecutor": "the share of the people known to have taken part whose most probable record is the right one: the "
+    "prosecutor knows that somebody took part and names a record, whatever the odds",
+    "journalist": "the share of the known people whose record is claimed rightly, as more probable than not: the "
+    "journalist wants to show somebody for certain",
+    "marketer": "the share of all released records whose most probable person is the right one: the marketer names "
+    "somebody for every record",
+}
+
+
+def render(name: str, **content: Any) -> str:
+    """Render a page by its template, with styles and scripts inside."""
+    drawn = content["charts"]
+    return str(
+        _template(name).render(
+            **content,
+            specs=_script_json(drawn),
+            css=_file("report.css") + (_file("annex.css") if name == "annex" else ""),
+            js=_file("report.js"),
+            bundle=_bundle(),
+        )
+    )
+
+
+def _script_json(content: Any) -> str:
+    """JSON that cannot end the script element in which it stands."""
+    text = json.dumps(content, ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@cache
+def _bundle() -> str:
+    """Return the chart library as script text."""
+    try:
+        import vl_convert
+    except ImportError:
+        raise MissingDependency(
+            "the report needs the package vl-convert-python: pip install vl-convert-python"
+        ) from None
+    script: str = vl_convert.javascript_bundle(None)  # type: ignore[arg-type]
+    return script.replace("</script", "<\\/script")
+
+
+def _file(name: str) -> str:
+    return (resources.files("disclique.show.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _template(name: str) -> Any:
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+    except ImportError:
+        raise MissingDependency("the report needs the package jinja2: pip install jinja2") from None
+    place = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_file)
+    )
+    place.filters |= {"percent": percent, "interval": interval, "figure": figure}
+    place.globals |= {"measured": measured, "title_of": title_of}
+    place.tests["match_dial"] = lambda name: str(name).startswith("dial-")
+    place.tests["match_groups"] = lambda name: str(name).startswith("groups-")
+    return place.get_template(f"{name}.html.jinja")
