@@ -29,6 +29,6 @@ status <- system2(program, shQuote(c(
 message("exit status: ", status)
 if (!status %in% c(0, 3, 4)) stop("the audit was not carried out")
 
-risk <- read.csv(file.path(result, "figures", "risk.csv"))
+risk <- read.csv(file.path(result, "report_figures", "risk.csv"))
 print(risk)
 message("report: ", normalizePath(file.path(result, "report.html")))

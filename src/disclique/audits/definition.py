@@ -13,6 +13,7 @@ from disclique.audits.plan import GERMANY, Plan, Snooper
 from disclique.data.distances import Matrix, Points, can_join, full_matrix, shared_unit
 from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower
+from disclique.data.inspection.pairs import find_twins
 from disclique.data.kinds import kind_of
 from disclique.data.label_ranges import check_sources
 from disclique.data.labels import label_tuples
@@ -136,9 +137,11 @@ class Audit:
         if list(self.known.labels.columns) != list(self.target.labels.columns):
             raise InputError(f"{self.known.name}: it needs the label columns of {self.target.name}")
         if not set(self.known.ids) & set(self.target.ids):
+            what, mend, twins = find_twins(self.known.ids, self.target.ids)
+            hint = f"; {len(twins)} of them differ only in {what}: {mend}" if twins else ""
             raise InputError(
                 f"{self.known.name}: no id in common with {self.target.name}: nobody could be re-identified, so there "
-                "is nothing to measure"
+                f"is nothing to measure{hint}"
             )
 
     def _check_drawn(self) -> None:

@@ -16,6 +16,7 @@ from disclique.data.inspection.values import show_length
 from disclique.masks import parse_mask
 
 SAMPLED = 200  # records on which a mask is tried
+SAID = 3  # remarks in the headline
 DESTROYED = 0.3  # rank correlation of distances below which hardly anything of them is left
 
 
@@ -31,6 +32,16 @@ def inspect_audit(audit: Audit) -> Inspection:
         )
     remarks = (*found.remarks, *_masks(audit))
     return replace(found, remarks=tuple(sorted(remarks, key=lambda remark: not remark.mistake)))
+
+
+def doubt_input(found: Inspection) -> list[str]:
+    """Say in the headline what looks wrong with the input; a figure is worth no more than what it was made from."""
+    lines = [f"The input: {remark.sentence}." for remark in found.remarks]
+    if len(lines) > SAID:
+        lines = [*lines[:SAID], f"The input: {len(lines) - SAID} more remarks; see the look at it below."]
+    if found.forced:
+        lines.insert(0, "The input can only be mistaken, and the audit was told to go on all the same (--force).")
+    return lines
 
 
 def _masks(audit: Audit) -> Iterator[Remark]:

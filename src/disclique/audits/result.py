@@ -23,6 +23,7 @@ from disclique.audits.figures import tabulate_figures
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
 from disclique.audits.settings import LabelUse
 from disclique.checks import check_path, short_repr
+from disclique.data.inspection import Inspection
 from disclique.data.write import whole_file, write_table
 from disclique.errors import InputError
 from disclique.quantities import percent
@@ -305,8 +306,8 @@ class AuditResult:
     """The result of an audit: a verdict, every setting tried, and what the result does not show.
 
     Without ``records`` no coordinate, id or label value of a person is in it; ``coarse_map`` has cells of many people.
-    ``again`` says what a further release would do, ``declared`` what the holder declared for the board, and ``command``
-    is what was called.
+    ``again`` says what a further release would do, ``declared`` what the holder declared for the board, ``command``
+    what was called, and ``inspection`` what a look at the input found before any work.
 
     >>> import disclique as dq
     >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
@@ -335,6 +336,7 @@ class AuditResult:
     again: str = ""
     declared: Declaration = field(default_factory=Declaration)
     command: str = ""
+    inspection: Inspection = field(default_factory=Inspection)
     kind: str = KIND
     version: int = VERSION
 

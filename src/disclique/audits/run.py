@@ -14,6 +14,7 @@ from disclique.audits.decision import Decision, Look, Steps, Wish, search_range,
 from disclique.audits.declaration import declare
 from disclique.audits.definition import Audit
 from disclique.audits.exposure import Findings
+from disclique.audits.inspection import inspect_audit
 from disclique.audits.plan import PEOPLE, Plan, Snooper
 from disclique.audits.ranges import MaskRange
 from disclique.audits.records import Records, ReleaseRecord
@@ -27,7 +28,7 @@ from disclique.model import Microdata
 from disclique.runs import Executor, Journal, Progress, Serial, Unit, keep_open, open_journal, run_units
 
 
-def audit(
+def audit(  # noqa: PLR0913 - the public door
     target: Microdata,
     masks: Sequence[str] | str,
     *,
@@ -37,6 +38,7 @@ def audit(
     executor: Executor | None = None,
     progress: Progress | None = None,
     with_records: bool = False,
+    force: bool = False,
     **options: Any,
 ) -> AuditResult:
     """Mask a file in the ways considered, attack each release as a snooper would, and decide.
@@ -57,6 +59,8 @@ def audit(
     progress : function of releases done, releases wanted so far, and the one that has just come in
     with_records : bool
         Put places and ids of people into the result, for a report that stays with the data holder.
+    force : bool
+        Go on although a look at the input (``dq.inspect``) finds what can only be a mistake.
     options
         Fields of ``Plan`` (``max_risk``, ``repetitions``, ``attacks``, ``generalise``, ``seed``, …) and of ``Snooper``
         (``overlap``, ``size``, ``label_error``, ``coordinate_error``).
@@ -79,9 +83,10 @@ def audit(
     if executor is not None and not callable(getattr(executor, "map", None)):
         raise InputError(f"executor = {show(executor)}: say where to run, such as Processes(4)")
     folder = None if folder is None else check_path(folder, "folder")
-    about = About(declare(options.pop("decision", None)))
+    declared = declare(options.pop("decision", None))
     plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
     work = Audit(plan, target, known, others)
+    about = About(declared, inspection=inspect_audit(work).check(force=force))
     result = run_audit(
         work, folder=folder, executor=executor, progress=progress, with_records=with_records, about=about
     )

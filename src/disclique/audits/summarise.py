@@ -27,6 +27,7 @@ from disclique.audits.exposure import (
     measure_people,
     tabulate_people,
 )
+from disclique.audits.inspection import doubt_input
 from disclique.audits.known_file import draw_known_file
 from disclique.audits.rates import OracleRisk, average_utility, measure_attack, measure_oracle, measure_risk
 from disclique.audits.records import Attempt, Records
@@ -55,6 +56,7 @@ from disclique.audits.sentences import (
 )
 from disclique.audits.settings import describe_labels, parse_setting_mask, shorten
 from disclique.data.distances import Points
+from disclique.data.inspection import Inspection
 from disclique.data.inspection.lengths import name_unit
 from disclique.data.kinds import EARTH
 from disclique.data.provenance import versions
@@ -71,10 +73,11 @@ SHOWN = 30  # people of the picture of typical matches
 
 @dataclass(frozen=True)
 class About:
-    """What a result says beyond its figures: what the holder declares for the board, and what was called."""
+    """What a result says beyond its figures: what the holder declares for the board, what was called, and the input."""
 
     declared: Declaration = field(default_factory=Declaration)
     command: str = ""
+    inspection: Inspection = field(default_factory=Inspection)
 
 
 def summarise(audit: Audit, found: Findings, about: About, *, with_records: bool = False) -> AuditResult:
@@ -90,6 +93,7 @@ def summarise(audit: Audit, found: Findings, about: About, *, with_records: bool
     risks = {spec: measure_people(audit, found, spec) for spec in found.records}
     spread = tuple(describe_people(risk, groups[spec]) for spec, risk in risks.items() if found.trials.get(spec))
     verdict = decide(settings, plan, spread)
+    verdict = replace(verdict, cautions=(*doubt_input(about.inspection), *verdict.cautions))
     chosen = found.records[verdict.setting]
     best = next(setting for setting in settings if setting.spec == verdict.setting)
     result = AuditResult(
@@ -121,6 +125,7 @@ def summarise(audit: Audit, found: Findings, about: About, *, with_records: bool
         again=foresee(best, plan),
         declared=about.declared,
         command=about.command or write_call(plan),
+        inspection=about.inspection,
     )
     return result.with_people(tabulate_people(audit, risks, sizes))
 

@@ -129,15 +129,23 @@ def command(
     with_records: Annotated[
         bool, typer.Option("--with-records", help="Put places and ids into the report.", rich_help_panel=OUTPUT)
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Go on although the input can only be mistaken.", rich_help_panel=WORK)
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Never ask whether to go on (scripts).", rich_help_panel=WORK)
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.", rich_help_panel=OUTPUT)] = False,
 ) -> None:
     """Mask a file in the ways considered, attack each release as a snooper would, and report risk and usefulness.
 
-    Without --known and --overlap the snooper is assumed to know the whole file, the worst case. The exit status is 0 if
-    a release is shown to keep the limit (or none was set), 3 if none is shown to although the attacks keep it,
-    and 4 if no release tried keeps it.
+    First it says what it understood of the input, and ends if that can only be a mistake (--force goes on); on a
+    terminal it asks before it goes on with something odd (--yes does not ask). Without --known and --overlap the
+    snooper is assumed to know the whole file, the worst case. The exit status is 0 if a release is shown to keep the
+    limit (or none was set), 3 if none is shown to although the attacks keep it, and 4 if no release tried keeps it.
     """
     from disclique.audits.call import write_command
+    from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
     from disclique.runs import choose_executor
@@ -147,6 +155,7 @@ def command(
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
     about = About(read_declaration(config), write_command(["audit", file], said))
     work = read_audit(file, asked)
+    about = replace(about, inspection=screen.look(inspect_audit(work), force=force, yes=yes or dry_run))
     executor = choose_executor(processes, dask)
     if dry_run:
         announce(work, out, executor, screen)

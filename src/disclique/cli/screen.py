@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
+    from disclique.data.inspection import Inspection
     from disclique.runs import Progress, Unit
 
 
@@ -39,6 +40,17 @@ class Screen:
         if not self.quiet:
             for line in lines:
                 self.err.print(line, markup=False)
+
+    def look(self, found: Inspection, *, force: bool, yes: bool) -> Inspection:
+        """Show a look at the input; end if it can only be mistaken, and on a terminal ask about what looks odd."""
+        self.say(found.lines())
+        checked = found.check(force=force)
+        if found.remarks and not (yes or force or self.quiet) and self.err.is_terminal and sys.stdin.isatty():
+            import typer
+
+            if not typer.confirm("Go on with this input?", err=True):
+                raise typer.Exit(2)
+        return checked
 
     def table(self, frame: pd.DataFrame, title: str = "") -> None:
         """Print a table: with a frame on a terminal, tab-separated in a pipe."""

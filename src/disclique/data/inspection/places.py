@@ -16,6 +16,7 @@ from disclique.model import FloatArray, Microdata
 from disclique.quantities import percent
 
 LOOKED_AT = 2000  # places whose country is looked up
+SWAPPED = 200  # places that are looked up with their columns swapped
 NAMED = 4  # countries and seas that are named
 CROWDED = 0.02  # share of the records at one place from which it is remarkable
 FAR = 20.0  # times the usual distance from the middle from which a record lies apart
@@ -90,7 +91,7 @@ def _swapped(name: str, places: FloatArray, where: list[tuple[str, float]]) -> I
     if (np.abs(places[:, 0]) > 90).any():  # swapped, they would be no places at all
         other: list[tuple[str, float]] = []
     else:
-        other = _count(name_places(places[:, ::-1]))
+        other = _count(name_places(places[:: max(1, len(places) // SWAPPED), ::-1]))
     better = _land(other)
     if land < 0.8 and better > 0.9:
         yield Remark(

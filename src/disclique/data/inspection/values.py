@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from disclique.errors import InputError
@@ -163,11 +163,12 @@ class Inspection:
         found += [f"label {meeting}" for meeting in self.meetings if meeting.target_only or meeting.known_only]
         return found + [str(remark) for remark in self.remarks]
 
-    def check(self, *, force: bool = False) -> None:
-        """Raise an error if something can only be a mistake, unless told to go on."""
+    def check(self, *, force: bool = False) -> Inspection:
+        """Raise an error if something can only be a mistake, unless told to go on; then that is noted."""
         if self.mistakes and not force:
             more = f" (and {len(self.mistakes) - 1} more)" if len(self.mistakes) > 1 else ""
             raise InputError(f"{self.mistakes[0].sentence}{more}; if it is right so, say --force (force=True)")
+        return replace(self, forced=bool(self.mistakes))
 
     def __repr__(self) -> str:
         records = ", ".join(f"{file.records} records" for file in self.files)

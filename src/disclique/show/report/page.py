@@ -9,6 +9,7 @@ from typing import Any
 
 from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN
 from disclique.errors import MissingDependency
+from disclique.show.report.extent import draw_extent
 from disclique.show.report.formats import figure, interval, measured, percent, title_of
 
 STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
@@ -33,6 +34,8 @@ def render(name: str, **content: Any) -> str:
     return str(
         _template(name).render(
             **content,
+            look=content["result"].inspection,
+            extent=draw_extent(content["result"]),
             specs=_script_json(drawn),
             css=_file("report.css") + (_file("annex.css") if name == "annex" else ""),
             js=_file("report.js"),
