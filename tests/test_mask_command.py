@@ -233,7 +233,7 @@ def test_a_short_seed_is_found_by_trying() -> None:
     true = np.linalg.norm(places[:, None] - places, axis=2)
     frame = pd.DataFrame({"sex": ["f"] * 30})
     made = dq.release(dq.microdata(frame, ["sex"], distances=true, unit="km"), mask, seed=271)
-    blank = dq.microdata(frame, ["sex"], distances=1e6 * (1 - np.eye(30)), unit="km")
+    blank = dq.microdata(frame, ["sex"], distances=dq.Matrix(1e6 * (1 - np.eye(30)), unit="km"))
 
     def take_off(seed: int) -> np.ndarray:
         tried = dq.release(blank, mask, seed=seed)

@@ -19,6 +19,7 @@ PLACE_UNITS = ("deg", "m", "km", "")
 RATE_UNITS = ("/m", "/km", "")
 KM, NO_UNIT = "km", "none"
 UNITS = (*KM_IN, NO_UNIT)  # what can be said of the unit of distances; metres become kilometres
+AROUND = 40_076.0  # km around the Earth: a longer distance on it is a mistake of the unit
 ASK = "say --unit km, m or none (in Python unit=)"
 _FORM = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?", re.DOTALL)
 
@@ -77,7 +78,7 @@ def length_in(quantity: Quantity, unit: str | None, where: str) -> float:
     if unit == NO_UNIT:
         raise InputError(f"{where}: these distances are plain numbers; write one without a unit")
     if unit != KM:
-        raise InputError(f"{where}: the distances do not say their unit; {ASK}, or write a number without one")
+        raise InputError(f"{where}: the distances do not say their unit; {ASK}, or write a bare number in theirs")
     return quantity.per_km if quantity.unit.startswith("/") else quantity.km
 
 

@@ -86,7 +86,7 @@ class ExtendAttack(Attack):
 
     def run_from(self, fetch: Fetch, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link what matches support; a clique search that was cut short cuts this one short too, if it rests on it."""
-        start, by_clique = self._start(fetch)
+        start, by_clique, given_up = self._start(fetch)
         anchors, spread = start.claimed()[:2], self.deviation
         if not by_clique or spread is None:
             seen = estimate_deviation(target.distances, known.distances, anchors)
@@ -101,13 +101,15 @@ class ExtendAttack(Attack):
             plane=by_clique,
         )
         found = replace(found, work=start.work, details={**found.details, "start": start.attack})
-        if start.complete:
-            return found
         cut = f"it rests on the {start.attack}: {start.cut}"
+        if start.complete:
+            if not given_up or len(found.claimed()[0]):
+                return found
+            cut = f"it would rather rest on the clique: {given_up}"
         return replace(found, cut=cut, most=min(len(target), len(known)))
 
-    def _start(self, fetch: Fetch) -> tuple[Claims, bool]:
-        """Return the claims to start from, and whether they are a clique's."""
+    def _start(self, fetch: Fetch) -> tuple[Claims, bool, str]:
+        """Return the claims to start from, whether they are a clique's, and what cut short a clique left aside."""
         clique = None
         try:
             clique = None if self.clique is None else fetch(self.clique)
@@ -118,10 +120,10 @@ class ExtendAttack(Attack):
         if few and self.otherwise is not None:
             other = fetch(self.otherwise)
             if clique is None or len(other.claimed()[0]) >= LEAST:
-                return other, False
+                return other, False, "" if clique is None else clique.cut
         if clique is None:
             raise InputError(f"the attack {self.name} needs matches to start from: give an agreement such as Within(5)")
-        return clique, True
+        return clique, True, ""
 
 
 @dataclass(frozen=True)

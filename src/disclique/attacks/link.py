@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.registry import Attack, fetcher, parse_attack
-from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
+from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels, note_scale
 from disclique.checks import check_kind, short_repr, show
 from disclique.data.distances import shared_unit
 from disclique.data.labels import MISSING_POLICIES, Comparator, candidates, canonical
@@ -173,7 +173,7 @@ class _Work:
             baseline=measure_baseline(self.candidates),
             twins=find_twins(target),
             risk=risk,
-            notes=note_labels(target, known, self.candidates),
+            notes=(*note_labels(target, known, self.candidates), *note_scale(target, known)),
             seconds=seconds,
             files=(target, known),
             agreement=getattr(attack, "agreement", None),

@@ -162,7 +162,7 @@ class Plan:
         if not isinstance(self.snooper, Snooper):
             raise InputError(f"snooper = {show(self.snooper)}: say what they know by Snooper()")
         check_seed(self.seed)
-        for name in ("repetitions", "releases", "person_trials"):
+        for name in ("repetitions", "person_trials"):
             check_whole(getattr(self, name), name.replace("_", " "), 1)
         for name in ("alpha", "budget"):
             check_number(getattr(self, name), name, "give a number")
@@ -179,7 +179,7 @@ class Plan:
             raise InputError("a largest risk of a person goes with one of the mean: set max risk too")
         if self.scenario not in SCENARIOS:
             raise InputError(f"scenario = {self.scenario!r}: choose one of {', '.join(SCENARIOS)}")
-        if not 1 <= self.releases <= MOST_RELEASES:
+        if not 1 <= check_number(self.releases, "releases", "give a whole number") <= MOST_RELEASES:
             raise InputError(f"releases = {self.releases}: a file is published between 1 and {MOST_RELEASES} times")
 
     @property

@@ -304,6 +304,7 @@ def _show(
 
         save_figure(max(results, key=lambda result: len(result.matches)).plot(), to["plot"])
     if several:
+        screen.say(dict.fromkeys(note for result in results for note in result.notes))
         screen.table(pd.DataFrame([_row(result) for result in results]), title="Attacks")
     elif results:
         screen.say(results[0].lines())
@@ -331,7 +332,7 @@ def _row(result: AttackResult) -> dict[str, object]:
         "matches": len(result.matches),
         **worth,
         "seconds": round(result.seconds, 2),
-        "note": "; ".join(filter(None, (cut, result.claims.doubt))),
+        "note": "; ".join(filter(None, (cut, "" if result.claims.doubt in cut else result.claims.doubt))),
     }
 
 

@@ -34,7 +34,7 @@ from disclique.data.texts import DEFAULT, Texts, join_columns
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, Microdata
-from disclique.quantities import KM, check_unit
+from disclique.quantities import AROUND, KM, check_unit
 
 Coordinates = Sequence[str] | ArrayLike
 CATEGORY = ":category"  # after the name of a column for gower: its numbers are codes of categories
@@ -158,7 +158,21 @@ def say_unit(source: Distances, unit: str | None, name: str) -> Distances:
             f"{name}: unit {said}: its distances ({source!r}) are {are}; a unit is said of a matrix of distances, or "
             "of euclidean coordinates"
         )
-    return replace(source, unit=said)
+    found = replace(source, unit=said)
+    largest = _largest(found)
+    if unit_of(found) == KM and largest > AROUND:
+        raise InputError(
+            f"{name}: unit {said}: the largest distance would be {largest:,.0f} km, longer than the way around the "
+            f"Earth{'; are these metres? then say unit m' if said == KM else ''}"
+        )
+    return found
+
+
+def _largest(source: Matrix | Points) -> float:
+    """Return the largest distance, of points a lower bound on it."""
+    if isinstance(source, Matrix):
+        return float(np.nanmax(source.values, initial=0.0))
+    return float(np.ptp(source.coordinates, axis=0).max()) if source.metric == "euclidean" else 0.0
 
 
 def select_records(data: Microdata, rows: NDArray[np.integer]) -> Microdata:
