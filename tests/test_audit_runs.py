@@ -88,7 +88,7 @@ def test_the_journal_has_a_line_for_every_unit(plain: Path, whole: Path) -> None
     asked = {line["unit"]["mask"] for line in lines(whole) if line["unit"]["part"] == "people"}
     assert asked == {dq.read_result(whole / "result.json").verdict.setting}
     found = lines(plain)
-    assert all(set(line) == {"unit", "record"} for line in found)
+    assert all(set(line) == {"unit", "record", "seconds"} for line in found)
     units = [Unit(**line["unit"]) for line in found]
     assert len(set(units)) == len(units)
     first = {(u.mask, u.repetition): line for u, line in zip(units, found, strict=True) if u.effort == 0}

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
-from disclique.audits.decision import COARSE, FEW
+from disclique.audits.decision import COARSE
 from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan
 from disclique.audits.ranges import MaskRange
 from disclique.audits.records import ReleaseRecord
+from disclique.audits.rehearsal import Costs, Rehearsal
 from disclique.audits.sentences import NOBODY
 from disclique.audits.unit import SAMPLED, run_unit
 from disclique.data.recoding import parse_recoding
-from disclique.runs import Estimate, Executor, Unit, estimate
+from disclique.runs import Estimate, Executor, Journal, Progress, Unit, try_units
 
-TRIALS = 4  # masks that are tried before an estimate
+TRIALS = 4  # masks of which releases are tried before an estimate
 
 
 def describe_work(audit: Audit) -> list[str]:
@@ -62,31 +63,41 @@ def _describe_labels(plan: Plan) -> list[str]:
     return [f"each with {len(said)} settings of the labels: {'; '.join(said)}"] if plan.generalise else []
 
 
-def estimate_audit(audit: Audit, executor: Executor) -> Estimate[ReleaseRecord]:
-    """Attack a release or two of each mask, as the audit needs them anyway, to see how long that takes."""
-    plan = audit.plan
-    plain, sampled = count_releases(plan)
-    middle = [mask.settings[len(mask.settings) // 2] for mask in plan.ranges]
-    middle = middle[:: max(1, len(middle) // TRIALS)][:TRIALS]
-    trials = [(Unit(middle[0], 0), 0.0)]
-    trials += [(Unit(spec, min(1, plan.repetitions - 1)), sampled / len(middle)) for spec in middle]
-    if plan.repetitions > SAMPLED:
-        trials += [(Unit(spec, SAMPLED), plain / len(middle)) for spec in middle]
-    return estimate(partial(run_unit, audit.lean()), trials, executor)
+def estimate_audit(
+    audit: Audit,
+    executor: Executor,
+    *,
+    journal: Journal[ReleaseRecord] | None = None,
+    progress: Progress | None = None,
+) -> Estimate[ReleaseRecord]:
+    """Attack a few releases, as the audit needs them anyway, and rehearse the audit by what they show.
 
-
-def count_releases(plan: Plan) -> tuple[int, int]:
-    """Return about how many releases will be attacked without and with the control beside.
-
-    Of a searched range only some settings are looked at.
+    Of a range the ends are tried and the middle, since strong noise costs more than weak noise. What they find tells
+    how the search will go, and what they take how long; those that the journal has already are not tried again.
     """
-    few, releases, sampled = min(FEW, plan.repetitions), 0, 0
-    for mask in plan.ranges:
-        looks = len(mask.settings)
-        some = looks * plan.repetitions
-        if plan.searched(mask):
-            looks = min(looks, looks // COARSE + 1 + 3)
-            some = looks * few + 2 * (plan.repetitions - few)
-        releases += some
-        sampled += looks * min(SAMPLED, plan.repetitions)
-    return releases - sampled, sampled
+    book = Journal[ReleaseRecord]() if journal is None else journal
+    run = partial(run_unit, audit.lean())
+    trials = list_trials(audit.plan)
+    try_units(run, trials, book, executor=executor, progress=progress)
+    rehearsal = Rehearsal(audit, book, executor)
+    people = rehearsal.guess_people()
+    if people:
+        try_units(run, people[:1], book, executor=executor, progress=progress)
+    costs = Costs(audit.plan, book)
+    expected = {unit: costs.of(unit) for unit in dict.fromkeys([*rehearsal.units, *people])}
+    return Estimate(expected, {unit: book.done[unit] for unit in [*trials, *people[:1]]})
+
+
+def list_trials(plan: Plan) -> list[Unit]:
+    """Return the releases to be tried: without the control, which is measured at one setting only, and that last."""
+    ranges = plan.ranges[:: max(1, len(plan.ranges) // TRIALS)][:TRIALS]
+    specs = [mask.settings[place] for mask in ranges for place in _places(mask)]
+    plain = min(SAMPLED, plan.repetitions - 1)
+    first = Unit(specs[0], min(plain + 1, plan.repetitions - 1))  # compiles, and its time is not counted
+    return list(dict.fromkeys([first, *(Unit(spec, plain) for spec in specs), Unit(specs[0], 0)]))
+
+
+def _places(mask: MaskRange) -> list[int]:
+    """Return the places of the settings that are tried, among those at which a search looks first."""
+    last = len(mask.settings) - 1
+    return sorted({0, last // 2 // COARSE * COARSE if last >= 2 * COARSE else last // 2, last})

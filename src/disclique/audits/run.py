@@ -136,7 +136,7 @@ def run_audit(
         for unit, record in (tried or {}).items():
             if unit not in journal.done:
                 journal.append(unit, record)
-        work = _Work(audit, journal, running, progress)
+        work = Work(audit, journal, running, progress)
         decisions = tuple(work.carry_out())
 
         def summary() -> AuditResult:
@@ -154,7 +154,7 @@ def run_audit(
     return result
 
 
-class _Work:
+class Work:
     """The journal of an audit under way, and the way to have more units run."""
 
     def __init__(
@@ -169,6 +169,7 @@ class _Work:
 
     @property
     def plan(self) -> Plan:
+        """What is to be carried out."""
         return self.audit.plan
 
     @property

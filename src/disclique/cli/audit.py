@@ -23,10 +23,9 @@ from disclique.errors import InputError
 if TYPE_CHECKING:
     from disclique.audits import Audit, AuditResult, Plan
     from disclique.audits.declaration import Declaration
-    from disclique.audits.records import ReleaseRecord
     from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
-    from disclique.runs import Executor, Unit
+    from disclique.runs import Executor, Forecast
 
 MASKS, SNOOPER, WORK, OUTPUT = "Masks and limit", "What the snooper knows", "Work", "Output"
 OTHERS = ("synthetic", "germany")
@@ -154,8 +153,11 @@ def command(
     asked = options.filled(config)
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
     about = About(read_declaration(config), write_command(["audit", file], said))
-    work = read_audit(file, asked)
-    about = replace(about, inspection=screen.look(inspect_audit(work), force=force, yes=yes or dry_run))
+    with screen.steps(f"reading {file}") as step:
+        work = read_audit(file, asked)
+        step("looking at the input", None)
+        found = inspect_audit(work)
+    about = replace(about, inspection=screen.look(found, force=force, yes=yes or dry_run))
     executor = choose_executor(processes, dask)
     if dry_run:
         announce(work, out, executor, screen)
@@ -191,17 +193,13 @@ def carry_out(
     from disclique.runs import keep_open
 
     with keeping(out), keep_open(executor) as running:
-        tried = announce(work, out, running, screen)
-        with screen.units("releases") as progress:
+        forecast = announce(work, out, running, screen, keep=True)
+        with screen.units("releases", forecast, running) as progress:
             result = run_audit(
-                work,
-                folder=out,
-                executor=running,
-                progress=progress,
-                with_records=with_records,
-                about=about,
-                tried=tried,
+                work, folder=out, executor=running, progress=progress, with_records=with_records, about=about
             )
+    if forecast.finished and not progress.fresh:
+        screen.say([f"{out}: finished before: nothing is left to do"])
     result.report(out / REPORT)
     result.annex(out / ANNEX)
     screen.say([*result.verdict.sentences, *(f"note: {line}" for line in result.verdict.cautions)])
@@ -211,9 +209,15 @@ def carry_out(
     return result
 
 
-def announce(work: Audit, out: Path, executor: Executor, screen: Screen) -> dict[Unit, ReleaseRecord]:
-    """Print what will be done and about how long it will take; return the releases that were attacked to find out."""
-    from disclique.audits.estimate import describe_work, estimate_audit
+def announce(work: Audit, out: Path, executor: Executor, screen: Screen, *, keep: bool = False) -> Forecast:
+    """Print what will be done and about how long it will take; return how the time left is to be told.
+
+    The releases that are attacked to find out are kept in the audit's folder, unless nothing is to be written there.
+    """
+    from disclique.audits import RESULT
+    from disclique.audits.estimate import describe_work, estimate_audit, list_trials
+    from disclique.audits.records import ReleaseRecord
+    from disclique.runs import Forecast, open_journal
     from disclique.runs.journal import has_journal
 
     if out.exists() and not out.is_dir():
@@ -221,11 +225,18 @@ def announce(work: Audit, out: Path, executor: Executor, screen: Screen) -> dict
     work.check_masks()
     screen.say(describe_work(work))
     if has_journal(out):
+        if (out / RESULT).exists():
+            return Forecast({}, finished=True)
         screen.say([f"{out}: an audit was begun here and goes on"])
-        return {}
-    made = estimate_audit(work, executor)
+    trials = Forecast(dict.fromkeys(list_trials(work.plan), 1.0))
+    what = "releases attacked to estimate the time"
+    with (
+        open_journal(out if keep else None, work, ReleaseRecord) as journal,
+        screen.units(what, trials, executor) as progress,
+    ):
+        made = estimate_audit(work, executor, journal=journal, progress=progress)
     screen.say([made.sentence(executor.parallel or 1, "releases to attack")])
-    return made.records
+    return Forecast(made.expected)
 
 
 def read_audit(file: Path, options: AuditOptions) -> Audit:

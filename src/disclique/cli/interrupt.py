@@ -68,12 +68,14 @@ class _Watch:
         self.ours, self.theirs = socket.socketpair()
         self.theirs.setblocking(False)
         self.wakeup = signal.set_wakeup_fd(self.theirs.fileno(), warn_on_full_buffer=False)
-        threading.Thread(target=self._listen, daemon=True, name="signals").start()
+        self.thread = threading.Thread(target=self._listen, daemon=True, name="signals")
+        self.thread.start()
 
     def _heed(self, number: int, frame: FrameType | None) -> None:
-        """Interrupt the main thread."""
-        self.number = self.number or number
-        raise KeyboardInterrupt
+        """Interrupt the main thread, once: its way out is not disturbed again."""
+        if not self.number:
+            self.number = number
+            raise KeyboardInterrupt
 
     def _listen(self) -> None:
         """Wait for a signal; then for a second one, or for a while, and end the process."""
@@ -97,6 +99,8 @@ class _Watch:
             if handler is not None:  # one that was not set by Python cannot be set again
                 signal.signal(number, handler)
         self.theirs.close()  # which ends the thread
+        self.thread.join()
+        self.ours.close()
 
 
 def _end(number: int) -> None:
@@ -104,10 +108,9 @@ def _end(number: int) -> None:
     with suppress(Exception):
         for child in multiprocessing.active_children():
             child.kill()
-    with suppress(Exception):
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{SHOW_CURSOR}\n")
-        _say(number)
+    words = threading.Thread(target=_say, args=(number,), daemon=True)
+    words.start()
+    words.join(0.3)  # nobody may be reading them
     os._exit(128 + number)
 
 
@@ -115,6 +118,8 @@ def _say(number: int) -> None:
     """Say what is kept and which command goes on."""
     if {"--quiet", "-q"} & set(sys.argv):
         return
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{SHOW_CURSOR}")  # a bar hides it
     how = "interrupted" if number == signal.SIGINT else "ended by a signal"
     name = Path(sys.argv[0]).name
     command = [*({"__main__.py": ["python", "-m", "disclique"], "-c": ["disclique"]}.get(name, [name])), *sys.argv[1:]]

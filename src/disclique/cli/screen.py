@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from disclique.data.inspection import Inspection
-    from disclique.runs import Progress, Unit
+    from disclique.runs import Executor, Forecast, Unit
 
 
-EVERY = 30.0  # seconds between plain lines of progress
+EVERY = 15.0  # seconds between plain lines of progress
 
 
 def _nothing(step: str, share: float | None = None) -> None:
@@ -72,9 +72,16 @@ class Screen:
 
     @contextmanager
     def steps(self, first: str = "reading") -> Iterator[Callable[[str, float | None], None]]:
-        """A function that announces the step at work and the share of it that is done, for a bar with an estimate."""
-        if self.quiet or not self.err.is_terminal:
+        """A function that announces the step at work and the share of it that is done: a bar on a terminal, else lines.
+
+        The first step is announced at once, and in lines the others now and then.
+        """
+        if self.quiet:
             yield _nothing
+            return
+        if not self.err.is_terminal:
+            self.say([first])
+            yield _Lines(self)
             return
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -95,48 +102,53 @@ class Screen:
             yield lambda done, total, best: step(f"{name}, {best} members so far", done / max(total, 1))
 
     @contextmanager
-    def units(self, what: str) -> Iterator[Progress]:
-        """Show how many units are done, how fast, and how long the rest takes: a bar on a terminal, else lines."""
-        clock = _Clock()
-        with self.steps() as step:
-
-            def show(done: int, wanted: int, unit: Unit | None) -> None:
-                clock.take(done)
-                step(f"{done} of {wanted} {what}{clock.words(wanted)}", done / max(wanted, 1))
-                if not self.err.is_terminal and clock.due(done == wanted):
-                    self.say([f"{done} of {wanted} {what}{clock.words(wanted)}"])
-
-            yield show
+    def units(self, what: str, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
+        """Show how many units are done, how fast, and how long the rest takes by the forecast."""
+        with self.steps(f"0 of {len(forecast.expected)} {what}") as step:
+            yield Counter(what, forecast, executor.parallel or 1, step)
 
 
-class _Clock:
-    """How fast units come in, and when a line is due."""
+class Counter:
+    """Hears of units that come in, and shows how far the run is."""
 
-    def __init__(self) -> None:
-        self.begun, self.said = time.monotonic(), -EVERY
-        self.before: int | None = None
-        self.done = 0
+    def __init__(self, what: str, forecast: Forecast, parallel: int, step: Callable[[str, float | None], None]) -> None:
+        self.what, self.forecast, self.parallel, self.step = what, forecast, parallel, step
+        self.fresh, self.begun = 0, time.monotonic()  # units of this run, not of an earlier one
 
-    def take(self, done: int) -> None:
-        """Note how many are done; those of an earlier run say nothing about the rate."""
-        self.before = done if self.before is None else self.before
-        self.done = done
+    def took(self, unit: Unit, seconds: float) -> None:
+        """Note how long a unit took."""
+        self.forecast.took(unit, seconds)
 
-    def due(self, last: bool) -> bool:
-        """Say whether it is time for a line; and always for the last one."""
-        now = time.monotonic() - self.begun
-        if now - self.said < EVERY and not last:
-            return False
-        self.said = now
-        return True
+    def __call__(self, done: int, wanted: int, unit: Unit | None) -> None:
+        """Show that a unit has come in."""
+        self.fresh += unit is not None
+        left, spent = self.forecast.left(wanted - done), self.forecast.spent
+        rate = f", {self.fresh / max(time.monotonic() - self.begun, 1e-9):.2g} a second" if self.fresh else ""
+        words = f"{rate}, {say_clock(left / self.parallel)} left" if spent else ""
+        total = max(wanted, len(self.forecast.expected))
+        self.step(f"{done} of {total} {self.what}{words}", spent / (spent + left) if spent else done / max(total, 1))
 
-    def words(self, wanted: int) -> str:
-        """Say rate and time left, as far as they are known."""
-        fresh = self.done - (self.before or 0)
-        if not fresh:
-            return ""
-        rate = fresh / max(time.monotonic() - self.begun, 1e-9)
-        minutes, seconds = divmod(round((wanted - self.done) / rate), 60)
-        hours, minutes = divmod(minutes, 60)
-        left = f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
-        return f", {rate:.2g} a second, {left} left"
+
+class _Lines:
+    """Lines of progress in a pipe, not more often than somebody wants to read them."""
+
+    def __init__(self, screen: Screen) -> None:
+        self.screen, self.said = screen, time.monotonic()
+
+    def __call__(self, step: str, share: float | None = None) -> None:
+        """Say a line if it is time for one, or the last one."""
+        now = time.monotonic()
+        if now - self.said >= EVERY or share == 1:
+            self.said = now
+            self.screen.say([step])
+
+
+def say_clock(seconds: float) -> str:
+    """Say a length of time as clocks do.
+
+    >>> say_clock(75), say_clock(3700)
+    ('1:15', '1:01:40')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -13,10 +13,13 @@ from disclique.cli.options import Options, numbers_in, option, read_toml, with_o
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
+    from disclique.cli.screen import Screen
+    from disclique.runs import Executor
     from disclique.studies import Study, StudyResult
 
 AXES, PEOPLE, ATTACKS, WHERE = "Axes", "People", "Attacks", "Where it runs"
 LISTS = ("sigma", "alpha", "n")  # options that hold several numbers
+TRIED = 4  # masks of which a unit is carried out for an estimate
 
 
 @dataclass(frozen=True)
@@ -73,22 +76,23 @@ def command(
     """
     from disclique.cli.interrupt import keeping
     from disclique.cli.screen import Screen
-    from disclique.runs import choose_executor, estimate
-    from disclique.studies import run_unit, study
+    from disclique.runs import Forecast, choose_executor
+    from disclique.studies import study
 
-    screen, work = Screen(quiet), read_study(options, config)
+    screen = Screen(quiet)
+    with screen.steps("reading"):
+        work = read_study(options, config)
     executor = choose_executor(processes, dask)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: this is a file, not a folder")
     screen.say([_describe(work)])
     if dry_run:
-        units = list(work.units())
-        some = units[: 1 + min(4, len(work.grid.masks))]
-        trials = [(unit, len(units) / len(some)) for unit in some]
-        screen.say([estimate(partial(run_unit, work), trials, executor).sentence(executor.parallel or 1)])
+        _estimate(work, executor, screen)
         return
-    with keeping(out), screen.units("units") as progress:
+    with keeping(out), screen.units("units", Forecast(dict.fromkeys(work.units(), 1.0)), executor) as progress:
         result = study(work, folder=out, executor=executor, progress=progress)
+    if not progress.fresh:
+        screen.say([f"{out}: finished before: nothing is left to do"])
     written = result.save(out)
     if figures:
         written += draw_all(result, out)
@@ -109,6 +113,29 @@ def read_study(options: StudyOptions, config: Path | None) -> Study:
     if not found:
         raise InputError("say what to study: --preset kroll2014, a --config file, or at least one axis")
     return define_study({name: numbers_in(value) if name in LISTS else value for name, value in found.items()})
+
+
+def _estimate(work: Study, executor: Executor, screen: Screen) -> None:
+    """Carry out a unit of some masks, the weakest and the strongest among them, and say how long all would take."""
+    import numpy as np
+
+    from disclique.runs import Estimate, Forecast, Journal, try_units
+    from disclique.studies import run_unit
+    from disclique.studies.unit import Cell
+
+    units, journal = list(work.units()), Journal[list[Cell]]()
+    settings = list(dict.fromkeys(unit.mask for unit in units))
+    places = sorted({round(k * (len(settings) - 1) / (TRIED - 1)) for k in range(TRIED)})
+    first = [next(unit for unit in units if unit.mask == settings[place]) for place in places]
+    again = [unit for unit in units if unit.mask == settings[places[0]]][1:2]  # the first one compiles
+    trials = Forecast(dict.fromkeys([*first, *again], 1.0))
+    with screen.units("units carried out to estimate the time", trials, executor) as progress:
+        try_units(partial(run_unit, work), list(trials.expected), journal, executor=executor, progress=progress)
+    known = {settings.index(unit.mask): seconds for unit, seconds in journal.seconds.items()}
+    at = sorted(known)
+    times = np.interp(range(len(settings)), at, [known[place] for place in at])
+    expected = {unit: float(times[settings.index(unit.mask)]) for unit in units}
+    screen.say([Estimate(expected, journal.done).sentence(executor.parallel or 1)])
 
 
 def _describe(study: Study) -> str:

@@ -6,14 +6,16 @@ knows nothing of masks, attacks or risk.
 
 from disclique.runs.chance import Chance
 from disclique.runs.execute import Executor, OnDask, Processes, Serial, choose_executor, keep_open
+from disclique.runs.forecast import Forecast
 from disclique.runs.journal import Journal, open_journal
-from disclique.runs.run import Estimate, Progress, estimate, run_units
+from disclique.runs.run import Estimate, Progress, run_units, try_units
 from disclique.runs.unit import Unit
 
 __all__ = [
     "Chance",
     "Estimate",
     "Executor",
+    "Forecast",
     "Journal",
     "OnDask",
     "Processes",
@@ -21,8 +23,8 @@ __all__ = [
     "Serial",
     "Unit",
     "choose_executor",
-    "estimate",
     "keep_open",
     "open_journal",
     "run_units",
+    "try_units",
 ]

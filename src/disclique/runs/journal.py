@@ -1,8 +1,9 @@
 """The journal of a run: every finished unit in one line, on disk before the next one is asked for.
 
-A folder holds one run. ``study.json`` (``audit.json``) says which; ``journal.jsonl`` has a line {"unit", "record"} for
-every unit, appended and flushed to the disk one by one. A line that a crash tore is cut off when the work goes on, and
-its unit is run again. Nothing else is ever removed or written over. Without a folder the journal is kept in memory.
+A folder holds one run. ``study.json`` (``audit.json``) says which; ``journal.jsonl`` has a line {"unit", "record",
+"seconds"} for every unit, appended and flushed to the disk one by one. A line that a crash tore is cut off when the
+work goes on, and its unit is run again. Nothing else is ever removed or written over. Without a folder the journal is
+kept in memory.
 """
 
 from __future__ import annotations
@@ -50,23 +51,30 @@ class _Line(msgspec.Struct, Generic[R]):
 
     unit: Unit
     record: R
+    seconds: float = 0.0
 
 
 @dataclass(eq=False)
 class Journal(Generic[R]):
-    """An open journal: the records so far, and a place to append; in memory where there is no file."""
+    """An open journal: the records so far, and a place to append; in memory where there is no file.
+
+    ``seconds`` says how long units took, as far as that was measured and can be compared.
+    """
 
     done: dict[Unit, R] = field(default_factory=dict)
     path: Path | None = None
     file: IO[bytes] | None = None
     notes: tuple[str, ...] = ()
     end: int = 0
+    seconds: dict[Unit, float] = field(default_factory=dict)
 
-    def append(self, unit: Unit, record: R) -> None:
+    def append(self, unit: Unit, record: R, seconds: float = 0.0) -> None:
         """Keep the record of a unit; with a file it is on the disk when this returns."""
         if self.file is not None:
-            self._write(msgspec.json.encode(_Line(unit, record)) + b"\n")
+            self._write(msgspec.json.encode(_Line(unit, record, round(seconds, 3))) + b"\n")
         self.done[unit] = record
+        if seconds > 0:
+            self.seconds[unit] = seconds
 
     def _write(self, line: bytes) -> None:
         assert self.file is not None
@@ -100,18 +108,21 @@ def open_journal(folder: Path | None, work: Definition, record: type[R]) -> Iter
     with file:
         _lock(file, folder, work.kind)
         _to_disk(folder)
-        done, end, torn = _read(path, work, record)
+        lines, end, torn = _read(path, work, record)
         if torn:
             os.ftruncate(file.fileno(), end)
             os.fsync(file.fileno())
             notes += (f"{path}: the last line was incomplete and has been cut off; its unit is run again",)
-        yield Journal(done, path, file, notes, end)
+        done = {unit: line.record for unit, line in lines.items()}
+        seconds = {unit: line.seconds for unit, line in lines.items() if line.seconds > 0}
+        yield Journal(done, path, file, notes, end, seconds)
 
 
 def read_journal(folder: Path, work: Definition, record: type[R]) -> dict[Unit, R]:
     """Read the units finished so far; a torn last line is passed over."""
     path = folder / JOURNAL
-    return _read(path, work, record)[0] if path.exists() else {}
+    lines = _read(path, work, record)[0] if path.exists() else {}
+    return {unit: line.record for unit, line in lines.items()}
 
 
 def has_journal(folder: Path | None) -> bool:
@@ -192,10 +203,10 @@ def _lock(file: IO[bytes], folder: Path, kind: str) -> None:
         return  # some network file systems have no locks
 
 
-def _read(path: Path, work: Definition, record: type[R]) -> tuple[dict[Unit, R], int, bool]:
+def _read(path: Path, work: Definition, record: type[R]) -> tuple[dict[Unit, _Line[R]], int, bool]:
     """Return the finished units of a journal, where its last whole line ends, and whether a torn one follows."""
     decoder = msgspec.json.Decoder(_Line[record])  # type: ignore[valid-type]
-    done: dict[Unit, R] = {}
+    done: dict[Unit, _Line[R]] = {}
     end = 0
     with path.open("rb") as file:
         lines = file.readlines()
@@ -211,6 +222,6 @@ def _read(path: Path, work: Definition, record: type[R]) -> tuple[dict[Unit, R],
         if not work.holds(found.unit) or found.unit in done:
             why = "stands there twice" if found.unit in done else f"is no part of this {work.kind}"
             raise InputError(f"{path}: line {number}: {found.unit} {why}; nothing was changed")
-        done[found.unit] = found.record
+        done[found.unit] = found
         end += len(line)
     return done, end, False

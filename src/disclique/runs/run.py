@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from disclique.runs.execute import Executor, Serial, one_thread
 from disclique.runs.journal import Journal
@@ -20,6 +20,14 @@ class Progress(Protocol):
     """Hears how far a run is: units done, units wanted so far, and the unit that has just come in."""
 
     def __call__(self, done: int, wanted: int, unit: Unit | None) -> None:
+        """Take note."""
+
+
+@runtime_checkable
+class TimedProgress(Progress, Protocol):
+    """Hears besides how long each unit took, in this run or in an earlier one; 0 where nobody knows."""
+
+    def took(self, unit: Unit, seconds: float) -> None:
         """Take note."""
 
 
@@ -37,60 +45,80 @@ def run_units(
     every order in which units finish.
     """
     tell = progress or _ignore
+    clock = progress.took if isinstance(progress, TimedProgress) else _forget
     missing = [unit for unit in dict.fromkeys(units) if unit not in journal.done]
     wanted = len(journal.done) + len(missing)
+    for unit in journal.done:
+        clock(unit, journal.seconds.get(unit, 0.0))
     tell(len(journal.done), wanted, None)
-    for unit, record in (executor or Serial()).map(partial(_finish, run), missing):
-        journal.append(unit, record)
+    for unit, record, seconds in (executor or Serial()).map(partial(_time, run), missing):
+        journal.append(unit, record, seconds)
+        clock(unit, seconds)
         tell(len(journal.done), wanted, unit)
 
 
-def _finish(run: Run[R], unit: Unit) -> tuple[Unit, R]:
+def _time(run: Run[R], unit: Unit) -> tuple[Unit, R, float]:
+    """Carry out a unit; return it with its record and the seconds it took."""
+    begun = time.perf_counter()
     with one_thread():  # sums of linear algebra depend on the number of threads in their last digits
-        return unit, run(unit)
+        record = run(unit)
+    return unit, record, time.perf_counter() - begun
 
 
 def _ignore(done: int, wanted: int, unit: Unit | None) -> None:
     pass
 
 
+def _forget(unit: Unit, seconds: float) -> None:
+    pass
+
+
+def try_units(
+    run: Run[R],
+    units: Sequence[Unit],
+    journal: Journal[R],
+    *,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Carry out units on trial, to see how long they take, as the run needs them anyway.
+
+    The first one runs in this process and before the others, and its time is not kept: it compiles what is not yet
+    compiled, so that the times of the others tell something.
+    """
+    missing = [unit for unit in dict.fromkeys(units) if unit not in journal.done]
+    if missing and not journal.seconds:
+        if progress is not None:
+            progress(len(journal.done), len(journal.done) + len(missing), None)
+        unit, record, seconds = _time(run, missing[0])
+        alone = len(missing) == 1  # there is nothing else to go by
+        journal.append(unit, record, seconds if alone else 0.0)
+    run_units(run, missing, journal, executor=executor, progress=progress)
+
+
 @dataclass(frozen=True)
 class Estimate(Generic[R]):
-    """Units that were carried out on trial, as the run needs them anyway, and how long the rest will take."""
+    """Units that a run is expected to need, each with the seconds it may take, and what was carried out on trial."""
 
+    expected: dict[Unit, float]
     records: dict[Unit, R]
-    units: int
-    seconds: float  # of all units, one after the other
+
+    @property
+    def units(self) -> int:
+        """How many units there are, without those on the side."""
+        return sum(not unit.part for unit in self.expected)
+
+    @property
+    def seconds(self) -> float:
+        """What all of them take, one after the other."""
+        return sum(self.expected.values())
 
     def sentence(self, cores: int, what: str = "units") -> str:
         """Say the estimate."""
-        trials = f"by {len(self.records)} of them, carried out on trial" if len(self.records) > 1 else "by one of them"
+        tried = sum(not unit.part for unit in self.records)
+        trials = f"by {tried} of them, carried out on trial" if tried > 1 else "by one of them"
         many = f"{cores} process{'es' if cores > 1 else ''}"
         return f"about {self.units} {what}, {say_duration(self.seconds / cores)} on {many} ({trials})"
-
-
-def estimate(run: Run[R], trials: Sequence[tuple[Unit, float]], executor: Executor | None = None) -> Estimate[R]:
-    """Time some units, each of which stands for so many, to tell how long all of these will take.
-
-    The first one runs in this process and before the others: it compiles what is not yet compiled, so that their times
-    tell something.
-    """
-    (first, stands), rest = trials[0], {unit: number for unit, number in trials[1:] if unit != trials[0][0]}
-    _, record, taken = _time(run, first)
-    records, seconds, counted = {first: record}, stands * taken, stands
-    for unit, found, taken in (executor or Serial()).map(partial(_time, run), list(rest)):
-        records[unit] = found
-        seconds, counted = seconds + rest[unit] * taken, counted + rest[unit]
-    wanted = sum(number for _, number in trials)
-    if not counted:  # the first one is all there is
-        return Estimate(records, round(wanted) or 1, taken * max(wanted, 1.0))
-    return Estimate(records, round(wanted), seconds * max(wanted, 1) / counted)
-
-
-def _time(run: Run[R], unit: Unit) -> tuple[Unit, R, float]:
-    begun = time.perf_counter()
-    unit, record = _finish(run, unit)
-    return unit, record, time.perf_counter() - begun
 
 
 def say_duration(seconds: float) -> str:

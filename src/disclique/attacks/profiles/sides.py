@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import shortest_path
+from scipy.sparse.csgraph import dijkstra
 
 from disclique.attacks.profiles.evidence import F4, Ints
 from disclique.errors import DiscliqueError
@@ -21,6 +21,7 @@ from disclique.model import Distances
 WHOLE = 6000  # records up to which all distances of a file are held at once
 LANDMARKS = 2500  # records to which distances are held in a larger file
 DRAWS = 5  # times the snooper masks their own file
+AT_ONCE = 50  # records from which shortest paths are sought at a time: nothing else is heard of meanwhile
 SPARSE = 0.2  # published share below which gaps are filled by shortest paths
 ALIKE = 0.2  # relative difference of location and spread up to which two files are on one scale
 
@@ -105,7 +106,9 @@ def _without_gaps(near: F4, landmarks: Ints) -> F4:
     if not gaps.any():
         return near
     if gaps.mean() > 1 - SPARSE and len(landmarks) == len(near):
-        ways = shortest_path(csr_matrix(np.where(gaps, 0.0, near)), directed=False)
+        graph = csr_matrix(np.where(gaps, 0.0, near))
+        parts = np.array_split(np.arange(len(near)), -(-len(near) // AT_ONCE))
+        ways = np.concatenate([dijkstra(graph, directed=False, indices=part) for part in parts])
         reached = np.isfinite(ways)
         ways[~reached] = 1.5 * ways[reached].max(initial=1.0)
         return np.asarray(ways, np.float32)

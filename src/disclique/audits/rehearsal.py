@@ -1,0 +1,138 @@
+"""An audit gone through before it begins: which units it will need, and how long each may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from disclique.attacks import parse_attack
+from disclique.audits.decision import Limits, Look
+from disclique.audits.definition import Audit
+from disclique.audits.plan import RAISE, Plan
+from disclique.audits.rates import SettingRisk
+from disclique.audits.records import ReleaseRecord
+from disclique.audits.run import Work
+from disclique.audits.summarise import look_at
+from disclique.audits.unit import SAMPLED
+from disclique.runs import Executor, Journal, Unit
+
+
+class Costs:
+    """How long units take, by those that were measured."""
+
+    def __init__(self, plan: Plan, journal: Journal[ReleaseRecord]) -> None:
+        self.plan, self.journal = plan, journal
+        self.measured = {unit: s for unit, s in journal.seconds.items() if not unit.part and not unit.effort}
+        pairs = [
+            (s, self.measured[other])
+            for unit, s in self.measured.items()
+            if unit.repetition < SAMPLED and (other := Unit(unit.mask, SAMPLED)) in self.measured
+        ]
+        # attacks on the control and by insiders come to about twice the attack itself
+        self.ratio = sum(s for s, _ in pairs) / sum(s for _, s in pairs) if pairs else 3.0
+
+    def of(self, unit: Unit) -> float:
+        """Return the seconds that a unit may take."""
+        if unit in self.journal.seconds:
+            return self.journal.seconds[unit]
+        if unit.part:
+            return mean([s for other, s in self.journal.seconds.items() if other.part == unit.part])
+        if unit.effort:
+            return self._search(unit.mask) * float(RAISE**unit.effort)
+        plain = interpolate(self.plan, unit.mask, self._plain())
+        return plain * (self.ratio if unit.repetition < SAMPLED else 1.0)
+
+    def _plain(self) -> dict[str, float]:
+        """Return the seconds of a release without the control, by setting."""
+        found: dict[str, list[float]] = {}
+        for unit, seconds in self.measured.items():
+            found.setdefault(unit.mask, []).append(seconds / (self.ratio if unit.repetition < SAMPLED else 1.0))
+        return {spec: mean(seconds) for spec, seconds in found.items()}
+
+    def _search(self, spec: str) -> float:
+        """Return the seconds of the searches that are repeated when a budget is raised."""
+        taken = {
+            unit.mask: sum(one.seconds for one in record.attempts if parse_attack(one.attack).kind.by_agreement)
+            for unit, record in self.journal.done.items()
+            if not unit.part and not unit.effort
+        }
+        return interpolate(self.plan, spec, taken)
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean, 0 of nothing."""
+    return sum(values) / len(values) if values else 0.0
+
+
+def interpolate(plan: Plan, spec: str, known: Mapping[str, float]) -> float:
+    """Return a value of a setting by its neighbours in the same range; of a range that was not tried by all others."""
+    if spec in known or not known:
+        return known.get(spec, 0.0)
+    settings = next(mask.settings for mask in plan.ranges if spec in mask.settings)
+    places = [place for place, setting in enumerate(settings) if setting in known]
+    if not places:
+        return mean(list(known.values()))
+    return float(np.interp(settings.index(spec), places, [known[settings[place]] for place in places]))
+
+
+class Rehearsal(Work):
+    """An audit gone through without an attack: every setting has the risk that trials let one expect.
+
+    It asks for the units for which the audit itself asks, since it is the same search that asks.
+    """
+
+    def __init__(self, audit: Audit, journal: Journal[ReleaseRecord], executor: Executor) -> None:
+        super().__init__(audit, journal, executor, None)
+        self.units: list[Unit] = []
+        tried: dict[str, dict[int, ReleaseRecord]] = {}
+        for unit, record in journal.done.items():
+            if not unit.part and not unit.effort:
+                tried.setdefault(unit.mask, {})[unit.repetition] = record
+        self.tried = tried
+        looks = {spec: look for spec, records in tried.items() if (look := look_at(audit, records, {})) is not None}
+        self.risk = {spec: look.risk for spec, look in looks.items()}
+        self.decisions = self.carry_out()
+
+    def _look(self, spec: str) -> Look | None:
+        """Return what the trials let one expect of a setting that was asked for."""
+        granted, limit = self.granted.get(spec), self.plan.max_risk
+        if granted is None or limit is None:
+            return None
+        value = interpolate(self.plan, spec, {name: risk.value for name, risk in self.risk.items()})
+        most = max(value, interpolate(self.plan, spec, {name: risk.most for name, risk in self.risk.items()}))
+        risk = SettingRisk(
+            attack=None,
+            value=value,
+            interval=(value, most),
+            repetitions=granted.repetitions,
+            lower_bound=most > value,
+            cut=("",) if self._is_cut(spec) else (),
+            most=most,
+            measured_high=value,
+            by_oracle=any(one.by_oracle for one in self.risk.values()),
+        )
+        return Look(risk, granted.effort, Limits(limit), self.plan.repetitions)
+
+    def _is_cut(self, spec: str) -> bool:
+        cut = {name: float(bool(risk.cut)) for name, risk in self.risk.items()}
+        return interpolate(self.plan, spec, cut) >= 0.5
+
+    def _cut(self, spec: str, effort: int) -> list[int]:
+        return list(range(self.granted[spec].repetitions)) if self._is_cut(spec) else []
+
+    def _has_oracle(self, spec: str) -> bool:
+        found = [record.oracle for records in self.tried.values() for record in records.values()]
+        return bool(found) and all(one is not None and one.applies for one in found)
+
+    def _run_units(self, units: Sequence[Unit]) -> None:
+        self.units += units
+
+    def guess_people(self) -> list[Unit]:
+        """Return the units that ask the oracle for everybody at the setting on which the verdict will stand."""
+        before = len(self.units)
+        chosen = [one.setting for one in self.decisions if one.setting is not None]
+        tried = [look for spec in self.granted if (look := self._look(spec)) is not None]
+        weakest = min(zip(tried, self.granted, strict=True), key=lambda pair: pair[0].risk.most)[1] if tried else None
+        self.ask_for_everybody([(chosen or [weakest or next(iter(self.granted))])[0]])
+        return [unit for unit in self.units[:before] if unit.part] + self.units[before:]
