@@ -5,6 +5,7 @@ import datetime as dt
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -200,7 +201,25 @@ def test_cells_without_a_value_are_named(tmp_path: Path, value: str, says: str) 
         read_table(workbook(tmp_path / "t.xlsx", {"a": rows}))
 
 
-@pytest.mark.parametrize("damaged", [dt.datetime(2024, 10, 14), "14. Okt", "Oct-14"])
+def test_formulas_have_the_value_that_was_saved(tmp_path: Path) -> None:
+    """As a spreadsheet program writes them; an empty text is a missing value, not a formula without one."""
+    path = workbook(tmp_path / "t.xlsx", {"a": [["id", "x"], [1, "=1+1"], [2, '=""']]})
+    with ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    page = next(name for name in parts if name.startswith("xl/worksheets/"))
+    for here, there in (
+        (b'<c r="B2"><f>1+1</f><v /></c>', b'<c r="B2"><f>1+1</f><v>2</v></c>'),
+        (b'<c r="B3"><f>""</f><v /></c>', b'<c r="B3" t="str"><f>""</f><v></v></c>'),
+    ):
+        assert here in parts[page]
+        parts[page] = parts[page].replace(here, there)
+    with ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    assert plain(read_table(path)) == {"id": [1, 2], "x": [2, None]}
+
+
+@pytest.mark.parametrize("damaged", [dt.datetime(2024, 10, 14), "14. Okt", "Oct-14", 45579])
 def test_classes_that_became_dates_are_found(tmp_path: Path, damaged: Any) -> None:
     """In labels, ids and sources of labels; a column of dates is fine, and so is one that is not used."""
     rows = [*ROWS, ["0003", damaged, 11, 52]]

@@ -192,6 +192,48 @@ def test_numbers_beside_numbers_are_ids(tmp_path: Path) -> None:
     assert found.joined == "by row number"
 
 
+def test_row_numbers_that_may_be_ids_are_not_guessed(tmp_path: Path) -> None:
+    """A matrix and a list by ids 1 to n, and a table in another order whose id column was not named."""
+    ids = [int(k) + 1 for k in MIXED]
+    path, d = table(tmp_path, ids), tmp_path / "d.csv"
+    square = pd.DataFrame(TRUE, index=ids, columns=ids).sort_index().sort_index(axis=1)
+    pairs = [(ids[i], ids[j], TRUE[i, j]) for i in range(N) for j in range(i)]
+    for frame, options in (
+        (square, {}),
+        (square, {"index": False}),
+        (named(ids), {}),
+        (pd.DataFrame(pairs, columns=["i", "j", "distance"]), {"index": False}),
+    ):
+        frame.to_csv(d, **options)
+        with pytest.raises(dq.InputError, match=r"column 'id' of .* has these numbers in another order: add --id id"):
+            dq.read(path, distances=d)
+        found = dq.read(path, id="id", distances=d, by_position=False)
+        np.testing.assert_array_equal(found.distances.values, TRUE)
+
+
+def test_the_wrong_id_column_is_told_by_the_right_one(tmp_path: Path) -> None:
+    """Two columns that name the records: the matrix goes by the other."""
+    PEOPLE.assign(nr=[f"k{k}" for k in range(N)]).to_csv(tmp_path / "people.csv", index=False)
+    named().to_csv(tmp_path / "d.csv")
+    with pytest.raises(
+        dq.InputError, match=r"7 of its 7 ids are not the ids in column 'nr'.* but in column 'id': say --id"
+    ):
+        dq.read(tmp_path / "people.csv", id="nr", distances=tmp_path / "d.csv")
+
+
+def test_names_that_r_alters_in_the_header_alone_are_read(tmp_path: Path) -> None:
+    """write.csv of a data frame: numbers get an X, other signs a dot, the row names stay."""
+    for ids in ([f"{k + 1001}" for k in range(N)], [f"a-{k} b" for k in range(N)]):
+        frame = named(ids)
+        mangled = [f"X{name}" if name[0].isdigit() else name.replace("-", ".").replace(" ", ".") for name in frame]
+        by_r(frame.set_axis(mangled, axis=1), tmp_path / "d.csv")
+        found = dq.read(table(tmp_path, ids), id="id", distances=tmp_path / "d.csv")
+        np.testing.assert_array_equal(found.distances.values, TRUE)
+        frame.set_axis(mangled, axis=1).to_csv(tmp_path / "d.csv", index=False)
+        with pytest.raises(dq.InputError, match="they differ only in what R does to names"):
+            dq.read(table(tmp_path, ids), id="id", distances=tmp_path / "d.csv")
+
+
 def test_squares_that_contradict_themselves_or_the_table(tmp_path: Path) -> None:
     """Orders that differ, ids twice, too many records, too few, with names and without."""
     path, d = table(tmp_path), tmp_path / "d.csv"
@@ -314,6 +356,15 @@ def test_vectors_are_joined_too(tmp_path: Path) -> None:
     vectors.to_csv(file, index=False)
     found = dq.read(table(tmp_path, numbers), id="id", vectors=file)
     np.testing.assert_allclose(found.distances.coordinates, PLACES)
+    for name, wrong in (("pid", [*numbers[:-1], 9]), ("v0", [*numbers[:-1], 9]), ("pid", [9000 + k for k in numbers])):
+        vectors[["v1", "v2"]].assign(**{name: [wrong[k] for k in MIXED]}).to_csv(file, index=False)
+        with pytest.raises(dq.InputError, match=rf"column '{name}': \d of its 7 ids are not"):
+            dq.read(table(tmp_path, numbers), id="id", vectors=file)
+    vectors[["v1", "v2"]].to_csv(file, index=False)
+    assert dq.read(path, id="id", vectors=file).joined == "by position"
+    vectors[["v1", "v2"]].reset_index(drop=True).to_csv(file)
+    words = ["anna", "bea", "cora", "dora", "eva", "fay", "gina"]
+    assert dq.read(table(tmp_path, words), id="id", vectors=file).distances.coordinates.shape == (N, 2)
     np.save(tmp_path / "v.npy", PLACES)
     assert dq.read(path, id="id", vectors=tmp_path / "v.npy").joined == "by position"
 

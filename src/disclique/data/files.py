@@ -30,6 +30,7 @@ from disclique.model import FloatArray
 TEXT = (".csv", ".tsv", ".txt")
 TABLES = (*TEXT, ".parquet", *sheets.SUFFIXES, *statfiles.SUFFIXES)
 ARRAYS = (".npy", ".npz")
+_ID = re.compile(r"|.*(id|nr|key|index|name)|(row|record|case|person)(_?(no|number))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -188,23 +189,28 @@ def read_encodings(
 def _id_column(table: pd.DataFrame, id: str | None, roster: Roster, name: str, *, words: bool = False) -> str | None:
     """Return the column of a file beside the table that names its records: the one called so, else one that could.
 
-    With ``words`` only a column of words, without a name, or of the table's own ids could: the others are numbers of
-    vectors.
+    With ``words`` a column has to look like one: the others are numbers of vectors.
     """
     if id is not None and id in table.columns:
         return id
-    own = set(roster.ids)
-    for column in table.columns:
+    for place, column in enumerate(table.columns):
         values = [canonical(value) for value in table[column]]
         if None in values or len(set(values)) != len(values):
             continue
         if column in roster.table.columns and values == [canonical(value) for value in roster.table[column]]:
             continue  # the same column in the same order
-        if not words or str(column) == "" or (roster.column is not None and set(values) == own):
-            return str(column)
-        if any(isinstance(value, str) for value in values):
+        if not words or _looks_like_ids(str(column), values, roster, first=place == 0):
             return str(column)
     return None
+
+
+def _looks_like_ids(column: str, values: list[Any], roster: Roster, *, first: bool) -> bool:
+    """Return whether a column among those of vectors names records: by its name, its words or the ids in it."""
+    if _ID.fullmatch(column) or any(isinstance(value, str) for value in values):
+        return True
+    if roster.column is not None and 2 * len(set(values) & set(roster.ids)) >= len(values):
+        return True
+    return first and sorted(values) in (list(range(len(values))), list(range(1, len(values) + 1)))
 
 
 def _join_rows(table: pd.DataFrame, named: str | None, roster: Roster, name: str, *, sure: bool) -> tuple[Order, str]:

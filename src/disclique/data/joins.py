@@ -23,6 +23,7 @@ from disclique.model import FloatArray
 BY_ID, BY_ROW, BY_POSITION = "by id", "by row number", "by position"
 INSTEAD = "say --by-position (in Python by_position=True) if both files have their records in the same order"
 EXAMPLES = 3
+FEW = 5  # records; labels of fewer are 1 to n in some order by chance
 INDEX = "(index)"  # what stands for the column where a frame's index names its records
 # What R, pandas, Polars, SPSS and Stata call columns that nobody has named.
 _DEFAULT = re.compile(r"(|v|x|c|f|col|column|column_|var|unnamed: ?)(0|[1-9]\d*|var\d{5})", re.IGNORECASE)
@@ -71,6 +72,7 @@ class Roster:
 
     def _same_names(self, names: list[Hashable], counted: range | None, where: str) -> tuple[Order, str]:
         known = BY_ROW if self.column is None else BY_ID
+        self._check_row_numbers(where)
         if tuple(names) == self.ids:
             return None, BY_POSITION if self.column is None and self.by_position is None else known
         if counted is not None and self.by_position is None:
@@ -102,6 +104,18 @@ class Roster:
             "these are row numbers, or --no-by-position (by_position=False) if they are the ids"
         )
 
+    def _check_row_numbers(self, where: str) -> None:
+        """Raise an error if numbers that would be taken for rows may be ids, in a column that was not named."""
+        if self.column is not None or self.by_position is not None:
+            return
+        for column in self.table.columns:
+            if _is_shuffled(self.table[column], len(self.ids)):
+                raise InputError(
+                    f"{where}: its records are numbered 1 to {len(self.ids)}, and column {str(column)!r} of "
+                    f"{self.name} has these numbers in another order: add --id {column} (in Python ids or id) if they "
+                    "are the ids, or say --by-position (by_position=True) if they are row numbers"
+                )
+
     @property
     def _whose(self) -> str:
         return f"the ids in {'the index' if self.column == INDEX else f'column {self.column!r}'} of {self.name}"
@@ -119,16 +133,25 @@ class Roster:
             return f"{where}: {unknown}; leave these records out of it, or give the table that has them"
         if not strange:
             return f"{where}: {absent}; it has to name every record of the table"
-        why = describe_difference(strange, lost)
+        why, other = describe_difference(strange, lost), self._column_with(names)
+        if other is not None:
+            return f"{where}: {unknown}, but in column {other!r}: say --id {other}, or {INSTEAD}"
         return f"{where}: {unknown} and {absent}{'; ' + why if why else ''}; make the ids alike, or {INSTEAD}"
 
-    def _hint(self, names: Sequence[Hashable | None]) -> str:
-        """Return what to do about names where no id column was named, with the column that has them."""
+    def _column_with(self, names: Sequence[Hashable | None]) -> str | None:
+        """Return the column of the table in which these names stand, each of its values once."""
         wanted = set(names)
         for column in self.table.columns:
             values = {canonical(value) for value in self.table[column]}
             if len(values) == len(self.table) and wanted <= values:
-                return f"no id column was named: add --id {column} (in Python ids or id), which holds them"
+                return str(column)
+        return None
+
+    def _hint(self, names: Sequence[Hashable | None]) -> str:
+        """Return what to do about names where no id column was named, with the column that has them."""
+        column = self._column_with(names)
+        if column is not None:
+            return f"no id column was named: add --id {column} (in Python ids or id), which holds them"
         return f"{self.name} has no id column that was named: name it with --id (in Python ids or id)"
 
     def for_list(self, pairs: pd.DataFrame, where: str) -> Roster:
@@ -145,6 +168,7 @@ class Roster:
     def rows(self, found: Sequence[Any] | pd.Series[Any], *, where: str) -> NDArray[np.int64]:
         """Return the row of the table that each entry of a list names, by its id or, where that is so, row number."""
         by_row = self.by_position or self.column is None
+        self._check_row_numbers(where.partition(": row")[0])
         row_of = {record: row for row, record in enumerate(range(1, len(self.ids) + 1) if by_row else self.ids)}
         codes, values = pd.factorize(pd.Series(found, dtype=object), use_na_sentinel=False)
         plain = [canonical(value) for value in values]
@@ -163,6 +187,20 @@ class Roster:
                 "(in Python by_position=True) if these are row numbers, counted from 1"
             )
         return rows[codes]
+
+
+def _is_shuffled(column: pd.Series[Any], records: int) -> bool:
+    """Return whether a column has the numbers 1 to n in another order than that of the rows."""
+    if records < FEW or column.dtype.kind not in "iufOTU":
+        return False
+    try:
+        numbers = pd.to_numeric(column, errors="coerce")
+    except TypeError:  # values that are no numbers in any writing, such as lists
+        return False
+    if numbers.isna().any() or len(numbers) != records:
+        return False
+    values, counted = numbers.to_numpy(dtype=float), np.arange(1.0, records + 1)
+    return bool((np.sort(values) == counted).all() and (values != counted).any())
 
 
 def roster_of_index(table: pd.DataFrame, name: str, by_position: bool | None = None) -> Roster:
@@ -200,7 +238,11 @@ def join_square(
         rows, columns = plain.values()
         if (len(telling) == 2 and telling is not plain) or set(rows) == set(columns):
             _check_alike(rows, columns, name)
-    where, names = max(telling.items(), key=lambda item: isinstance(item[1][0], str))  # V1 is surely no id
+    own = set(roster.ids)
+    if telling is plain:  # both only count, and V1 is surely no id
+        where, names = max(telling.items(), key=lambda item: isinstance(item[1][0], str))
+    else:  # R may have altered one of them
+        where, names = max(telling.items(), key=lambda item: len(own & set(item[1])))
     order, joined = roster.order(names, where=where)
     if order is None or len(names) != len(roster.ids):
         return values, joined
@@ -208,7 +250,7 @@ def join_square(
 
 
 def _check_alike(index: list[Any], header: list[Any], name: str) -> None:
-    if index == header:
+    if [_as_in_r(one) for one in index] == [_as_in_r(one) for one in header]:
         return
     place = next((k for k, pair in enumerate(zip(index, header, strict=False)) if pair[0] != pair[1]), len(index))
     both = (
@@ -241,13 +283,15 @@ def _numbers_in(ids: Sequence[Hashable]) -> list[int] | None:
     return [int(part[2]) for part in parts if part]
 
 
+def _as_in_r(name: Any) -> str:
+    return re.sub(r"\W", ".", re.sub(r"^X(?=\d)", "", str(name)))
+
+
 FOLDS: dict[str, Callable[[str], str]] = {
     "white space": lambda text: re.sub(r"\s+", "", text),
     "case": str.casefold,
     "leading zeros (spreadsheets drop them)": lambda text: re.sub(r"(?<!\d)0+(?=\d)", "", text),
-    "what R does to names (an X before numbers, dots for other signs)": (
-        lambda text: re.sub(r"\W", ".", re.sub(r"^X(?=\d)", "", text))
-    ),
+    "what R does to names (an X before numbers, dots for other signs)": _as_in_r,
 }
 
 

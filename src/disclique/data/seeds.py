@@ -7,6 +7,7 @@ from pathlib import Path
 
 from disclique.checks import check_kind, check_path
 from disclique.data.files import read_table
+from disclique.data.joins import describe_difference
 from disclique.data.labels import canonical
 from disclique.errors import InputError
 from disclique.model import Microdata
@@ -54,8 +55,10 @@ def _rows_of(found: Sequence[Hashable | None], data: Microdata, path: Path, colu
         row = None if value is None else where.get(value)
         here = f"{path}: row {place + 1}, column {column!r}"
         if row is None:
-            what = ": an id is missing" if value is None else f" = {value!r}: no record of {data.name} has this id"
-            raise InputError(f"{here}{what}")
+            if value is None:
+                raise InputError(f"{here}: an id is missing")
+            why = describe_difference([value], data.ids)
+            raise InputError(f"{here} = {value!r}: no record of {data.name} has this id{'; ' + why if why else ''}")
         if first.setdefault(row, place) != place:
             raise InputError(
                 f"{here} = {value!r}: the id stands in row {first[row] + 1} already, but a seed is one person"

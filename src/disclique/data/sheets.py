@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,7 @@ MISSING = ("", "NA", "NaN")  # cells of text that hold no value; anything else i
 _MONTHS = "jan|feb|mar|mär|mrz|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez"
 _CLASS = re.compile(r"\d+\s*[-–]\s*\d+")  # 10-14
 _DATE = re.compile(rf"(\d{{1,2}}[-. ]+({_MONTHS})[a-zé]*\.?|({_MONTHS})[a-zé]*\.?[- ]+\d{{1,4}})", re.IGNORECASE)
+_SERIAL = re.compile(r"[34]\d{4}(\.0)?")  # the same date as the number that spreadsheets store, from 1982 to 2036
 _DAY = (dt.date, dt.datetime, pd.Timestamp)
 
 
@@ -42,48 +45,62 @@ def read_cells(path: Path, sheet: str | None = None) -> pd.DataFrame:
         from openpyxl import load_workbook
     except ImportError:
         raise MissingDependency(f'{path}: reading it needs more packages: pip install "disclique[stat]"') from None
-    try:
-        books = [load_workbook(path, read_only=True, data_only=shown) for shown in (True, False)]
-    except Exception as error:  # zip, XML and value errors of every kind
-        raise InputError(f"{path}: not a workbook of the kind .xlsx ({_first_line(error)})") from None
-    try:
-        return _cells(path, books, sheet)
-    finally:
-        for book in books:
-            book.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of styles and validation rules, which nobody reads here
+        try:
+            views = (True, False) if _has_formulas(path) else (True,)  # their values, and where they stand
+            books = [load_workbook(path, read_only=True, data_only=shown) for shown in views]
+        except Exception as error:  # zip, XML and value errors of every kind
+            raise InputError(f"{path}: not a workbook of the kind .xlsx ({_first_line(error)})") from None
+        try:
+            return _cells(path, books, sheet)
+        finally:
+            for book in books:
+                book.close()
+
+
+def _has_formulas(path: Path) -> bool:
+    with ZipFile(path) as archive:
+        pages = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+        return any(sign in archive.read(name) for name in pages for sign in (b"<f>", b"<f ", b"<f/>"))
 
 
 def _cells(path: Path, books: list[Any], sheet: str | None) -> pd.DataFrame:
     grids = {page.title: _grid(page) for page in books[0].worksheets}
-    filled = {title: grid for title, grid in grids.items() if grid}
-    formulas = {page.title: _grid(page, formulas=True) for page in books[1].worksheets}
-    title = _choose(
-        path, sorted({*filled, *(name for name, grid in formulas.items() if grid)}, key=list(grids).index), sheet
-    )
-    _check_formulas(path, title, formulas[title], dict(filled.get(title, ())))
-    rows = sorted({row for (row, _), _ in filled[title]})
-    columns = sorted({column for (_, column), _ in filled[title]})
-    found = np.full((len(rows), len(columns)), np.nan, dtype=object)
-    place = {row: k for k, row in enumerate(rows)}, {column: k for k, column in enumerate(columns)}
-    for (row, column), cell in filled[title]:
-        if cell.data_type == "e":
+    formulas = {page.title: _grid(page, only="f") for book in books[1:] for page in book.worksheets}
+    used = [title for title, grid in grids.items() if formulas.get(title) or any(map(_has_value, grid.values()))]
+    title = _choose(path, used, sheet)
+    for where, cell in formulas.get(title, {}).items():
+        if where not in grids[title]:
             raise InputError(
-                f"{path}, sheet {title!r}: cell {_address(row, column)} = {cell.value}: an error, no value"
+                f"{path}, sheet {title!r}: cell {_address(*where)} is a formula ({cell.value}) without the value it "
+                "had: open the file in a spreadsheet program and save it again"
             )
-        found[place[0][row], place[1][column]] = _plain(cell.value)
+    filled = {where: cell for where, cell in grids[title].items() if _has_value(cell)}
+    rows = {row: k for k, row in enumerate(sorted({row for row, _ in filled}))}
+    columns = {column: k for k, column in enumerate(sorted({column for _, column in filled}))}
+    found = np.full((len(rows), len(columns)), np.nan, dtype=object)
+    for (row, column), cell in filled.items():
+        if cell.data_type == "e":
+            here = _address(row, column)
+            raise InputError(f"{path}, sheet {title!r}: cell {here} = {cell.value}: an error, no value")
+        found[rows[row], columns[column]] = _plain(cell.value)
     return pd.DataFrame(found, dtype=object)
 
 
-def _grid(page: Any, *, formulas: bool = False) -> list[tuple[tuple[int, int], Any]]:
-    """Return the cells of a page in which something stands (or a formula) with their row and column."""
+def _grid(page: Any, *, only: str | None = None) -> dict[tuple[int, int], Any]:
+    """Return the cells of a page by row and column, if something stands in them; an empty text of a formula does."""
     page.reset_dimensions()  # what the file says of its size may be wrong
-    return [
-        ((cell.row, cell.column), cell)
+    return {
+        (cell.row, cell.column): cell
         for row in page.iter_rows()
         for cell in row
-        if cell.value is not None
-        and (cell.data_type == "f" if formulas else not (isinstance(cell.value, str) and not cell.value.strip()))
-    ]
+        if (cell.value is not None or cell.data_type == "str") and only in (None, cell.data_type)
+    }
+
+
+def _has_value(cell: Any) -> bool:
+    return cell.value is not None and not (isinstance(cell.value, str) and not cell.value.strip())
 
 
 def _choose(path: Path, titles: list[str], sheet: str | None) -> str:
@@ -97,15 +114,6 @@ def _choose(path: Path, titles: list[str], sheet: str | None) -> str:
     if sheet not in titles:
         raise InputError(f"{path}: no sheet {sheet!r}; it has {listed}")
     return sheet
-
-
-def _check_formulas(path: Path, title: str, formulas: list[tuple[tuple[int, int], Any]], shown: dict[Any, Any]) -> None:
-    for where, cell in formulas:
-        if where not in shown:
-            raise InputError(
-                f"{path}, sheet {title!r}: cell {_address(*where)} is a formula ({cell.value}) without the value it "
-                "had: open the file in a spreadsheet program and save it again"
-            )
 
 
 def _address(row: int, column: int) -> str:
@@ -163,7 +171,9 @@ def check_dates(frame: pd.DataFrame, columns: Iterable[str], name: str) -> None:
         dates = [row for row, value in enumerate(values) if isinstance(value, _DAY)]
         texts = [value for value in values if isinstance(value, str)]
         if not dates and any(_CLASS.fullmatch(text.strip()) for text in texts):
-            dates = [row for row, v in enumerate(values) if isinstance(v, str) and _DATE.fullmatch(v.strip())]
+            dates = [
+                row for row, v in enumerate(values) if _DATE.fullmatch(str(v).strip()) or _SERIAL.fullmatch(str(v))
+            ]
         others = [v for row, v in enumerate(values) if isinstance(v, str) and row not in set(dates)]
         if dates and others:
             shown = values[dates[0]] if isinstance(values[dates[0]], str) else as_text(values[dates[0]])

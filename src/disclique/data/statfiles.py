@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from disclique.data.labels import canonical
@@ -50,8 +51,9 @@ def read_statfile(path: Path, *, codes: bool = False) -> pd.DataFrame:
 def _in_words(column: pd.Series[Any], labels: dict[Any, str]) -> pd.Series[Any]:
     """Return the values as text: by their labels if every value has one, and no two the same."""
     words = {canonical(code): label for code, label in labels.items() if str(label).strip()}
-    values = [canonical(value) for value in column]
-    used = {value for value in values if value is not None}
-    if used and used <= set(words) and len({words[value] for value in used}) == len(used):
-        return pd.Series([None if value is None else words[value] for value in values], dtype=object, name=column.name)
-    return pd.Series([as_text(value) for value in column], dtype=object, name=column.name)
+    places, values = pd.factorize(column, use_na_sentinel=False)
+    plain = [canonical(value) for value in values]
+    used = {value for value in plain if value is not None}
+    labelled = bool(used) and used <= set(words) and len({words[value] for value in used}) == len(used)
+    texts = [words[value] if labelled and value is not None else as_text(value) for value in plain]
+    return pd.Series(np.array(texts, dtype=object)[places], dtype=object, name=column.name)
