@@ -54,12 +54,19 @@ def by_r_table(frame: Square, path: Path) -> None:
     path.write_text(path.read_text().replace('"",', "", 1).replace(",", ";"))
 
 
+def by_r_blanks(frame: Square, path: Path) -> None:
+    """As write.table does when nothing else is said."""
+    by_r_table(frame, path)
+    path.write_text(path.read_text().replace(";", " "))
+
+
 WRITERS: dict[str, tuple[str, Write]] = {
     "pandas": ("d.csv", lambda frame, path: frame.to_csv(path)),
     "a BOM": ("d.csv", lambda frame, path: frame.to_csv(path, encoding="utf-8-sig")),
     "semicolons": ("d.csv", lambda frame, path: frame.to_csv(path, sep=";", decimal=",")),
     "R": ("d.csv", by_r),
     "R, write.table": ("d.csv", by_r_table),
+    "R, blanks": ("d.txt", by_r_blanks),
     "header alone": ("d.tsv", lambda frame, path: frame.to_csv(path, sep="\t", index=False)),
     "first column alone": ("d.csv", lambda frame, path: frame.to_csv(path, header=False)),
     "names beside a default header": ("d.csv", lambda f, path: f.set_axis(range(N), axis=1).to_csv(path)),
@@ -170,8 +177,8 @@ def test_numbers_beside_numbers_are_ids(tmp_path: Path) -> None:
         ([k + 1000 for k in counted], r"7 of its 7 ids are not .*\(1, 2, 3, …\) and 7 of .*\(1001, 1002, 1003, …\)"),
         ([k + 1 for k in counted], "1 of its 7 ids are not"),
         ([f"{k:04d}" for k in counted], "they differ only in leading zeros"),
-        (counted[::-1], "row numbers, or --no-by-position"),
-        ([f"p{k}" for k in counted[::-1]], "row numbers, or --no-by-position"),
+        (counted[::-1], "row numbers, or say --no-by-position"),
+        ([f"p{k}" for k in counted[::-1]], "row numbers, or write them as the table does"),
     ):
         with pytest.raises(dq.InputError, match=says):
             dq.read(table(tmp_path, ids), id="id", distances=tmp_path / "d.csv")
@@ -249,6 +256,8 @@ def test_squares_that_contradict_themselves_or_the_table(tmp_path: Path) -> None
     says(whole.rename(index={IDS[0]: IDS[1]}, columns={IDS[0]: IDS[1]}), f"the id '{IDS[1]}' stands there twice")
     strange = named([*IDS[:-1], "p077"])
     says(strange, rf"1 of its 7 ids are not .*\('p077'\) and 1 of .* are not in it \('{IDS[-1]}'\)")
+    says(whole.iloc[:-1], "the first column names 6 records, the header 7")
+    says(whole.rename(columns=str.upper), r"the header names other records .*\(they|P.*differ only in case")
     says(whole.iloc[:-1, :-1], "1 of the ids .* are not in it")
     says(whole.iloc[:-1, :-1], "6 x 6, but the table has 7", index=False, header=False)
     more = pd.DataFrame(np.zeros((N + 2, N + 2)), index=[*IDS, "x", "y"], columns=[*IDS, "x", "y"])
@@ -264,7 +273,7 @@ def test_a_list_is_joined_by_its_ids(tmp_path: Path) -> None:
     pairs = pd.DataFrame(
         [(IDS[i], IDS[j], TRUE[i, j]) for i in MIXED for j in range(i)], columns=["i", "j", "distance"]
     )
-    for options in ({"index": False}, {"index": False, "header": False}, {}):
+    for options in ({"index": False}, {"index": False, "header": False}, {}, {"header": ["von", "nach", "m"]}):
         pairs.to_csv(d, **options)
         found = dq.read(path, id="id", distances=d)
         np.testing.assert_array_equal(found.distances.values, TRUE)
@@ -323,8 +332,11 @@ def test_parts_of_frames_keep_their_rows() -> None:
         assert cut.joined == points.joined == "by id"
     with pytest.raises(dq.InputError, match="ids are not"):
         dq.microdata(some, distances=square.loc[[1, 2, 5], [1, 2, 5]])
-    with pytest.raises(dq.InputError, match="by_position=False"):
-        dq.microdata(people.iloc[MIXED], distances=square)
+    for ids in ("id", None):
+        with pytest.raises(dq.InputError, match="by_position=False"):
+            dq.microdata(people.iloc[MIXED], distances=square, ids=ids)
+        mixed = dq.microdata(people.iloc[MIXED], distances=square, by_position=False, ids=ids)
+        np.testing.assert_array_equal(mixed.distances.values, TRUE[np.ix_(MIXED, MIXED)])
     mixed = dq.microdata(people.iloc[MIXED], distances=square, by_position=False)
     np.testing.assert_array_equal(mixed.distances.values, TRUE[np.ix_(MIXED, MIXED)])
     late = people.iloc[2:5]

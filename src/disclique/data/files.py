@@ -99,6 +99,8 @@ def read_distances(
         if is_list(cells, records, first):
             body = cells if _plain_number(first[-1]) else cells.iloc[1:].reset_index(drop=True)
             return _listed(without_numbering(body, first), roster, directed=directed, name=name)
+        if cells.shape[1] == 1 and records > 1:
+            raise InputError(f"{path}: one cell in each row; cells are separated by commas, semicolons, tabs or |")
         body, index, header = split_square(cells, records)
         values, joined = join_square(numbers_of(body, name), roster, index=index, header=header, name=name)
     else:
@@ -297,7 +299,8 @@ def _read_text(path: Path, *, square: bool = False) -> pd.DataFrame:
 
 def _separator(lines: list[str], *, square: bool) -> str:
     """Return what separates cells: a sign equally often in each of the first lines; the comma may be a decimal one."""
-    counts = {sign: {line.count(sign) for line in lines[square and len(lines) > 2 :]} for sign in "\t;|,"}
+    signs = "\t;|, " if square else "\t;|,"  # R's write.table writes blanks
+    counts = {sign: {line.count(sign) for line in lines[square and len(lines) > 2 :]} for sign in signs}
     return next((sign for sign, found in counts.items() if len(found) == 1 and found != {0}), ",")
 
 

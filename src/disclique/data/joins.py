@@ -23,6 +23,7 @@ from disclique.model import FloatArray
 BY_ID, BY_ROW, BY_POSITION = "by id", "by row number", "by position"
 INSTEAD = "say --by-position (in Python by_position=True) if both files have their records in the same order"
 EXAMPLES = 3
+LONG = 40  # characters of an example
 FEW = 5  # records; labels of fewer are 1 to n in some order by chance
 INDEX = "(index)"  # what stands for the column where a frame's index names its records
 # What R, pandas, Polars, SPSS and Stata call columns that nobody has named.
@@ -45,6 +46,7 @@ class Roster:
     name: str = "the table"
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
     by_position: bool | None = None
+    parts: tuple[str, str] = ("first column", "header")  # what names the rows and columns of a square
 
     def order(self, found: Sequence[Any] | None, *, where: str, sure: bool = False) -> tuple[Order, str]:
         """Return where each record stands in a file that names its records so, and how that was joined.
@@ -66,6 +68,8 @@ class Roster:
         by_index = self if self.column == INDEX else roster_of_index(self.table, self.name, self.by_position)
         if by_index.column == INDEX and by_index is not self and set(names) == set(by_index.ids):
             return by_index.order(names, where=where)  # cut out of one frame, whose index says which rows are left
+        if by_index.column == INDEX and counted is not None:
+            by_index._is_numbering(names, counted, where)  # a shuffled frame beside a default index is doubtful
         if counted is None or self.by_position is False or not self._is_numbering(names, counted, where):
             raise InputError(self.mismatch(names, where))
         return None, BY_POSITION
@@ -93,15 +97,17 @@ class Roster:
         if len(strange) < len(names) or describe_difference(strange, lost):
             return False
         numbers = _numbers_in(self.ids)
-        if numbers is not None and set(numbers) == set(counted) and numbers != list(counted):
-            raise InputError(self._doubtful(counted, where))
+        shuffled = numbers is not None and set(numbers) == set(counted) and numbers != list(counted)
+        if shuffled and (self.column == INDEX or not isinstance(names[0], str)):
+            raise InputError(self._doubtful(counted, where, alike=self.column == INDEX))
         return of_program
 
-    def _doubtful(self, counted: range, where: str) -> str:
+    def _doubtful(self, counted: range, where: str, *, alike: bool = True) -> str:
+        meant = "say --no-by-position (by_position=False)" if alike else "write them as the table does"
         return (
             f"{where}: its records are numbered {counted[0]} to {counted[-1]} in this order, and {self._whose} have "
             f"the same numbers in another order ({_some(self.ids)}): say --by-position (in Python by_position=True) if "
-            "these are row numbers, or --no-by-position (by_position=False) if they are the ids"
+            f"these are row numbers, or {meant} if they are the ids"
         )
 
     def _check_row_numbers(self, where: str) -> None:
@@ -228,7 +234,7 @@ def join_square(
 
     What only counts gives way to names; names of rows and columns have to be the same in the same order.
     """
-    spoken = {f"{name}, first column": index, f"{name}, header": header}
+    spoken = {f"{name}, {roster.parts[0]}": index, f"{name}, {roster.parts[1]}": header}
     there = {where: names for where, names in spoken.items() if names is not None}
     if roster.by_position or not there:
         return values, roster.order(None, where=name)[1]
@@ -237,7 +243,7 @@ def join_square(
     if index is not None and header is not None:
         rows, columns = plain.values()
         if (len(telling) == 2 and telling is not plain) or set(rows) == set(columns):
-            _check_alike(rows, columns, name)
+            _check_alike(rows, columns, name, roster.parts)
     own = set(roster.ids)
     if telling is plain:  # both only count, and V1 is surely no id
         where, names = max(telling.items(), key=lambda item: isinstance(item[1][0], str))
@@ -249,16 +255,18 @@ def join_square(
     return np.asarray(values[np.ix_(order, order)]), joined
 
 
-def _check_alike(index: list[Any], header: list[Any], name: str) -> None:
-    if [_as_in_r(one) for one in index] == [_as_in_r(one) for one in header]:
+def _check_alike(index: list[Any], header: list[Any], name: str, parts: tuple[str, str]) -> None:
+    rows, columns = parts
+    if len(index) != len(header):
+        raise InputError(f"{name}: the {rows} names {len(index)} records, the {columns} {len(header)}")
+    different = [pair for pair in zip(index, header, strict=True) if _as_in_r(pair[0]) != _as_in_r(pair[1])]
+    if not different:
         return
-    place = next((k for k, pair in enumerate(zip(index, header, strict=False)) if pair[0] != pair[1]), len(index))
-    both = (
-        f"row {place + 1} is {_some(index[place : place + 1])}, column {place + 1} {_some(header[place : place + 1])}"
-    )
+    said = f"{_some([pair[1] for pair in different])} beside {_some([pair[0] for pair in different])}"
     if sorted(map(str, index)) == sorted(map(str, header)):
-        raise InputError(f"{name}: the header names the records in another order than the first column ({both})")
-    raise InputError(f"{name}: the header names other records than the first column ({both})")
+        raise InputError(f"{name}: the {columns} names the records in another order than the {rows} ({said})")
+    why = describe_difference([pair[1] for pair in different], [pair[0] for pair in different])
+    raise InputError(f"{name}: the {columns} names other records than the {rows} ({said}){'; ' + why if why else ''}")
 
 
 def count_of(names: Sequence[Hashable | None]) -> range | None:
@@ -329,5 +337,5 @@ def _check_names(names: Sequence[Hashable | None], where: str) -> None:
 
 
 def _some(names: Sequence[Hashable | None]) -> str:
-    shown = ", ".join(map(repr, names[:EXAMPLES]))
+    shown = ", ".join(text if len(text := repr(name)) <= LONG else f"{text[:LONG]}…" for name in names[:EXAMPLES])
     return f"{shown}, …" if len(names) > EXAMPLES else shown

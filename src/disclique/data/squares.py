@@ -45,7 +45,7 @@ def is_list(cells: pd.DataFrame, records: int, first: list[str]) -> bool:
     words = [text.strip().lower() for text in first]
     named = len(words) >= 3 and all(text in names for text, names in zip(words[-3:], LIST_NAMES, strict=True))
     if cells.shape[1] == 4:  # with the row names that R and pandas write
-        return named and words[0] in ("", "nan", "unnamed: 0", "none")
+        return words[0] in ("", "nan", "unnamed: 0", "none") and (named or records not in (3, 4))
     return cells.shape[1] == 3 and (named or records not in (2, 3) or len(cells) > records + 1)
 
 

@@ -115,6 +115,7 @@ def microdata(  # noqa: PLR0913 - the public door
     directed, unpublished = options.get("directed", False), options.get("unpublished", False)
     by_position = options.get("by_position")
     roster = roster_of_index(table, name, by_position) if ids is None else Roster(named, ids, name, table, by_position)
+    roster = replace(roster, parts=("index", "columns"))
     source: Distances
     joined = ""
     if text is not None:
