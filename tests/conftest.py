@@ -12,7 +12,7 @@ from hypothesis import settings
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # The same cases on every run and machine: chance comes from explicit seeds, in tests too.
-settings.register_profile("fixed", derandomize=True)
+settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,9 @@ from disclique.attacks.calibration import calibrate_matrix
 from disclique.audits import Audit, run_audit
 from disclique.data.distances import as_matrix, full_matrix, select_distances, shared_unit, unit_of
 from disclique.data.series import Series
+from disclique.masks import Mask
 from disclique.masks.registry import bare_lengths, masks, name_units
+from disclique.model import Distances
 from disclique.quantities import Quantity, length_in, measured
 
 N = 40
@@ -187,6 +189,22 @@ def test_a_plane_in_metres_is_masked_as_one_in_kilometres(spec: str) -> None:
             dq.mask(plane(unit), spec, 1)
 
 
+def test_a_mask_of_ones_own_keeps_the_unit() -> None:
+    """Also where its author returns a bare matrix: what it makes of kilometres is compared with kilometres."""
+
+    @dataclass(frozen=True)
+    class Halved(Mask):
+        name, on, scope, reference = "halved", "distances", "file", "a test"
+
+        def apply(self, distances: Distances, rng: np.random.Generator) -> dq.Matrix:
+            return dq.Matrix(full_matrix(distances) / 2)
+
+    made = dq.mask(by_matrix(unit="km"), Halved(), 1)
+    assert (made.distances.unit, dq.mask(by_matrix(), Halved(), 1).distances.unit) == ("km", None)
+    np.testing.assert_array_equal(made.distances.values, KM / 2)
+    dq.attack(made, by_places(), by="labels")
+
+
 def test_the_noise_is_as_large_as_it_is_said() -> None:
     """A matrix in metres and sd=500m: the deviation is half a kilometre, not half a metre."""
     made = dq.mask(by_matrix(1000 * KM, "m"), "matrix-gaussian:sd=500m", 3).distances.values
@@ -305,6 +323,17 @@ def test_registration_in_a_plane_of_metres(unit: str | None, scale: float, sigma
     assert result.oracle is not None
     assert result.risk.value > 0.9
     assert result.spec == f"gaussian:sigma={sigma}{'km' if unit == 'km' else ''}"
+
+
+def test_noise_in_km_is_understood_in_a_plane_of_km_only() -> None:
+    """What the snooper was told of the noise meets the unit of the map."""
+    told = dq.Knowledge(noise=dq.Spread(0.5, 0.5, "km"), common=0.9)
+    for unit, scale in (("km", 1), ("m", 1000)):
+        file = plane(unit, scale)
+        found = dq.attack(dq.mask(file, "gaussian:sigma=500m", 1), file, by="register", knowledge=told, truth="id")
+        assert found.risk.recall > 0.9
+    with pytest.raises(dq.InputError, match=f"noise of 0.5km: the distances {UNSAID}"):
+        dq.attack(plane(), plane(), by="register", knowledge=told)
 
 
 def test_files_of_very_different_size_are_noted() -> None:

@@ -19,6 +19,7 @@ from disclique.geodesy import GEOGRAPHIC, displacement_km
 from disclique.masks import Mask
 from disclique.masks.laws import PlaceLaw, simulate_law, spread_at
 from disclique.model import UNLIMITED, Agreement, Budget, Distances, Spread
+from disclique.quantities import KM, Quantity, length_in
 
 ALPHA = 0.5  # the paper's middle of the detection probabilities
 
@@ -98,9 +99,12 @@ class Knowledge:
         unit = shared_unit(target, known, names)
         if self.mask is not None:
             self.mask.check_lengths(unit)
-        if self.agreement is None:
-            return self
-        return replace(self, agreement=fit_agreement(self.agreement, target, known))
+        noise = self.noise
+        if noise is not None and noise.unit == KM and noise.east + noise.north > 0:
+            length_in(Quantity(noise.east, KM), unit, f"noise of {noise.east:g}km")
+            noise = spread_at(noise, known if isinstance(known, Points) else None)
+        agreement = None if self.agreement is None else fit_agreement(self.agreement, target, known)
+        return replace(self, noise=noise, agreement=agreement)
 
     def needed_agreement(self, attack: str) -> Agreement:
         """Return ≈; raise if the snooper was not told when distances agree."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import FORCE, INPUT, ReadOptions, list_of, option, refuse_bare, with_options
+from disclique.cli.options import FORCE, INPUT, ReadOptions, list_of, numbers_in, option, refuse_bare, with_options
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class AttackOptions(ReadOptions):
             return Within(self.length(self.within, "--within", unit))
         if self.between is None:
             return None
-        ends = self.between.split(",")
+        ends = [str(end) for end in numbers_in(self.between) or []]
         if len(ends) != 2:
             raise InputError(f"--between {self.between}: give two numbers, LO,HI")
         return Between(*(self.length(end, "--between", unit) for end in ends))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -118,6 +119,11 @@ class Mask:
     gaussian: ClassVar[bool] = False
     rigid: ClassVar[bool] = False
     replayed: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        """Keep the unit whatever ``apply`` returns: a mask of one's own makes lengths of lengths, too."""
+        if "apply" in cls.__dict__:
+            cls.apply = _keeping_unit(cls.__dict__["apply"])  # type: ignore[method-assign,assignment]
 
     def __post_init__(self) -> None:
         for parameter in dataclasses.fields(self):
@@ -251,6 +257,20 @@ class Mask:
             return None
         low, high = self.law.ppf([(1 - alpha) / 2, (1 + alpha) / 2])
         return masked + low, masked + high
+
+
+Apply = Callable[[Any, Distances, np.random.Generator], Distances]
+
+
+def _keeping_unit(apply: Apply) -> Apply:
+    @wraps(apply)
+    def applied(self: Any, distances: Distances, rng: np.random.Generator) -> Distances:
+        masked = apply(self, distances, rng)
+        if isinstance(masked, Matrix) and masked.unit is None and unit_of(distances) is not None:
+            return dataclasses.replace(masked, unit=unit_of(distances))
+        return masked
+
+    return applied
 
 
 class PointMask(Mask):
