@@ -48,7 +48,8 @@ class AttackRisk:
     ``precision`` are of the pairs that it claims to be more probable than not, ``named`` is the share of people whose
     most probable record is theirs. ``cut`` counts the repetitions in which its work was cut short, for instance because
     of ``cut_why``; ``most`` is the risk that it could have reached at the very most. ``control`` is the share of
-    records falsely claimed in a file without any target.
+    records falsely claimed in a file without any target. ``unlaid`` is the share of the released records that an
+    attack by maps could not lay on the known file; None for other attacks.
     """
 
     attack: str
@@ -66,6 +67,7 @@ class AttackRisk:
     most: Rate = Rate()
     doubtful: int = 0
     seconds: float = 0.0
+    unlaid: float | None = None
 
 
 Tries = Sequence[tuple[ReleaseRecord, Attempt]]
@@ -83,6 +85,7 @@ def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk |
     asked = sum(one.control_targets or 0 for _, one in ran)
     cut = [one.cut for _, one in ran if one.cut]
     claimed = [len(one.correct) / one.claims for _, one in ran if one.claims]
+    unlaid = [one.unlaid / max(record.released, 1) for record, one in ran if one.unlaid is not None]
     return AttackRisk(
         attack=attack,
         applies=True,
@@ -99,6 +102,7 @@ def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk |
         most=rate([_most(record, one, scenario) for record, one in ran]),
         doubtful=sum(bool(one.doubt) for _, one in ran),
         seconds=float(np.mean([one.seconds for _, one in ran])),
+        unlaid=float(np.mean(unlaid)) if unlaid else None,
     )
 
 

@@ -18,7 +18,8 @@ class Attempt:
     ``taken`` are pairs (target row, row of the known file) of people for whom the wrong record was named, where the
     scenario names one for everybody. ``cut`` says what was cut short, and then at most ``most`` people could have been
     claimed. ``control`` counts the claims on a known file without any of ``control_targets`` released people: all
-    false.
+    false. ``unlaid`` counts the released records that lie on no map, or on a part of one that could not be laid on the
+    known file; None where none is needed.
     """
 
     attack: str
@@ -35,6 +36,7 @@ class Attempt:
     seconds: float = 0.0
     control: int | None = None
     control_targets: int | None = None
+    unlaid: int | None = None
 
     @property
     def applies(self) -> bool:

@@ -74,10 +74,11 @@ def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
     elif idle := [one.attack for one in chosen.attacks if not one.applies]:
         lines.append(f"Not applicable to this release, so not tried: {', '.join(idle)} (why: see Method).")
     if left := not_asked_for(plan.attacks):
-        only = ", ".join(one.attack for one in ran)
+        only = join_words([one.attack for one in ran]) if ran else "nothing"
         lines.append(
-            f"Only {only or 'nothing'} was tried: {', '.join(left)} {'was' if len(left) == 1 else 'were'} not asked "
-            "for" + (" and may find more." if chosen.oracle is None else ".")
+            f"Only {only} {'were' if len(ran) > 1 else 'was'} tried: {', '.join(left)} "
+            f"{'was' if len(left) == 1 else 'were'} not asked for"
+            + (" and may find more." if chosen.oracle is None else ".")
         )
     for one in ran:
         if one.why:
@@ -91,7 +92,7 @@ def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
             )
     if chosen.oracle is None and chosen.oracle_why:
         lines.append(f"What the masked data give away at the most is not known: {chosen.oracle_why}.")
-    return lines + _call_for_more(status, chosen, plan)
+    return lines + _unlaid(chosen) + _call_for_more(status, chosen, plan)
 
 
 def _say_cut(one: AttackRisk, chosen: Setting) -> str:
@@ -118,6 +119,17 @@ def not_asked_for(asked: Sequence[str]) -> list[str]:
     names = {parse_attack(spec).kind.name for spec in asked if spec != "all"}
     every = [] if "all" in asked else [spec.kind.name for spec in parse_attacks(("all",))]
     return [name for name in every if name not in names]
+
+
+def _unlaid(setting: Setting) -> list[str]:
+    """Say how many records no attack by maps could reach: their risk rests on the other attacks."""
+    shares = [one.unlaid for one in setting.attacks if one.unlaid is not None]
+    if not shares or min(shares) < NOTED:
+        return []
+    return [
+        f"{percent(min(shares))} of the records could not be laid on a map by any attack, because the release leaves "
+        "them in parts that are too small or not rigid: what is said of them rests on attacks that need no map."
+    ]
 
 
 def _find(setting: Setting, plan: Plan, *, bound: str = "") -> str:

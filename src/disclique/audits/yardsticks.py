@@ -84,6 +84,7 @@ def weigh_attempt(tried: Tried, known: KnownFile, exact: Candidates, scenario: s
         cut=claims.cut,
         doubt=claims.doubt,
         seconds=tried.seconds,
+        unlaid=claims.details.get("unlaid"),
     )
 
 

@@ -1,13 +1,14 @@
 """Attacks that rebuild the target's map from its distances and lay it on the known file.
 
 The data go through three steps, each with its modules: *rebuild* (``rebuild`` chooses between ``maps``,
-``least_squares`` and ``incomplete``) makes a map of the target from the published distances; *align* (``align``,
-with motions from ``density`` and ``hypotheses``, refined by ``refine`` under the model of ``likelihood``, and
-``noise`` where the displacement is not known) lays it on the known file; *weigh* (``weigh``, ``posterior``) gives every
-pair that then lies together its probability. Where the mask's law is not Gaussian, ``polish`` improves the alignment
-and ``by_law`` weighs under it, with ``coincide`` and ``exchange`` for exchanged places; ``series`` joins several
-releases. ``positions`` holds what all of them use: places in space and rigid motions. Nothing here knows of studies or
-audits, and of masks only their laws.
+``least_squares`` and ``incomplete``) makes a map of the target from the published distances, or several where these
+leave ``parts``; *align* (``align``, with motions from ``density`` and ``hypotheses``, refined by ``refine`` under the
+model of ``likelihood``, and ``noise`` where the displacement is not known) lays it on the known file; *weigh*
+(``weigh``, ``posterior``) gives every pair that then lies together its probability, over all parts (``part_claims``).
+Where the mask's law is not Gaussian, ``polish`` improves the alignment and ``by_law`` weighs under it, with
+``coincide`` and ``exchange`` for exchanged places; ``series`` joins several releases. ``scaling`` makes a map of the
+known file where it has distances only. ``positions`` holds what all of them use: places in space and rigid motions.
+Nothing here knows of studies or audits, and of masks only their laws.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ import numpy as np
 from disclique.attacks.claims import make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register.align import UNKNOWN, StepListener
-from disclique.attacks.register.incomplete import MapNotFound
+from disclique.attacks.register.incomplete import MapInParts, MapNotFound
 from disclique.attacks.register.likelihood import find_pairs
 from disclique.attacks.register.maps import TargetMap, refuse_directed
+from disclique.attacks.register.part_claims import link_parts
+from disclique.attacks.register.parts import rebuild_parts
 from disclique.attacks.register.positions import locate_known
 from disclique.attacks.register.rebuild import rebuild_from_short, rebuild_map
 from disclique.attacks.register.series import average_places, find_different, join_maps
@@ -97,8 +100,17 @@ def _rebuild_and_link(
     began = perf_counter()
     try:
         target_map = _rebuild_all(target, inputs, rebuild, unless)
+    except MapInParts as why:
+        inputs.tell("rebuilding the parts of the map")
+        told = inputs.known_map.radius, inputs.knowledge.matrix_noise, inputs.knowledge.relative_noise
+        parts, unplaced = rebuild_parts(why.published, told[0], lambda part: rebuild_map(part, *told))
+        if not parts and not issubclass(MapInParts, unless):
+            raise
+        spent: Json = {"seconds": {"map": perf_counter() - began}}
+        return link_parts(parts, unplaced, inputs, attack=attack, why=str(why), details=spent)
     except unless as why:
-        return no_claims(str(why), attack=attack, cut=_MAP_CUT if isinstance(why, MapNotFound) else "")
+        cut = _MAP_CUT if isinstance(why, MapNotFound) else ""
+        return no_claims(str(why), attack=attack, cut=cut, details={"unlaid": target.size})
     details: Json = {"seconds": {"map": perf_counter() - began}}
     if target_map.copies:
         inputs = inputs.take_mean(target_map.copies)
@@ -117,7 +129,7 @@ def _rebuild_all(target: Distances, inputs: AttackInputs, rebuild: Rebuild, unle
     for release in target.releases:
         try:
             maps.append(rebuild(release, *rest))
-        except unless as why:
+        except (unless, MapInParts) as why:
             failed = why
     if failed is not None and not maps:
         raise failed

@@ -49,10 +49,9 @@ class Alignments:
     overlapping: bool = False
     compared: int = 0
 
-    @property
-    def probabilities(self) -> FloatArray:
-        """The probability of each alignment."""
-        evidence = np.array([one.evidence for one in self.ranked])
+    def weigh(self, price: FloatArray | float = 0.0) -> FloatArray:
+        """Return the probability of each alignment; ``price`` is taken from the evidence for each."""
+        evidence = np.array([one.evidence for one in self.ranked]) - price
         return np.asarray(softmax(evidence) if self.overlapping else softmax(np.append(evidence, 0.0))[:-1])
 
     @property
@@ -99,11 +98,18 @@ def build_prior(model: LikelihoodModel, target_map: TargetMap) -> tuple[MotionPr
 
 
 def find_alignments(
-    aligner: Aligner, motions: list[Motion], *, share: float | None, start: StartPairs | None, tell: StepListener
+    aligner: Aligner,
+    motions: list[Motion],
+    *,
+    share: float | None,
+    start: StartPairs | None,
+    tell: StepListener,
+    effort: float = 1.0,
 ) -> Alignments:
     """Return all alignments worth considering: from ``start`` if given, from ``motions``, from pairs of rare records.
 
-    ``motions`` are those of the density of settled places; ``share`` is that of common targets, if it is known.
+    ``motions`` are those of the density of settled places; ``share`` is that of common targets, if it is known;
+    ``effort`` is the part of the usual work to be spent.
     """
     common, sigma = UNKNOWN if share is None else share, aligner.sigma
     found = Alignments(aligner, CLEAR if len(aligner.who) > SMALL else np.inf, density_motions=motions)
@@ -113,15 +119,16 @@ def find_alignments(
     density = aligner.prior.density
     if density is not None and found.refine_until_clear(motions, max(0.9 * density.cell, sigma), common):
         return found
-    rare, budget, compared = RarePairSearch(aligner, rng), GLOBAL_BUDGET, 0
+    local = max(int(effort * LOCAL_BUDGET), 1)
+    rare, budget, compared = RarePairSearch(aligner, rng), max(int(effort * GLOBAL_BUDGET), 1), 0
     if density is not None and is_comparable(aligner.model.known_map, aligner.target_map.positions[aligner.who]):
         tell("looking around the densest overlap for pairs of rare records")
         for guess in motions[:2]:
-            for batch in rare.propose(common, budget=LOCAL_BUDGET, guess=guess, slack=2.5 * density.cell):
+            for batch in rare.propose(common, budget=local, guess=guess, slack=2.5 * density.cell):
                 compared += batch.compared
                 if found.refine_until_clear(batch.motions, 3 * sigma, common):
                     return found
-        budget = LOCAL_BUDGET  # the density rarely misleads: in 48 noisy cases a start from the truth found no more
+        budget = local  # the density rarely misleads: in 48 noisy cases a start from the truth found no more
     tell("looking everywhere for pairs of rare records")
     for batch in rare.propose(common, budget=budget, sure=share is not None):
         compared += batch.compared

@@ -47,6 +47,8 @@ DENSE = 0.2  # share of the matrix from which on sweeps over all of it finish th
 ROUNDS = (1, 2, 2, 3, 3, 4, 4, 6)  # how far around a fold the map is lifted, attempt by attempt
 CRUMPLED = 0.08  # share of the records near folds from which on the whole map is lifted
 LIDS = (1e-4, 1e-2)  # price of leaving the surface, as a share of a record's hold, while unfolding
+SEEDS = 1000  # records around which a body is looked for
+SAME = 1e-5  # of the size of a kernel vector, by which records of one body may leave its affine function
 LIFT = 0.4  # height at which unfolding starts, in typical lengths
 _FREE = (
     "the release does not determine a map: the published distances leave all but {} of {} records free to move or to "
@@ -61,6 +63,14 @@ _NOT_FOUND = (
 
 class MapNotFound(InputError):
     """The search for a map failed although the published distances determine one."""
+
+
+class MapInParts(InputError):
+    """The published distances determine no single map, but perhaps several; ``published`` are these distances."""
+
+    def __init__(self, why: str, published: Distances) -> None:
+        super().__init__(why)
+        self.published = published
 
 
 class PublishedPairs(NamedTuple):
@@ -91,10 +101,10 @@ def rebuild_from_incomplete(target: Distances, radius: float, *, noise: float = 
     positions = place_roughly(pairs, radius)
     fixed = np.ones(n, bool) if share == 1 else find_determined(positions, few)
     if _too_few(fixed):
-        raise InputError(_FREE.format(fixed.sum(), n))
+        raise MapInParts(_FREE.format(fixed.sum(), n), target)
     everywhere, variance = np.zeros((n, 3)), np.full(n, np.inf)
     everywhere[:, 0] = radius
-    if share > DENSE:
+    if share > DENSE and n > KEPT:  # of fewer records all lengths are looked at anyway
         everywhere[pairs.members] = positions
         whole = sweep_positions(target, radius, everywhere, partners=np.arange(n, dtype=np.int32), noise=noise)
         variance[pairs.members[fixed]] = whole.variance[pairs.members[fixed]]
@@ -123,10 +133,36 @@ def _too_few(placed: Bools) -> bool:
     return bool(placed.sum() < ENOUGH * len(placed))
 
 
-def collect_pairs(target: Distances) -> tuple[PublishedPairs, float]:
-    """Return the published pairs of the largest connected part, and the share of all pairs that is published.
+class PublishedGraph(NamedTuple):
+    """All published pairs, each once, and the connected part of every record."""
 
-    A pair is published if either side lists it. Of a record with very many lengths some are taken, short to long.
+    i: Ints
+    j: Ints
+    arc: FloatArray
+    part: Ints  # (n,)
+    share: float  # of all pairs that is published
+
+    def within(self, members: Ints) -> PublishedPairs:
+        """Return the pairs between some records, these in the order of their lengths."""
+        n = len(self.part)
+        inside = np.zeros(n, bool)
+        inside[members] = True
+        kept = inside[self.i] & inside[self.j]
+        i, j, arc = self.i[kept], self.j[kept], self.arc[kept]
+        total = np.bincount(i, arc, n) + np.bincount(j, arc, n)
+        degree = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
+        members = members[np.lexsort((degree[members], total[members]))]
+        number = np.zeros(n, np.int64)
+        number[members] = np.arange(len(members))
+        i, j = number[i], number[j]
+        order = np.lexsort((np.maximum(i, j), np.minimum(i, j)))
+        return PublishedPairs(np.minimum(i, j)[order], np.maximum(i, j)[order], arc[order], members)
+
+
+def read_graph(target: Distances) -> PublishedGraph:
+    """Return the published pairs: those that either side lists.
+
+    Of a record with very many lengths some are taken, short to long.
     """
     n = target.size
     columns = np.arange(n, dtype=np.int32)
@@ -146,35 +182,30 @@ def collect_pairs(target: Distances) -> tuple[PublishedPairs, float]:
         keys.append(np.minimum(i + at, j) * n + np.maximum(i + at, j))
         values.append(block[i, j])
     key, first = np.unique(np.concatenate(keys), return_index=True)
-    i, j, arc = key // n, key % n, np.concatenate(values)[first]
-    return _keep_largest_part(i, j, arc, n), count / (n * (n - 1))
+    i, j = key // n, key % n
+    part = connected_components(sparse.csr_matrix((np.ones(len(i)), (i, j)), (n, n)), directed=False)[1]
+    return PublishedGraph(i, j, np.concatenate(values)[first], part.astype(np.int64), count / (n * (n - 1)))
 
 
-def _keep_largest_part(i: Ints, j: Ints, arc: FloatArray, n: int) -> PublishedPairs:
-    """Keep the largest connected part, its records in the order of their lengths."""
-    parts, label = connected_components(sparse.csr_matrix((np.ones(len(i)), (i, j)), (n, n)), directed=False)
-    sizes = np.bincount(label, minlength=1)
-    members = np.flatnonzero(label == sizes.argmax())
+def collect_pairs(target: Distances) -> tuple[PublishedPairs, float]:
+    """Return the published pairs of the largest connected part, and the share of all pairs that is published."""
+    graph, n = read_graph(target), target.size
+    sizes = np.bincount(graph.part, minlength=1)
+    members = np.flatnonzero(graph.part == sizes.argmax())
     if len(members) < ENOUGH * n:
-        raise InputError(
-            f"the release does not determine a map: the published distances leave {parts} parts without a distance "
-            f"between them, the largest with {len(members)} of {n} records"
+        why = (
+            f"the release does not determine a map: the published distances leave {len(sizes)} parts without a "
+            f"distance between them, the largest with {len(members)} of {n} records"
         )
-    inside = label[i] == sizes.argmax()
-    i, j, arc = i[inside], j[inside], arc[inside]
-    if len(i) < 2 * len(members) - 3:
-        raise InputError(
-            f"the release does not determine a map: {len(i)} published distances for {len(members)} records; "
+        raise MapInParts(why, target)
+    pairs = graph.within(members)
+    if len(pairs.i) < 2 * len(members) - 3:
+        why = (
+            f"the release does not determine a map: {len(pairs.i)} published distances for {len(members)} records; "
             f"at least {2 * len(members) - 3} are needed"
         )
-    total = np.bincount(i, arc, n) + np.bincount(j, arc, n)
-    degree = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
-    members = members[np.lexsort((degree[members], total[members]))]
-    number = np.zeros(n, np.int64)
-    number[members] = np.arange(len(members))
-    i, j = number[i], number[j]
-    order = np.lexsort((np.maximum(i, j), np.minimum(i, j)))
-    return PublishedPairs(np.minimum(i, j)[order], np.maximum(i, j)[order], arc[order], members)
+        raise MapInParts(why, target)
+    return pairs, graph.share
 
 
 def place_roughly(pairs: PublishedPairs, radius: float) -> FloatArray:
@@ -212,7 +243,50 @@ def find_determined(positions: FloatArray, published: Lengths) -> Bools:
     functions of the positions in its kernel (Connelly 2005; Gortler, Healy and Thurston 2010). It is a property of the
     graph, on the sphere as in the plane, so that any positions will do: here the rough ones, perturbed.
     """
-    n, rng = published.records, np.random.default_rng(0)
+    rng = np.random.default_rng(0)
+    flat, tension = _stress(positions, published, rng)
+    label = connected_components(tension, directed=False)[1]
+    body = np.flatnonzero(label == np.bincount(label).argmax())
+    fixed = np.zeros(published.records, bool)
+    if len(body) > 3:
+        fixed[body] = _find_affine(*_find_kernel(flat[body], tension[body][:, body], rng))
+    return fixed
+
+
+def find_bodies(positions: FloatArray, published: Lengths, least: int) -> list[Ints]:
+    """Find all sets of at least so many records that are held in one way only, the largest first.
+
+    In the kernel of the stress the records of one body follow one affine function; bodies that share a record or two,
+    as if by a hinge, follow different ones. Each body is found from a record and its neighbours.
+    """
+    rng = np.random.default_rng(0)
+    flat, tension = _stress(positions, published, rng)
+    label = connected_components(tension, directed=False)[1]
+    found: list[Ints] = []
+    for which in np.flatnonzero(np.bincount(label) >= least):
+        members = np.flatnonzero(label == which)
+        ties = tension[members][:, members]
+        forms, kernel = _find_kernel(flat[members], ties, rng)
+        if kernel.shape[1] == 0:
+            continue
+        free = np.ones(len(members), bool)
+        for seed in np.argsort(-np.diff(ties.indptr), kind="stable")[:SEEDS]:
+            near = np.append(ties[seed].indices, seed)
+            if not free[seed] or len(near) <= 3:
+                continue
+            body = _grow_body(forms, kernel, near)
+            free[seed] = False
+            if body[seed] and (body & free).sum() + 1 >= least:
+                free &= ~body
+                found.append(members[body])
+    return sorted(found, key=len, reverse=True)
+
+
+def _stress(
+    positions: FloatArray, published: Lengths, rng: np.random.Generator
+) -> tuple[FloatArray, sparse.csr_matrix]:
+    """Return places in general position, and the tension of every pair, both ways, under a random stress there."""
+    n = published.records
     centred = positions - positions.mean(axis=0)
     flat = np.zeros((n, 3))
     flat[:, :2] = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T / published.typical
@@ -226,21 +300,18 @@ def find_determined(positions: FloatArray, published: Lengths) -> Bools:
     stress /= np.maximum(np.linalg.norm(flat[published.i] - flat[published.j], axis=1), 1e-6)
     tension = sparse.csr_matrix((stress, (published.i, published.j)), (n, n))
     tension.eliminate_zeros()
-    label = connected_components(tension, directed=False)[1]
-    body = np.flatnonzero(label == np.bincount(label).argmax())
-    fixed = np.zeros(n, bool)
-    if len(body) > 3:
-        fixed[body] = _find_affine(flat[body, :2], (tension + tension.T).tocsr()[body][:, body], rng)
-    return fixed
+    return flat[:, :2], (tension + tension.T).tocsr()
 
 
-def _find_affine(places: FloatArray, tension: sparse.csr_matrix, rng: np.random.Generator) -> Bools:
-    """Find the records that follow one affine function in every kernel vector; none if the kernel is too large."""
+def _find_kernel(
+    places: FloatArray, tension: sparse.csr_matrix, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Return the affine functions of the places and the kernel of the stress; an empty one if it is too large."""
     n = len(places)
     size = 1 / np.sqrt(np.asarray(abs(tension).sum(axis=1)).ravel())
     matrix = sparse.diags(np.asarray(tension.sum(axis=1)).ravel()) - tension
     matrix = (sparse.diags(size) @ matrix @ sparse.diags(size)).tocsc()
-    forms, weight = np.column_stack((np.ones(n), places)), np.ones(n)
+    forms = np.column_stack((np.ones(n), places))
     scaled = np.linalg.qr(forms / size[:, None])[0]
     zero = max(1e-10, 30 * float(np.linalg.norm(matrix @ scaled)))  # the affine functions are in the kernel for sure
     for many in (40, 160, 640):
@@ -250,16 +321,37 @@ def _find_affine(places: FloatArray, tension: sparse.csr_matrix, rng: np.random.
             values, vectors = eigsh(matrix, k=many, sigma=1e-9, v0=rng.normal(size=n))
         kernel = vectors[:, np.abs(values) < zero] * size[:, None]
         if kernel.shape[1] < min(many, n):
-            break
-    else:
+            return forms, kernel / np.maximum(np.linalg.norm(kernel, axis=0), 1e-300)
+    return forms, np.zeros((n, 0))
+
+
+def _find_affine(forms: FloatArray, kernel: FloatArray) -> Bools:
+    """Find the records that follow one affine function in every kernel vector; none in an empty kernel."""
+    n = len(forms)
+    if not kernel.shape[1]:
         return np.zeros(n, bool)
-    kernel /= np.maximum(np.linalg.norm(kernel, axis=0), 1e-300)
+    weight = np.ones(n)
     for _ in range(60):  # least absolute residuals: the main body is the majority
         root = np.sqrt(weight)[:, None]
-        answer = np.linalg.lstsq(forms * root, kernel * root, rcond=None)[0]
-        off = np.linalg.norm(kernel - forms @ answer, axis=1)
+        off = _leave_affine(forms * root, kernel * root, forms, kernel)
         weight = 1 / np.maximum(off, 1e-7)
-    return np.asarray(off < 1e-5)
+    return np.asarray(off < SAME)
+
+
+def _grow_body(forms: FloatArray, kernel: FloatArray, near: Ints) -> Bools:
+    """Find the records that follow the affine function of some of them; none if these do not follow one."""
+    inside: Bools = np.isin(np.arange(len(forms)), near)
+    for _ in range(3):
+        inside = _leave_affine(forms[inside], kernel[inside], forms, kernel) < SAME
+        if inside.sum() <= 3:
+            return np.zeros(len(forms), bool)
+    return inside
+
+
+def _leave_affine(some: FloatArray, values: FloatArray, forms: FloatArray, kernel: FloatArray) -> FloatArray:
+    """Return how far every record leaves the affine function that fits ``some`` of them best."""
+    answer = np.linalg.lstsq(some, values, rcond=None)[0]
+    return np.asarray(np.linalg.norm(kernel - forms @ answer, axis=1))
 
 
 def polish(positions: FloatArray, published: Lengths, sample: LengthSample | None, noise: float) -> FloatArray:

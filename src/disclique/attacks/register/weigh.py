@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,13 +50,18 @@ Ints = NDArray[np.int64]
 SURE = 4.0
 FINEST = 1e-6  # of the extent of the known file: places nearer than that are one place
 GUESSES = (0.5, 0.1, 0.02)  # of the cells of the density: what an unknown displacement is first taken for
+MOST_TAKEN = 0.999  # nobody is quite certainly elsewhere
 TIE = 1e-3  # probabilities nearer than that are equal
 TIED = 0.05  # a tie between pairs less probable than that is none worth naming
 
 
 @dataclass(frozen=True, eq=False)
 class AttackInputs:
-    """All that is given besides the target's map."""
+    """All that is given besides the target's map.
+
+    ``effort`` is the part of the usual work to be spent on one map of several; of a map of few records even a bold
+    snooper is not sure (``overlapping``) that some of them are in the known file.
+    """
 
     known_map: KnownMap
     candidates: Candidates
@@ -63,6 +69,8 @@ class AttackInputs:
     start: StartPairs | None = None
     progress: StepListener | None = None
     points: Points | None = None  # of the known file, to which a snooper can apply the rule of a mask
+    effort: float = 1.0
+    overlapping: bool = True
 
     def tell(self, step: str) -> None:
         """Tell whoever listens which step begins."""
@@ -105,35 +113,52 @@ class AttackInputs:
         return build_law_model(law, model, self.points, error=error, targets=targets, common=common)
 
 
-def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, details: Json) -> Claims:
-    """Claim what a snooper with the target's map can claim."""
-    began = perf_counter()
-    target_map, inputs = drop_unplaced(target_map, inputs)
+class LaidMap(NamedTuple):
+    """The alignments of a map with the known file that are worth considering; None, and why, if there is none."""
+
+    found: Alignments | None
+    laws: LawModel | None
+    doubt: str
+    cut: str
+
+
+def lay_map(target_map: TargetMap, inputs: AttackInputs) -> LaidMap:
+    """Look for the alignments of the target's map with the known file."""
     floor = max(inputs.finest, 0.0 if target_map.variance.any() else 2 * target_map.misfit)
     metric = "plane" if inputs.known_map.flat else "km"
     model = inputs.build_model(inputs.knowledge.noise or Spread(0.0, 0.0, metric), floor)
-    details |= {"map": {"misfit": target_map.misfit, "error": float(np.sqrt(target_map.variance.mean()))}}
     if not model.matchable.any():
-        return no_claims("no target record has a possible counterpart by its label", attack=attack, details=details)
+        return LaidMap(None, None, "no target record has a possible counterpart by its label", "")
     if np.ptp(target_map.positions[model.matchable], axis=0).max() <= 10 * inputs.finest:
         why = "all target records lie at one place: their distances say nothing beyond their labels"
-        return no_claims(why, attack=attack, details=details)
+        return LaidMap(None, None, why, "")
     inputs.tell("looking for the alignment with the known file")
     laws = inputs.build_laws(model)
     found, doubt, cut = align_map(model, target_map, laws, inputs=inputs, floor=floor)
-    aligned = perf_counter()
-    if doubt and not (inputs.knowledge.bold and found.ranked):
+    return LaidMap(found if found.ranked else None, laws, doubt, cut)
+
+
+def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, details: Json) -> Claims:
+    """Claim what a snooper with the target's map can claim."""
+    began = perf_counter()
+    lost = int((~np.isfinite(target_map.variance)).sum())
+    target_map, inputs = drop_unplaced(target_map, inputs)
+    details |= {"map": {"misfit": target_map.misfit, "error": float(np.sqrt(target_map.variance.mean()))}}
+    laid = lay_map(target_map, inputs)
+    details["unlaid"] = lost
+    found, aligned = laid.found, perf_counter()
+    if found is None or (laid.doubt and not inputs.knowledge.bold):
         details |= {"seconds": details.get("seconds", {}) | {"align": aligned - began}}
-        details |= {"evidence": found.ranked[0].evidence if found.ranked else None}
-        return no_claims(doubt, attack=attack, cut=cut, details=details)
+        details |= {"evidence": None if found is None else found.ranked[0].evidence}
+        return no_claims(laid.doubt, attack=attack, cut=laid.cut, details=details)
     inputs.tell("weighing the candidate pairs")
-    claims, share = weigh_pairs(found, inputs.knowledge.common, laws)
+    claims, share = weigh_pairs(found, inputs.knowledge.common, laid.laws)
     seconds = details.get("seconds", {}) | {"align": aligned - began, "posterior": perf_counter() - aligned}
     details |= describe_alignment(found, share) | {"alignments": len(found.ranked), "seconds": seconds}
     claims, tied = equalise_ties(claims)
     details |= tied
     lowest = 0.0 if inputs.knowledge.bold else FLOOR
-    return make_claims(claims, attack=attack, floor=lowest, cut=cut, doubt=doubt, details=details)
+    return make_claims(claims, attack=attack, floor=lowest, cut=laid.cut, doubt=laid.doubt, details=details)
 
 
 def drop_unplaced(target_map: TargetMap, inputs: AttackInputs) -> tuple[TargetMap, AttackInputs]:
@@ -166,7 +191,7 @@ def align_map(
     if laws is not None and target_map.copies:
         return align_series(model, target_map, laws, inputs=inputs, floor=floor)
     prior, motions = build_prior(model, target_map)
-    common, bold = inputs.knowledge.common, inputs.knowledge.bold
+    common, bold = inputs.knowledge.common, inputs.knowledge.bold and inputs.overlapping
     if laws is None:
         found = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor)
         doubt, cut = _explain_doubt(found), found.cut
@@ -198,7 +223,7 @@ def align_series(
     common = inputs.knowledge.common
     rough = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor)
     doubt, cut = _explain_doubt(rough), rough.cut
-    if doubt and inputs.knowledge.bold and common is not None:
+    if doubt and inputs.knowledge.bold and inputs.overlapping and common is not None:
         rough = assume_overlap(rough, common)
     if not rough.ranked:
         return rough, doubt, cut
@@ -222,7 +247,9 @@ def choose_alignments(
     floor: float,
 ) -> Alignments:
     """Return the alignments worth considering, under the known or the most likely displacement."""
-    find = partial(find_alignments, share=inputs.knowledge.common, start=inputs.start, tell=inputs.tell)
+    find = partial(
+        find_alignments, share=inputs.knowledge.common, start=inputs.start, tell=inputs.tell, effort=inputs.effort
+    )
     if inputs.knowledge.noise is not None:
         return find(Aligner(model, target_map, prior), motions)
     tried, compared = [], 0
@@ -239,21 +266,31 @@ def choose_alignments(
     return replace(max(tried, key=lambda one: one.ranked[0].evidence, default=found), compared=compared)
 
 
-def weigh_pairs(found: Alignments, common: float | None, laws: LawModel | None = None) -> tuple[Weighed, float]:
-    """Return pairs with probabilities over all alignments worth considering, and the share of common targets."""
-    aligner, probabilities = found.aligner, found.probabilities
+def weigh_pairs(
+    found: Alignments, common: float | None, laws: LawModel | None = None, taken: FloatArray | None = None
+) -> tuple[Weighed, float]:
+    """Return pairs with probabilities over all alignments worth considering, and the share of common targets.
+
+    ``taken`` are the probabilities that known records are elsewhere: an alignment that needs them is less probable.
+    """
+    aligner = found.aligner
     sizes = len(aligner.model.target_class), len(aligner.model.known_class)
-    keys, values, shares = [], [], []
-    for alignment, weight in zip(found.ranked, probabilities, strict=True):
+    keys, values, shares, prices = [], [], [], np.zeros(len(found.ranked))
+    for which, alignment in enumerate(found.ranked):
         pairs = find_aligned_pairs(aligner, alignment, laws)
         share, probability = weigh_matchings(pairs, sizes, common)
         keys.append(pairs.target * sizes[1] + pairs.known)
-        values.append(weight * probability)
-        shares.append(weight * share)
+        values.append(probability)
+        shares.append(share)
+        if taken is not None:
+            both = taken * np.bincount(pairs.known, weights=probability, minlength=sizes[1])
+            prices[which] = -np.log1p(-np.minimum(both, MOST_TAKEN)).sum()
+    weights = found.weigh(prices)
     key, where = np.unique(np.concatenate(keys), return_inverse=True)
-    total = np.bincount(where, weights=np.concatenate(values), minlength=len(key)).astype(float)
+    spread = np.concatenate([weight * value for weight, value in zip(weights, values, strict=True)])
+    total = np.bincount(where, weights=spread, minlength=len(key)).astype(float)
     rows, columns = (key // sizes[1]).astype(np.int32), (key % sizes[1]).astype(np.int32)
-    return (rows, columns, total), float(sum(shares) / probabilities.sum())
+    return (rows, columns, total), float(np.average(shares, weights=weights if weights.sum() > 0 else None))
 
 
 def find_aligned_pairs(aligner: Aligner, alignment: Alignment, laws: LawModel | None) -> CandidatePairs:
