@@ -15,6 +15,7 @@ from disclique.audits.records import ReleaseRecord
 from disclique.audits.run import Work
 from disclique.audits.summarise import look_at
 from disclique.audits.unit import SAMPLED
+from disclique.measures.bounds import upper_end
 from disclique.runs import Executor, Journal, Unit
 
 
@@ -101,16 +102,17 @@ class Rehearsal(Work):
             return None
         value = interpolate(self.plan, spec, {name: risk.value for name, risk in self.risk.items()})
         most = max(value, interpolate(self.plan, spec, {name: risk.most for name, risk in self.risk.items()}))
+        by_oracle = any(one.by_oracle for one in self.risk.values())
         risk = SettingRisk(
             attack=None,
             value=value,
-            interval=(value, most),
+            interval=(value, most if by_oracle else _upper_end(most, granted.repetitions)),
             repetitions=granted.repetitions,
             lower_bound=most > value,
             cut=("",) if self._is_cut(spec) else (),
             most=most,
-            measured_high=value,
-            by_oracle=any(one.by_oracle for one in self.risk.values()),
+            measured_high=_upper_end(value, granted.repetitions),
+            by_oracle=by_oracle,
         )
         return Look(risk, granted.effort, Limits(limit), self.plan.repetitions)
 
@@ -136,3 +138,8 @@ class Rehearsal(Work):
         weakest = min(zip(tried, self.granted, strict=True), key=lambda pair: pair[0].risk.most)[1] if tried else None
         self.ask_for_everybody([(chosen or [weakest or next(iter(self.granted))])[0]])
         return [unit for unit in self.units[:before] if unit.part] + self.units[before:]
+
+
+def _upper_end(value: float, repetitions: int) -> float:
+    """Return the upper end of a mean over releases that are alike."""
+    return upper_end(np.full(repetitions, min(value, 1.0)))
