@@ -16,7 +16,6 @@ from conftest import Run
 from disclique.cli.audit import AuditOptions, read_audit
 from disclique.data.files import TABLES, Part, read_table
 from disclique.data.labels import canonical
-from disclique.data.projections import likely_systems
 from small_files import people
 
 SEXES = {1: "female", 2: "male"}
@@ -187,6 +186,17 @@ def test_cells_around_a_table_are_no_records(tmp_path: Path) -> None:
         book.save(path)
         with pytest.raises(dq.InputError, match=r"the first row names \d of 4 columns.*title or a merged cell"):
             read_table(path)
+
+
+def test_merged_records_are_told(tmp_path: Path) -> None:
+    """A town written once for several records is not missing in the others."""
+    openpyxl = pytest.importorskip("openpyxl")
+    path = workbook(tmp_path / "t.xlsx", {"a": [["id", "town"], ["a", "Bonn"], ["b", None], ["c", "Köln"]]})
+    book = openpyxl.load_workbook(path)
+    book["a"].merge_cells("B2:B3")
+    book.save(path)
+    with pytest.raises(dq.InputError, match="sheet 'a': the cells B2:B3 are merged"):
+        read_table(path)
 
 
 @pytest.mark.parametrize(
@@ -393,9 +403,20 @@ def test_metres_without_a_reference_system_name_the_likely_ones(tmp_path: Path, 
     np.testing.assert_allclose(found.distances.coordinates, GERMANY, atol=1e-5)
 
 
-def test_the_british_grid_is_known() -> None:
-    """London."""
-    assert likely_systems(530_000, 180_000)[0].startswith("EPSG:27700")
+@pytest.mark.parametrize(
+    ("places", "says"),
+    [
+        ([[530_000.0, 180_000.0]], "which looks like EPSG:27700"),
+        ([[480.5, 5540.5]], "kilometres, it seems: .* EPSG:25832"),
+        ([[5_540_000.0, 480_000.0]], "EPSG:25832 .* and name the east first"),
+        ([[8.5, 50.0], [8.6, 50.1], [850.0, 50.2]], "row 3 = 850.0: no degrees, as most others are"),
+        ([[9e7, 9e7]], "such as --crs EPSG:25832"),
+    ],
+)
+def test_other_numbers_that_are_no_degrees(places: list[list[float]], says: str) -> None:
+    """London, kilometres, north before east, a single slip, and nothing that is known."""
+    with pytest.raises(dq.InputError, match=says):
+        dq.microdata(pd.DataFrame({"x": range(len(places))}), coordinates=np.array(places))
 
 
 def test_a_reference_system_that_does_not_fit_is_refused(tmp_path: Path) -> None:

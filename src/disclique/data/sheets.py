@@ -22,13 +22,14 @@ _MONTHS = "jan|feb|mar|mär|mrz|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez"
 _CLASS = re.compile(r"\d+\s*[-–]\s*\d+")  # 10-14
 _DATE = re.compile(rf"(\d{{1,2}}[-. ]+({_MONTHS})[a-zé]*\.?|({_MONTHS})[a-zé]*\.?[- ]+\d{{1,4}})", re.IGNORECASE)
 _SERIAL = re.compile(r"[34]\d{4}(\.0)?")  # the same date as the number that spreadsheets store, from 1982 to 2036
+_MERGED = re.compile(rb'<mergeCell [^>]*ref="([A-Z]+\d+):([A-Z]+)(\d+)"')
 _DAY = (dt.date, dt.datetime, pd.Timestamp)
 
 
 def read_sheet(path: Path, sheet: str | None = None) -> pd.DataFrame:
     """Return the table in a sheet: the first row has the names of the columns, every other row a record."""
     cells = read_cells(path, sheet)
-    names = ["" if pd.isna(name) else str(name) for name in cells.iloc[0]]
+    names = ["" if pd.isna(name) else str(as_text(name)) for name in cells.iloc[0]]
     unnamed = [k for k, name in enumerate(names) if not name.strip()]
     if any(unnamed):  # the first may be without a name: row names, as pandas and R write them
         raise InputError(
@@ -79,6 +80,7 @@ def _cells(path: Path, books: list[Any], sheet: str | None) -> pd.DataFrame:
     filled = {where: cell for where, cell in grids[title].items() if _has_value(cell)}
     rows = {row: k for k, row in enumerate(sorted({row for row, _ in filled}))}
     columns = {column: k for k, column in enumerate(sorted({column for _, column in filled}))}
+    _check_merged(path, next(page for page in books[0].worksheets if page.title == title), min(rows))
     found = np.full((len(rows), len(columns)), np.nan, dtype=object)
     for (row, column), cell in filled.items():
         if cell.data_type == "e":
@@ -86,6 +88,16 @@ def _cells(path: Path, books: list[Any], sheet: str | None) -> pd.DataFrame:
             raise InputError(f"{path}, sheet {title!r}: cell {here} = {cell.value}: an error, no value")
         found[rows[row], columns[column]] = _plain(cell.value)
     return pd.DataFrame(found, dtype=object)
+
+
+def _check_merged(path: Path, page: Any, header: int) -> None:
+    """Raise an error if cells below the names are merged: but for the first, their values would seem to be missing."""
+    with ZipFile(path) as archive:
+        content = archive.read(page._worksheet_path.lstrip("/"))  # what is read row by row does not tell them
+    for part in _MERGED.finditer(content):
+        if int(part[3]) > header:
+            cells = f"{part[1].decode()}:{part[2].decode()}{part[3].decode()}"
+            raise InputError(f"{path}, sheet {page.title!r}: the cells {cells} are merged: fill each with its value")
 
 
 def _grid(page: Any, *, only: str | None = None) -> dict[tuple[int, int], Any]:
