@@ -238,6 +238,8 @@ def test_classes_that_became_dates_are_found(tmp_path: Path, damaged: Any) -> No
         with pytest.raises(dq.InputError, match=r"row 3, column 'age' = .*: a date among values such as '10-14'.*text"):
             dq.read(path, coordinates="lon,lat", **wrong)
     assert len(dq.read(path, coordinates="lon,lat", id="id")) == 3
+    income = [["income", "lon", "lat"], ["0-9999", 9, 50], ["10000-29999", 9, 50], [30000, 9, 51]]
+    assert len(dq.read(workbook(tmp_path / "i.xlsx", {"a": income}), labels="income", coordinates="lon,lat")) == 3
     dates = [["born", "lon", "lat"], [dt.date(1980, 5, 1), 9, 50], [None, 9, 50], [dt.datetime(1981, 6, 2), 9, 51]]
     path = workbook(tmp_path / "d.xlsx", {"a": dates})
     assert list(dq.read(path, labels="born", coordinates="lon,lat").labels["born"]) == [
@@ -261,12 +263,14 @@ def test_numbers_stored_as_text_and_words_for_nothing(tmp_path: Path) -> None:
 
 def test_layers_and_geoparquet(tmp_path: Path) -> None:
     """A GeoPackage of several layers wants one said; of a file beside distances the attributes are read."""
-    geopandas = pytest.importorskip("geopandas")
+    geopandas, pyogrio = pytest.importorskip("geopandas"), pytest.importorskip("pyogrio")
     frame = people(6)
     places = geopandas.points_from_xy(frame["lon"], frame["lat"], crs=4326)
     layer = geopandas.GeoDataFrame(frame[["id", "sex"]], geometry=places).to_crs(25832)
     path = tmp_path / "t.gpkg"
     layer.to_file(path, layer="people")
+    pyogrio.write_dataframe(pd.DataFrame({"style": ["a"]}), path, layer="layer_styles")  # as QGIS leaves it there
+    assert dq.read(path, id="id").ids == tuple(frame["id"])
     layer.iloc[:2].to_file(path, layer="schools")
     with pytest.raises(dq.InputError, match="the layers 'people', 'schools'; say which one with --layer"):
         dq.read(path, id="id")

@@ -23,6 +23,7 @@ _CLASS = re.compile(r"\d+\s*[-–]\s*\d+")  # 10-14
 _DATE = re.compile(rf"(\d{{1,2}}[-. ]+({_MONTHS})[a-zé]*\.?|({_MONTHS})[a-zé]*\.?[- ]+\d{{1,4}})", re.IGNORECASE)
 _SERIAL = re.compile(r"[34]\d{4}(\.0)?")  # the same date as the number that spreadsheets store, from 1982 to 2036
 _MERGED = re.compile(rb'<mergeCell [^>]*ref="([A-Z]+\d+):([A-Z]+)(\d+)"')
+OLDEST = 150  # classes up to here are ages, among which a number of five digits is no other class
 _DAY = (dt.date, dt.datetime, pd.Timestamp)
 
 
@@ -181,11 +182,10 @@ def check_dates(frame: pd.DataFrame, columns: Iterable[str], name: str) -> None:
             continue
         values = frame[column].tolist()
         dates = [row for row, value in enumerate(values) if isinstance(value, _DAY)]
-        texts = [value for value in values if isinstance(value, str)]
-        if not dates and any(_CLASS.fullmatch(text.strip()) for text in texts):
-            dates = [
-                row for row, v in enumerate(values) if _DATE.fullmatch(str(v).strip()) or _SERIAL.fullmatch(str(v))
-            ]
+        classes = [value for value in values if isinstance(value, str) and _CLASS.fullmatch(value.strip())]
+        if not dates and classes:
+            ages = max(int(end) for value in classes for end in re.findall(r"\d+", value)) <= OLDEST
+            dates = [row for row, value in enumerate(values) if _is_date(str(value).strip(), serial=ages)]
         others = [v for row, v in enumerate(values) if isinstance(v, str) and row not in set(dates)]
         if dates and others:
             shown = values[dates[0]] if isinstance(values[dates[0]], str) else as_text(values[dates[0]])
@@ -193,6 +193,10 @@ def check_dates(frame: pd.DataFrame, columns: Iterable[str], name: str) -> None:
                 f"{name}: row {dates[0] + 1}, column {column!r} = {shown}: a date among values such as {others[0]!r}; "
                 "it looks as if a spreadsheet program had turned a class such as 10-14 into a date: enter it as text"
             )
+
+
+def _is_date(text: str, *, serial: bool) -> bool:
+    return bool(_DATE.fullmatch(text) or (serial and _SERIAL.fullmatch(text)))
 
 
 def _first_line(error: Exception) -> str:
