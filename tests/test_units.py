@@ -313,7 +313,7 @@ def test_what_the_snooper_learned_of_a_mask_meets_the_unit_of_the_release() -> N
             dq.attack(file, file, knowledge=told)
 
 
-@pytest.mark.parametrize(("unit", "scale", "sigma"), [("m", 1000.0, "500m"), ("km", 1.0, "0.5"), (None, 1.0, "0.5")])
+@pytest.mark.parametrize(("unit", "scale", "sigma"), [("m", 1000.0, "500m"), ("km", 1.0, "0.5km"), (None, 1.0, "0.5")])
 def test_registration_in_a_plane_of_metres(unit: str | None, scale: float, sigma: str) -> None:
     """Noise with a unit on a flat map: the law, the oracle and the attack find what they find without one."""
     file = plane(unit, scale)
@@ -322,7 +322,7 @@ def test_registration_in_a_plane_of_metres(unit: str | None, scale: float, sigma
     result = run_audit(Audit(plan, file)).settings[0]
     assert result.oracle is not None
     assert result.risk.value > 0.9
-    assert result.spec == f"gaussian:sigma={sigma}{'km' if unit == 'km' else ''}"
+    assert result.spec == f"gaussian:sigma={sigma}"
 
 
 def test_noise_in_km_is_understood_in_a_plane_of_km_only() -> None:
@@ -339,7 +339,7 @@ def test_noise_in_km_is_understood_in_a_plane_of_km_only() -> None:
 def test_files_of_very_different_size_are_noted() -> None:
     """Two matrices need no unit, but one in metres beside one in km is not passed over."""
     found = dq.attack(by_matrix(1000 * KM), by_matrix(name="other"), agreement=dq.Within(1))
-    assert any("are they in one unit?" in note for note in found.notes)
+    assert any("are both in one unit?" in note for note in found.notes)
     assert dq.attack(by_matrix(), by_matrix(name="other"), agreement=dq.Within(1)).notes == ()
 
 
@@ -357,6 +357,17 @@ def test_audits_compare_files_in_one_unit() -> None:
     result = dq.audit(by_matrix(unit="km"), "round:to=5..10", attacks="labels", repetitions=1)
     assert [one.spec for one in result.settings][:1] == ["round:to=5km"]
     assert all(one.spec.endswith("km") for one in result.settings)
+
+
+def test_a_bare_number_beside_places_in_km_is_refused() -> None:
+    """It may be meant in the metres that were given; as an error of the snooper it would make them blind."""
+    file, options = plane("m", 1000), {"attacks": "labels", "repetitions": 1}
+    with pytest.raises(dq.InputError, match="coordinate error = 100: the unit is missing; write 100km or 100m"):
+        dq.audit(file, "gaussian:sigma=500m", coordinate_error=100, **options)
+    with pytest.raises(dq.InputError, match=f"coordinate error = 100m: the distances {UNSAID}"):
+        dq.audit(plane(), "gaussian:sigma=0.5", coordinate_error="100m", **options)
+    with pytest.raises(dq.InputError, match="sigma = 500: the unit is missing; write 500km or 500m"):
+        dq.audit(file, "gaussian:sigma=500", **options)
 
 
 # Calibration and usefulness
@@ -437,6 +448,10 @@ REFUSED = {
     "audit, unsaid": ((*AUDITED, *MATRIX, "--mask", "matrix-gaussian:sd=500m..5km"), UNSAID),
     "audit, none": ((*AUDITED, *MATRIX, "--unit", "none", "--mask", "round:to=500m"), BARE),
     "audit, bare beside metres": ((*AUDITED, *MATRIX, "--unit", "m", "--mask", "round:to=5..9"), "write 5m or 5km"),
+    "audit, bare error": (
+        (*AUDITED, *PLANE, "--unit", "m", "--mask", "gaussian:sigma=500m", "--coordinate-error", "100"),
+        "coordinate error = 100: the unit is missing",
+    ),
     "audit, known by places": (
         (*AUDITED, *MATRIX, "--known", "k.csv", "--known-distances", "m.csv", "--mask", "round:to=1km"),
         UNSAID,

@@ -246,8 +246,8 @@ def note_scale(target: Microdata, known: Microdata) -> tuple[str, ...]:
         return ()
     shown = [measured(size, unit_of(data.distances)) for size, data in zip(middle, (target, known), strict=True)]
     return (
-        f"the median distance is {shown[0]} in {target.name} and {shown[1]} in {known.name}: are they in one unit? In "
-        "different ones no attack finds what is there",
+        f"the median distance is {shown[0]} in the target and {shown[1]} in the known file: are both in one unit? If "
+        "not, say the unit of each: an attack would not find what is there",
     )
 
 

@@ -213,7 +213,10 @@ class Audit:
             raise InputError(
                 f"a coordinate error of the snooper: what it does to distances by {known.distances.metric} is not known"
             )
-        Gaussian(error).apply(known.distances, self.chance.rng("trial"))
+        try:
+            Gaussian(error).apply(known.distances, self.chance.rng("trial"))
+        except InputError as problem:
+            raise InputError(str(problem).replace("mask gaussian, sigma", "coordinate error")) from None
 
     @property
     def points(self) -> Points | None:

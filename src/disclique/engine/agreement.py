@@ -100,7 +100,9 @@ class Relative:
         object.__setattr__(self, "x", _share(self.x))
         _finite_positive(self.x, "relative")
         if float(self.x) > 1:
-            raise InputError(f"relative = {self.x}: a share of the distance is at most 1; write {self.x}% for percent")
+            raise InputError(
+                f"relative = {self.x}: a share of the distance is at most 1; write {self.x:g}% for percent"
+            )
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ends of the open interval (d′·(1 - x), d′·(1 + x)); only zero agrees with zero."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from disclique.data.distances import Matrix, Points, full_matrix, is_on_earth, matrix_like, unit_of
+from disclique.data.distances import Matrix, Points, full_matrix, matrix_like, unit_of
 from disclique.data.encodings import Encodings
 from disclique.data.texts import Texts
 from disclique.errors import InputError
@@ -138,11 +138,12 @@ class Mask:
         raise NotImplementedError
 
     def in_unit_of(self, distances: Distances) -> Self:
-        """Return the same mask with km behind numbers without a unit, where the holder said that distances are km.
+        """Return the same mask with km behind bare numbers, where the holder said that a matrix is in km.
 
-        Beside longitude and latitude they stay bare, and are refused: there a number could as well be one of degrees.
+        Beside places in km they stay bare, and are refused: there a number could as well be one of degrees or of the
+        metres in which the coordinates were given.
         """
-        if unit_of(distances) != KM or is_on_earth(distances):
+        if unit_of(distances) != KM or isinstance(distances, Points):
             return self
         bare = {
             parameter.name: Quantity(value.value, km_of(parameter))

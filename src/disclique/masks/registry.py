@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, TypeVar
 
 from disclique.checks import show
-from disclique.data.distances import is_on_earth, unit_of
+from disclique.data.distances import Points, unit_of
 from disclique.errors import InputError, guess_meant
 from disclique.masks.base import Mask, km_of, spec_name
 from disclique.model import Distances
@@ -75,7 +75,7 @@ def name_units(spec: str, distances: Distances) -> str:
     >>> name_units("round:to=1..5", Matrix([[0, 7], [7, 0]], unit="km"))
     'round:to=1km..5km'
     """
-    if unit_of(distances) != KM or is_on_earth(distances):
+    if unit_of(distances) != KM or isinstance(distances, Points):
         return spec
     head, ends = _bare_ends(spec)
     return head + "".join(f"{text}{unit}" for text, unit in ends)
