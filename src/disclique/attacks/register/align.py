@@ -85,12 +85,19 @@ class Alignments:
         self.ranked = [each for each in self.ranked if each.evidence > self.ranked[0].evidence - RIVAL]
 
 
-def build_prior(model: LikelihoodModel, target_map: TargetMap) -> tuple[MotionPrior, list[Motion]]:
-    """Return the prior over motions from the density of settled places, and the motions that fit it best."""
+def build_prior(
+    model: LikelihoodModel, target_map: TargetMap, *, few: bool = False
+) -> tuple[MotionPrior, list[Motion]]:
+    """Return the prior over motions from the density of settled places, and the motions that fit it best.
+
+    With ``few`` a small map is not held to the density, which would tell little of it.
+    """
     positions = target_map.positions[model.matchable]
+    volume = 4 * np.pi * max(model.area, 1e-300) / (model.known_map.radius or 1.0) ** 2
+    if few and len(positions) <= SMALL:
+        return MotionPrior(volume), []
     flat = centre_projection(model.known_map, positions).project(positions)
     density = estimate_density(model.known_map, float(np.percentile(np.linalg.norm(flat, axis=1), 99)))
-    volume = 4 * np.pi * max(model.area, 1e-300) / (model.known_map.radius or 1.0) ** 2
     if density is None:
         return MotionPrior(volume), []
     motions, integral = align_densities(density, positions, kept=DENSITY_MOTIONS)

@@ -9,8 +9,7 @@ of strangers at the target's place (``background``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -40,23 +39,20 @@ class LikelihoodModel:
     variances: FloatArray  # (known, 2): east and north
     rarity: FloatArray  # (known,): 1 / density of known records around each of them, itself left out
     axes: FloatArray  # (2, 3): directions across the known file
+    learned: dict[int, Background] = field(default_factory=dict)  # of this known file, by the width of the noise
 
     @property
     def area(self) -> float:
         """The area that the known records occupy."""
         return float(self.rarity.sum())
 
-    @cached_property
-    def _learned(self) -> dict[int, Background]:
-        return {}
-
     def background(self, blur: float) -> Background:
         """Return the density of strangers, seen under this displacement and a further variance; learned once."""
         width = float(np.log(max(np.median(self.variances) + blur, 1e-300)) / 2)
         key = round(width / FINE)
-        if key not in self._learned:
-            self._learned[key] = learn_background(self.known_map, self.known_class, float(np.exp(key * FINE)))
-        return self._learned[key]
+        if key not in self.learned:
+            self.learned[key] = learn_background(self.known_map, self.known_class, float(np.exp(key * FINE)))
+        return self.learned[key]
 
     @property
     def matchable(self) -> NDArray[np.bool_]:
@@ -81,8 +77,13 @@ class CandidatePairs(NamedTuple):
     variance: FloatArray  # (pairs, 2)
 
 
-def build_model(known_map: KnownMap, candidates: Candidates, variances: FloatArray) -> LikelihoodModel:
-    """Build the model of a known file under a displacement."""
+def build_model(
+    known_map: KnownMap,
+    candidates: Candidates,
+    variances: FloatArray,
+    learned: dict[int, Background] | None = None,
+) -> LikelihoodModel:
+    """Build the model of a known file under a displacement; ``learned`` is what was learned of this file before."""
     relation = candidates.relation.astype(np.int64).reshape(-1, 2)
     target_class, known_class = candidates.target_class.astype(np.int64), candidates.known_class.astype(np.int64)
     classes = int(max(target_class.max(initial=-1), relation[:, 0].max(initial=-1))) + 1
@@ -94,7 +95,8 @@ def build_model(known_map: KnownMap, candidates: Candidates, variances: FloatArr
     related = RelatedClasses(start.astype(np.int64), relation[order, 1].copy(), np.asarray(evidence, float)[order])
     rarity = measure_rarity(known_map, np.sqrt(variances.max(axis=1)))
     axes = find_east_north(known_map, known_map.positions.mean(axis=0))
-    return LikelihoodModel(known_map, target_class, known_class, related, variances, rarity, axes)
+    known = {} if learned is None else learned
+    return LikelihoodModel(known_map, target_class, known_class, related, variances, rarity, axes, known)
 
 
 def _weigh_labels(relation: Ints, known_class: Ints) -> FloatArray:

@@ -18,6 +18,7 @@ from disclique.model import Claims, FloatArray, Json
 SHARED = 10.0  # common records to be expected in a part of which a bold snooper is sure that it has some
 LEAST_EFFORT = 0.02  # of the work for one whole map, for each part
 CROWDED = 0.5  # share of its people whom a part needs and another one has, from which on it is laid anew without them
+UNTOUCHED = 1e-3  # the same share, below which nothing changes
 ALMOST = 1 - 1e-9
 
 
@@ -90,8 +91,9 @@ def _add(new: _Place, places: list[_Place], inputs: AttackInputs) -> list[_Place
     covers = [one.cover(knowns) for one in places]
     taken: FloatArray = 1 - np.prod([1 - cover for cover in covers], axis=0) if covers else np.zeros(knowns)
     mine = new.cover(knowns)
-    if not mine @ taken > CROWDED * mine.sum():
-        return [*places, new._replace(pairs=_weigh(new.laid, inputs, taken))]
+    if mine @ taken <= CROWDED * mine.sum():
+        free = mine @ taken <= UNTOUCHED * mine.sum()
+        return [*places, new if free else new._replace(pairs=_weigh(new.laid, inputs, taken))]
     which = int(np.argmax([mine @ cover for cover in covers]))
     there = places[which]
     away, swapped = (_lay(one.part, _leave_out(one.own, taken)) for one in (new, there))
@@ -121,7 +123,7 @@ def _mix(one: Weighed, other: Weighed, chance: float) -> Weighed:
 def _leave_out(own: AttackInputs, taken: FloatArray) -> AttackInputs:
     """Return what is given without the known records that are in another part."""
     classes = np.where(taken > 0.5, -1, own.candidates.known_class).astype(np.int32)
-    return replace(own, candidates=replace(own.candidates, known_class=classes))
+    return replace(own, candidates=replace(own.candidates, known_class=classes), learned={})
 
 
 def _select(inputs: AttackInputs, part: MapPart, *, share: float) -> AttackInputs:

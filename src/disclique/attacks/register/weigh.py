@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from disclique.attacks.register.align import (
     find_alignments,
     find_density_scale,
 )
+from disclique.attacks.register.background import Background
 from disclique.attacks.register.by_law import LawModel, build_law_model, is_gaussian
 from disclique.attacks.register.density import MotionPrior
 from disclique.attacks.register.exchange import find_exchanged
@@ -71,6 +72,7 @@ class AttackInputs:
     points: Points | None = None  # of the known file, to which a snooper can apply the rule of a mask
     effort: float = 1.0
     overlapping: bool = True
+    learned: dict[int, Background] = field(default_factory=dict)  # the density of strangers in the known file
 
     def tell(self, step: str) -> None:
         """Tell whoever listens which step begins."""
@@ -86,7 +88,7 @@ class AttackInputs:
     def build_model(self, noise: Spread, floor: float) -> LikelihoodModel:
         """Build the model of the known file under a displacement of at least ``floor``."""
         variances = self.known_map.variances(noise, self.knowledge.coordinate_error)
-        return build_model(self.known_map, self.candidates, np.maximum(variances, floor**2))
+        return build_model(self.known_map, self.candidates, np.maximum(variances, floor**2), self.learned)
 
     @property
     def least_difference(self) -> float:
@@ -190,7 +192,7 @@ def align_map(
     """
     if laws is not None and target_map.copies:
         return align_series(model, target_map, laws, inputs=inputs, floor=floor)
-    prior, motions = build_prior(model, target_map)
+    prior, motions = build_prior(model, target_map, few=inputs.effort < 1)
     common, bold = inputs.knowledge.common, inputs.knowledge.bold and inputs.overlapping
     if laws is None:
         found = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor)
