@@ -226,6 +226,7 @@ def announce(work: Audit, out: Path, executor: Executor, screen: Screen, *, keep
     screen.say(describe_work(work))
     if has_journal(out):
         if (out / RESULT).exists():
+            screen.say([] if keep else [f"{out}: finished before, as it seems"])
             return Forecast({}, finished=True)
         screen.say([f"{out}: an audit was begun here and goes on"])
     trials = Forecast(dict.fromkeys(list_trials(work.plan), 1.0))

@@ -31,6 +31,7 @@ def command(
         raise InputError(f"--peer {strange[0]}: choose one of {', '.join(PEERS)}")
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: this is a file, not a folder")
+    screen.say(["timing the first of the attacks"])
     table = run(
         out,
         repeats=repeats,

@@ -17,6 +17,7 @@ def command(
     from disclique.audits.call import write_command
     from disclique.audits.summarise import About
     from disclique.cli.audit import AuditOptions, carry_out, read_audit
+    from disclique.audits.inspection import inspect_audit
     from disclique.cli.screen import Screen
     from disclique.runs import choose_executor
     from disclique.synthetic.survey import survey_file
@@ -35,6 +36,9 @@ def command(
         budget=0.2,
         seed=1,
     )
-    work = read_audit(survey_file(), options.filled())
-    about = About(command=write_command(["demo"], {"out": out}))
-    carry_out(work, out, choose_executor(processes), screen=Screen(quiet), about=about)
+    screen = Screen(quiet)
+    with screen.steps("reading the survey"):
+        work = read_audit(survey_file(), options.filled())
+        found = inspect_audit(work)
+    about = About(command=write_command(["demo"], {"out": out}), inspection=screen.look(found, force=False, yes=True))
+    carry_out(work, out, choose_executor(processes), screen=screen, about=about)

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-GRACE = 1.3  # seconds in which a command may end by itself
+GRACE = 1.0  # seconds in which a command may end by itself
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SHOW_CURSOR = "\x1b[?25h"
 _kept: list[Path] = []  # folders with a journal of the command at work

@@ -71,10 +71,11 @@ class Screen:
         self.out.print(shown)
 
     @contextmanager
-    def steps(self, first: str = "reading") -> Iterator[Callable[[str, float | None], None]]:
+    def steps(self, first: str = "reading", *, forecast: bool = True) -> Iterator[Callable[[str, float | None], None]]:
         """A function that announces the step at work and the share of it that is done: a bar on a terminal, else lines.
 
-        The first step is announced at once, and in lines the others now and then.
+        The first step is announced at once, and in lines the others now and then. A bar tells the time left by the
+        share, unless there is no ``forecast`` because the words of a step tell it better.
         """
         if self.quiet:
             yield _nothing
@@ -86,7 +87,8 @@ class Screen:
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         text = TextColumn("{task.description}", markup=False)
-        columns = (SpinnerColumn(), text, BarColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
+        left = (TextColumn("left:"), TimeRemainingColumn()) if forecast else ()
+        columns = (SpinnerColumn(), text, BarColumn(), TimeElapsedColumn(), *left)
         with Progress(*columns, console=self.err, transient=True) as progress:
             task = progress.add_task(first, total=None)
 
@@ -104,7 +106,7 @@ class Screen:
     @contextmanager
     def units(self, what: str, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
         """Show how many units are done, how fast, and how long the rest takes by the forecast."""
-        with self.steps(f"0 of {len(forecast.expected)} {what}") as step:
+        with self.steps(f"0 of {len(forecast.expected)} {what}", forecast=False) as step:
             yield Counter(what, forecast, executor.parallel or 1, step)
 
 

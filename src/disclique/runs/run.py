@@ -87,7 +87,9 @@ def try_units(
     compiled, so that the times of the others tell something.
     """
     missing = [unit for unit in dict.fromkeys(units) if unit not in journal.done]
-    if missing and not journal.seconds:
+    if not missing:
+        return
+    if not journal.seconds:
         if progress is not None:
             progress(len(journal.done), len(journal.done) + len(missing), None)
         unit, record, seconds = _time(run, missing[0])
