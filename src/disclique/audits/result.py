@@ -403,6 +403,8 @@ class AuditResult:
         """
         import disclique
 
+        if isinstance(decision, Mapping):  # what is not said of the map is as the map is
+            decision = {"k": self.declared.k, **decision}
         declared = self.declared if decision is None else declare(decision)
         if self.coarse_map is not None and declared.k > self.coarse_map.k:
             raise InputError(

@@ -85,7 +85,7 @@ def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
             lines.append(f"{one.attack}: {one.why}.")
         if one.cut:
             lines.append(_say_cut(one, chosen))
-        if one.doubtful and chosen.oracle is None:
+        if one.doubtful and chosen.oracle is None and status != FAILS:
             lines.append(
                 f"{one.attack} was in doubt how to lay the two files on each other in {one.doubtful} of "
                 f"{chosen.repetitions} repetitions."

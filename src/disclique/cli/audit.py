@@ -22,7 +22,6 @@ from disclique.errors import InputError
 
 if TYPE_CHECKING:
     from disclique.audits import Audit, AuditResult, Plan
-    from disclique.audits.declaration import Declaration
     from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
     from disclique.runs import Executor, Forecast
@@ -144,6 +143,7 @@ def command(
     limit (or none was set), 3 if none is shown to although the attacks keep it, and 4 if no release tried keeps it.
     """
     from disclique.audits.call import write_command
+    from disclique.audits.declaration import declare
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
@@ -152,7 +152,7 @@ def command(
     screen = Screen(quiet)
     asked = options.filled(config)
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
-    about = About(read_declaration(config), write_command(["audit", file], said))
+    about = About(declare(read_decision(config)), write_command(["audit", file], said))
     with screen.steps(f"reading {file}") as step:
         work = read_audit(file, asked)
         step("looking at the input", None)
@@ -167,15 +167,16 @@ def command(
         raise typer.Exit(EXIT[result.verdict.status])
 
 
-def read_declaration(config: Path | None) -> Declaration:
-    """Return what the section [decision] of a TOML file declares for the board."""
+def read_decision(config: Path | None) -> dict[str, Any]:
+    """Return the section [decision] of a TOML file, if it is one that can be declared to the board."""
     from disclique.audits.declaration import declare
 
-    written = {} if config is None else read_toml(config)
+    written = {} if config is None else read_toml(config).get(DECISION, {})
     try:
-        return declare(written.get(DECISION))
+        declare(written)
     except InputError as problem:
         raise InputError(f"{config}: {problem}") from None
+    return dict(written)
 
 
 def carry_out(

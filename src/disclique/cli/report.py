@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Render the report of an audit as one HTML file that needs no network, with its figures as CSV beside it."""
     from disclique.audits import ANNEX, read_result
-    from disclique.cli.audit import read_declaration
+    from disclique.cli.audit import read_decision
     from disclique.cli.screen import Screen
     from disclique.data.write import check_writable
     from disclique.errors import InputError
@@ -35,7 +35,7 @@ def command(
     check_writable([out, beside] if annex else [out], force=force, sources=[result, config])
     found, screen = read_result(result), Screen(quiet)
     if annex:
-        found.annex(beside, decision=None if config is None else read_declaration(config))
+        found.annex(beside, decision=None if config is None else read_decision(config))
         screen.say([f"annex for the board: {beside}"])
     found.report(out)
     screen.say([f"report: {out.resolve()}"])

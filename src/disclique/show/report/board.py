@@ -5,7 +5,7 @@ from __future__ import annotations
 from disclique.audits.result import AuditResult
 from disclique.measures.utility import measures
 from disclique.show.report.charts import charts
-from disclique.show.report.formats import interval, measured, percent, title_of
+from disclique.show.report.formats import QUANTILES, interval, measured, percent, title_of
 from disclique.show.report.page import MEANINGS, STATUS, render
 
 SHOWN = ("cells", "sensitivity")
@@ -87,7 +87,7 @@ def _measured(result: AuditResult) -> dict[str, str]:
     spread = next((one for one in result.people_risk if one.spec == setting.spec), None)
     if spread is not None:
         found["Risk of single people"] = ", ".join(
-            f"{name} {percent(value)}" for name, value in spread.quantiles.items()
+            f"{QUANTILES.get(name, name)} {percent(value)}" for name, value in spread.quantiles.items()
         )
         found["More likely identified than not"] = f"{spread.above_half} of {spread.people} people"
     else:

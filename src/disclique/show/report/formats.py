@@ -8,27 +8,29 @@ from disclique.measures.utility import Measure
 NOTHING = {"km": 1e-6}  # a millimetre; elsewhere what rounding leaves
 ROUNDING = 1e-9
 DASH = "–"
+SPACE = "\u00a0"  # a number is never torn from its unit
+QUANTILES = {"90 %": "ninth decile", "99 %": "99th percentile"}  # as people say them
 
 
 def percent(share: float | None) -> str:
     """Write a share in per cent, or a dash where it is not defined; never 0 or 100 for what is neither.
 
-    >>> percent(0.1234), percent(0.0001), percent(0.99999), percent(1.0), percent(None)
-    ('12.3 %', '< 0.1 %', '> 99.9 %', '100.0 %', '–')
+    >>> [percent(share).replace(SPACE, " ") for share in (0.1234, 0.0001, 0.99999, 1.0, None)]
+    ['12.3 %', '< 0.1 %', '> 99.9 %', '100.0 %', '–']
     """
     if share is None:
         return DASH
     if ROUNDING < share < 0.0005:
-        return "< 0.1 %"
+        return f"<{SPACE}0.1{SPACE}%"
     if 0.9995 <= share < 1 - ROUNDING:
-        return "> 99.9 %"
-    return f"{100 * share:.1f} %"
+        return f">{SPACE}99.9{SPACE}%"
+    return f"{100 * share:.1f}{SPACE}%"
 
 
 def interval(of: Rate | tuple[float, float]) -> str:
     """Write an interval of shares."""
     low, high = (of.low, of.high) if isinstance(of, Rate) else of
-    return DASH if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f} %"
+    return DASH if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f}{SPACE}%"
 
 
 def figure(value: float | None, nothing: float = ROUNDING) -> str:

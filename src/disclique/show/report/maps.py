@@ -17,7 +17,7 @@ from disclique.model import Json
 from disclique.show.report.vega import PERCENT, alt_library, data, plain
 
 KM_PER_DEGREE = 111.195
-SHADES = {"domain": [0, 0.5, 1], "range": ["#C9D3DE", "#E69F00", "#B33A00"]}
+SHADES = {"domain": [0, 0.5, 1], "range": ["#DCE6F0", "#F0B442", "#B33A00"], "interpolate": "rgb"}
 _LABELLED = 0.07  # of the map's width: narrower cells have no room for a figure
 
 
@@ -109,7 +109,7 @@ def draw_cells(result: AuditResult) -> Json | None:
         alt.Chart(data(shapes)).mark_geoshape(stroke="#FFFFFF", strokeWidth=1.2).encode(color=fill, tooltip=tooltip)
     ]
     if figures:
-        text = alt.Chart(data(figures)).mark_text(fontSize=11, color="#111111", fill="#111111")
+        text = alt.Chart(data(figures)).mark_text(fontSize=11, fill="#111111")
         layers.append(text.encode(longitude="x:Q", latitude="y:Q", text="said:N"))
     return _finish([*layers, *_furniture(sheet)])
 

@@ -10,7 +10,7 @@ from typing import Any
 from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN
 from disclique.errors import MissingDependency
 from disclique.show.report.extent import draw_extent
-from disclique.show.report.formats import figure, interval, measured, percent, title_of
+from disclique.show.report.formats import QUANTILES, figure, interval, measured, percent, title_of
 
 STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
     MEETS: "✔ A release that keeps the limit was found",
@@ -77,7 +77,7 @@ def _template(name: str) -> Any:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_file)
     )
     place.filters |= {"percent": percent, "interval": interval, "figure": figure}
-    place.globals |= {"measured": measured, "title_of": title_of}
+    place.globals |= {"measured": measured, "title_of": title_of, "quantiles": QUANTILES}
     place.tests["match_dial"] = lambda name: str(name).startswith("dial-")
     place.tests["match_groups"] = lambda name: str(name).startswith("groups-")
     return place.get_template(f"{name}.html.jinja")

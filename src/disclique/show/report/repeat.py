@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from disclique.audits.result import AuditResult, PlanFacts
-from disclique.show.report.formats import percent
+from disclique.show.report.formats import SPACE, percent
 
 
 def write_repeat(result: AuditResult) -> str:
@@ -15,7 +15,7 @@ def write_repeat(result: AuditResult) -> str:
     lines += [f"{digest}  {name}" for name, digest in plan.inputs.items()] or ["given from Python, no file"]
     lines += ["", "# versions", ", ".join(f"{name} {version}" for name, version in result.versions.items())]
     lines += ["", f"# made {result.made}, {result.seconds:g} s; result version {result.version}"]
-    return "\n".join(lines)
+    return "\n".join(lines).replace(SPACE, " ")
 
 
 def _plan(result: AuditResult) -> dict[str, str]:
