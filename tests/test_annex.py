@@ -297,8 +297,8 @@ def test_wrong_matches_are_drawn_beside_right_ones(result: AuditResult) -> None:
 
 def test_the_report_names_what_ran_what_did_not_apply_and_what_was_not_asked_for(result: AuditResult) -> None:
     """In the headline too; an attack that did nothing is not among those of the method."""
-    bare = microdata(people(40), ["sex", "age"], distances=full_matrix(make_file(40).distances), ids="id")
-    plan = make_plan("matrix-gaussian:sd=20", attacks=("labels", "register"), repetitions=1)
+    bare = microdata(people(40), ["sex", "age"], distances=np.sqrt(full_matrix(make_file(40).distances)), ids="id")
+    plan = make_plan("matrix-gaussian:sd=2", attacks=("labels", "register"), repetitions=1)
     found = run_audit(Audit(plan, bare))
     assert found.verdict.cautions[0].startswith("Not applicable to this release, so not tried: register")
     assert "Only labels was tried: clique, extend" in found.verdict.cautions[1]
@@ -318,11 +318,13 @@ def test_the_report_names_what_ran_what_did_not_apply_and_what_was_not_asked_for
 
 def test_a_limit_that_more_repetitions_might_keep_is_said(result: AuditResult) -> None:
     """A mean just above the limit after few repetitions; not where every release is far above it."""
-    bare = microdata(people(60), ["sex", "age"], distances=full_matrix(make_file(60).distances), ids="id")
+    bare = microdata(
+        people(60), ["sex", "age"], distances=np.sqrt(full_matrix(make_file(60).distances)), ids="id"
+    )  # no map
     asked: dict[str, Any] = {"attacks": ("labels",), "snooper": Snooper(overlap=0.3), "repetitions": 3}
-    value = run_audit(Audit(make_plan("matrix-gaussian:sd=20", **asked), bare)).settings[0].risk.value
+    value = run_audit(Audit(make_plan("matrix-gaussian:sd=2", **asked), bare)).settings[0].risk.value
     for limit, said in ((value - 1e-3, True), (value / 10, False)):
-        found = run_audit(Audit(make_plan("matrix-gaussian:sd=20", max_risk=limit, **asked), bare))
+        found = run_audit(Audit(make_plan("matrix-gaussian:sd=2", max_risk=limit, **asked), bare))
         assert found.verdict.status == "fails"
         assert any("more (--repetitions) might turn this" in line for line in found.verdict.cautions) == said
 

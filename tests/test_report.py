@@ -86,8 +86,8 @@ def test_the_verdict_comes_first_in_a_few_sentences(results: Results, page: Path
     said = results[False].verdict.sentences
     assert results[False].verdict.status == "meets"
     assert len(said) == 3
-    heads = ["The decision", "Who is exposed", "What it costs", "Why to believe it"]
-    assert re.findall(r"<h2>(.*?)</h2>", text)[:4] == heads
+    heads = ["The decision", "Who is exposed", "The input, as it was understood", "What it costs", "Why to believe it"]
+    assert re.findall(r"<h2>(.*?)</h2>", text)[:5] == heads
     assert text.index('id="verdict"') < text.index("<h2>The decision")
     assert results[False].people_risk[0].sentence == said[2]
     assert "limit of 50 %" in said[0]

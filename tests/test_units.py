@@ -500,7 +500,9 @@ def test_with_the_unit_the_command_line_finds_what_is_there(files: Run) -> None:
     """The attack that found nothing on a matrix in metres: recall 1, in km as in m, and the numbers have their unit."""
     for unit, matrix in (("m", "m.csv"), ("km", "km.csv")):
         arguments = [matrix if word == "m.csv" else word for word in BESIDE]
-        code, _, err = files(*arguments, "--unit", unit, "--within", "100m", "--truth", "id", "--json", "found.json")
+        code, _, err = files(
+            *arguments, "--unit", unit, "--within", "100m", "--truth", "id", "--json", "found.json", "--force"
+        )
         assert code == 0, err
         assert "|d - d′| < 0.1 km" in err
         found = json.loads(Path("found.json").read_text())["attacks"][0]
@@ -576,6 +578,7 @@ def test_the_note_of_every_attack_that_was_cut_short_is_filled(
 
 def test_every_attack_says_why_it_did_not_apply(run: Run, crowded: tuple[str, ...]) -> None:
     """One of several that does not apply is named with its reason, and the rest go on."""
+    np.save("d.npy", np.sqrt(np.load("d.npy")))  # no map
     code, out, err = run(*crowded, "--attack", "register")
     assert code == 0
     assert "register does not apply: " in err

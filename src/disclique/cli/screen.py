@@ -6,6 +6,7 @@ Results go to standard output; what is said about them goes to standard error, s
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from disclique.runs import Executor, Forecast, Unit
 
 
+SOON = 1.0  # seconds until the first of them
 EVERY = 15.0  # seconds between plain lines of progress
 
 
@@ -74,15 +76,21 @@ class Screen:
     def steps(self, first: str = "reading", *, forecast: bool = True) -> Iterator[Callable[[str, float | None], None]]:
         """A function that announces the step at work and the share of it that is done: a bar on a terminal, else lines.
 
-        The first step is announced at once, and in lines the others now and then. A bar tells the time left by the
+        The first step is announced at once, in lines if it takes a second, and the others now and then: what ends in a
+        sentence on bad input at once is that sentence alone. A bar tells the time left by the
         share, unless there is no ``forecast`` because the words of a step tell it better.
         """
         if self.quiet:
             yield _nothing
             return
         if not self.err.is_terminal:
-            self.say([first])
-            yield _Lines(self)
+            soon = threading.Timer(SOON, self.say, ([first],))
+            soon.daemon = True
+            soon.start()
+            try:
+                yield _Lines(self)
+            finally:
+                soon.cancel()
             return
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
