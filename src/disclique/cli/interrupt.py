@@ -127,6 +127,6 @@ def _say(number: int) -> None:
     if places:
         what = f"what is finished is kept in {places[0]}, and the same command goes on from there:"
     else:
-        what = "nothing is kept; the same command begins again:"
+        what = "the same command begins again:"
     sys.stderr.write(f"disclique: {how}; {what}\n    {shlex.join(command)}\n")
     sys.stderr.flush()

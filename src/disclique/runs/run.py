@@ -92,9 +92,9 @@ def try_units(
     if not journal.seconds:
         if progress is not None:
             progress(len(journal.done), len(journal.done) + len(missing), None)
-        unit, record, seconds = _time(run, missing[0])
         alone = len(missing) == 1  # there is nothing else to go by
-        journal.append(unit, record, seconds if alone else 0.0)
+        for unit, record, seconds in Serial().map(partial(_time, run), missing[:1]):
+            journal.append(unit, record, seconds if alone else 0.0)
     run_units(run, missing, journal, executor=executor, progress=progress)
 
 
