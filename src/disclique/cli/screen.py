@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from disclique.runs import Executor, Forecast, Unit
 
 
-SOON = 1.0  # seconds until the first of them
-EVERY = 15.0  # seconds between plain lines of progress
+SOON, EVERY = 0.8, 15.0  # seconds until the first plain line of progress, and between the others
 
 
 def _nothing(step: str, share: float | None = None) -> None:
@@ -76,21 +75,25 @@ class Screen:
     def steps(self, first: str = "reading", *, forecast: bool = True) -> Iterator[Callable[[str, float | None], None]]:
         """A function that announces the step at work and the share of it that is done: a bar on a terminal, else lines.
 
-        The first step is announced at once, in lines if it takes a second, and the others now and then: what ends in a
-        sentence on bad input at once is that sentence alone. A bar tells the time left by the
+        The first step is announced at once, in lines after a moment, since bad input is told by a single sentence; the
+        others now and then. A bar tells the time left by the
         share, unless there is no ``forecast`` because the words of a step tell it better.
         """
         if self.quiet:
             yield _nothing
             return
         if not self.err.is_terminal:
-            soon = threading.Timer(SOON, self.say, ([first],))
-            soon.daemon = True
-            soon.start()
+            lines = _Lines(self, first)
+            later = threading.Timer(SOON, lines.begin)
+            later.daemon = True
+            if forecast:
+                later.start()
+            else:
+                lines.begin()
             try:
-                yield _Lines(self)
+                yield lines
             finally:
-                soon.cancel()
+                later.cancel()
             return
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -142,12 +145,16 @@ class Counter:
 class _Lines:
     """Lines of progress in a pipe, not more often than somebody wants to read them."""
 
-    def __init__(self, screen: Screen) -> None:
-        self.screen, self.said = screen, time.monotonic()
+    def __init__(self, screen: Screen, first: str) -> None:
+        self.screen, self.step, self.said = screen, first, time.monotonic()
+
+    def begin(self) -> None:
+        """Say which step is at work."""
+        self.screen.say([self.step])
 
     def __call__(self, step: str, share: float | None = None) -> None:
         """Say a line if it is time for one, or the last one."""
-        now = time.monotonic()
+        now, self.step = time.monotonic(), step
         if now - self.said >= EVERY or share == 1:
             self.said = now
             self.screen.say([step])
