@@ -233,6 +233,9 @@ def test_a_matrix_that_is_a_map_is_scaled_to_it() -> None:
     assert printed is not None
     assert printed.digit == pytest.approx(0.1)
     assert 0.001 < printed.error < 0.05
+    assert scale_matrix(matrix_of(plane.select(np.arange(30)), 0)) is not None  # whole kilometres in one town
+    curved = scale_matrix(Matrix(1000 * matrix_of(earth).values))  # metres on a large sphere, of which nobody knows
+    assert curved is None or curved.error > 0.2 * np.abs(full_matrix(curved.places) - curved.values).std()
     holes = matrix_of(plane).values.copy()
     holes[3, 7] = holes[7, 3] = holes[5, 30] = holes[30, 5] = np.nan
     some = scale_matrix(Matrix(holes, unpublished=True))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from disclique.attacks.equal.lookup import find_printed_unit
 from disclique.attacks.knowledge import Knowledge
@@ -33,7 +34,8 @@ from disclique.quantities import NO_UNIT
 
 FEWEST = 10  # records; of fewer almost any distances fit a map
 EXACT = 1e-6  # of the spread of the distances: a misfit that is rounding of floating point numbers
-FITS = 0.05  # of the spread: a larger misfit is no map's
+FITS = 0.05  # of the spread: a larger misfit is no map's, unless rounding explains it
+ROUGH = 0.2  # of the spread: a misfit that is too large even for rounded distances
 CURVED = 0.5  # of the plane's misfit, that of the sphere must be smaller than
 ANCHORS = 3  # people in both files by whom two maps can be laid on each other
 
@@ -88,10 +90,31 @@ def _scale(matrix: Matrix, radius: float | None) -> ScaledMatrix | None:
             chosen, best = one, other
     pairs = matrix.size * (matrix.size - 1) / 2
     misfit = best.misfit * np.sqrt(pairs / (pairs - 2 * matrix.size + 3))
-    if misfit > FITS * spread or not np.isfinite(best.variance).all():
+    digit = _find_digit(matrix.values[matrix.values > 0])
+    allowed = min(float(np.hypot(FITS * spread, digit / np.sqrt(12))), ROUGH * spread)
+    if misfit > allowed or not np.isfinite(best.variance).all():
         return None
-    places, error = _make_points(best.positions, chosen, matrix.unit), float(np.sqrt(best.variance.mean()))
-    return ScaledMatrix.of(matrix, places, error=error, digit=find_printed_unit(matrix.values[matrix.values > 0]))
+    error = float(np.sqrt(best.variance.mean() + _find_common_misfit(matrix, best.positions, chosen)))
+    return ScaledMatrix.of(matrix, _make_points(best.positions, chosen, matrix.unit), error=error, digit=digit)
+
+
+def _find_digit(values: FloatArray) -> float:
+    """Return the unit of the last digit of printed numbers; 0 if they were not."""
+    coarse = [unit for unit in (1000.0, 100.0, 10.0) if len(values) and not np.any(values % unit)]
+    return coarse[0] if coarse else find_printed_unit(values)
+
+
+def _find_common_misfit(matrix: Matrix, positions: FloatArray, radius: float) -> float:
+    """Return the variance of what the map misses and neighbours have in common, which many distances do not average.
+
+    Of distances that are curved in another way than the map they miss the same; of rounded ones, nothing.
+    """
+    marks = choose_landmarks(matrix.size)
+    missed = matrix.values[:, marks] - measure_distances(positions, positions[marks], radius)
+    beside = cKDTree(positions).query(positions, k=2)[1][:, 1]
+    itself = np.arange(matrix.size)[:, None] == marks[None, :]
+    use = ~itself & (beside[:, None] != marks[None, :]) & np.isfinite(missed) & np.isfinite(missed[beside])
+    return max(float(np.mean((missed * missed[beside])[use])), 0.0) if use.any() else 0.0
 
 
 def _list_radii(matrix: Matrix) -> list[float]:
