@@ -139,12 +139,15 @@ def test_attacks_that_weigh_evidence_see_through_wrong_labels() -> None:
 
 
 def test_a_matrix_is_audited_without_coordinates() -> None:
-    """The control takes one half of the file against the other; for an overlap the file is split."""
+    """One that fits a map is audited on it; of another one the file is split for an overlap."""
     file = make_file(40)
     matrix = replace(file, distances=Matrix(np.round(full_matrix(file.distances), 6)))
     result = run_audit(Audit(make_plan("round:to=1", "matrix-gaussian:sd=0.5"), matrix))
     assert result.file.distances == "matrix"
     assert all(setting.risk.value > 0.9 for setting in result.settings)
+    whole = dq.audit(matrix, "round:to=1", overlap=0.5, repetitions=1, attacks=["labels"])
+    assert (whole.file.records, whole.snooper.records) == (40, 40)
+    matrix = replace(file, distances=Matrix(np.sqrt(full_matrix(file.distances))))
     split = dq.audit(matrix, "round:to=1", overlap=0.5, repetitions=1, attacks=["labels"])
     assert (split.file.records, split.snooper.records) == (40, 27)
     with pytest.raises(InputError, match="moves coordinates"):
@@ -169,9 +172,9 @@ def test_the_oracle_is_a_yardstick() -> None:
 
 
 def test_an_attack_that_does_not_apply_says_why() -> None:
-    """Registration cannot be carried out without coordinates; the audit goes on and says so."""
+    """Registration cannot be carried out on distances that fit no map; the audit goes on and says so."""
     file = make_file(20)
-    matrix = replace(file, distances=Matrix(full_matrix(file.distances)))
+    matrix = replace(file, distances=Matrix(np.sqrt(full_matrix(file.distances))))
     result = run_audit(Audit(make_plan("round:to=1", attacks=("labels", "register")), matrix))
     register = result.settings[0].attacks[1]
     assert not register.applies
