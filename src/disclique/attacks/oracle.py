@@ -61,6 +61,16 @@ class Holder:
         """The unit of the distances."""
         return unit_of(self.released.distances)
 
+    @property
+    def gap(self) -> float:
+        """The variance, per axis, between places of the same people where a map was made of distances."""
+        scaled = [isinstance(one.distances, ScaledMatrix) for one in (self.released, self.known)]
+        if self.own is None or self.theirs is None or not any(scaled) or not len(self.truth):
+            return 0.0
+        rows, others = self.truth.pairs.T
+        apart = locate_known(self.own).positions[rows] - locate_known(self.theirs).positions[others]
+        return float((apart**2).sum() / (2 * len(rows)))
+
 
 def _points(distances: Distances) -> Points | None:
     if isinstance(distances, ScaledMatrix):
@@ -247,7 +257,7 @@ def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, knowled
         variance[rows] = np.trace(doubt, axis1=1, axis2=2) / 2
     if map_.radius:
         moved *= map_.radius / np.linalg.norm(moved, axis=1, keepdims=True)
-    return _weigh(moved, variance, theirs, holder, knowledge)
+    return _weigh(moved, variance + holder.gap, theirs, holder, knowledge)
 
 
 def _score(mask: Mask, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray] | None:
