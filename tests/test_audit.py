@@ -229,7 +229,7 @@ def test_a_result_shows_itself(pair: tuple[AuditResult, AuditResult, Path], tmp_
     assert len(result.people) == 30 * len(result.settings)
     page = result.report(tmp_path / "page.html")
     assert page.startswith("<!doctype html>")
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page == dq.report(result)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page == dq.report(result, figures="page_figures")
     drawn = result.plot()
     assert drawn.axes
     assert result.verdict.sentences[0] in str(result)

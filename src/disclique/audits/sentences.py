@@ -26,6 +26,7 @@ SEEDED = (
     "An insider who knows of some released people beforehand which records they are could re-identify more of the "
     "others"
 )
+EXAMPLES = 2  # settings that a long list names
 NOTED = 0.02  # a difference in risk that is worth a sentence
 MEANING = {  # what the risk is, by scenario: of whom it is a share, and what happens to them
     "prosecutor": "name the right record for",
@@ -74,7 +75,7 @@ def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
     elif idle := [one.attack for one in chosen.attacks if not one.applies]:
         lines.append(f"Not applicable to this release, so not tried: {', '.join(idle)} (why: see Method).")
     if left := not_asked_for(plan.attacks):
-        only = join_words([one.attack for one in ran]) if ran else "nothing"
+        only = ", ".join(one.attack for one in ran) or "nothing"
         lines.append(
             f"Only {only} {'were' if len(ran) > 1 else 'was'} tried: {', '.join(left)} "
             f"{'was' if len(left) == 1 else 'were'} not asked for"
@@ -96,10 +97,10 @@ def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
 
 
 def _say_cut(one: AttackRisk, chosen: Setting) -> str:
-    said = f"{one.attack} was cut short in {one.cut} of {chosen.repetitions} repetitions ({one.cut_why})"
+    said = f"{one.attack} was cut short in {one.cut} of {chosen.repetitions} repetitions"
     if not chosen.risk.lower_bound:
         return f"{said}, which cannot matter here."
-    return f"{said}: the risk is a lower bound and may be up to {percent(chosen.risk.interval[1])}."
+    return f"{said} ({one.cut_why}): the risk is a lower bound and may be up to {percent(chosen.risk.interval[1])}."
 
 
 def _call_for_more(status: str, chosen: Setting, plan: Plan) -> list[str]:
@@ -420,6 +421,8 @@ def _cut_short(settings: Sequence[Setting], plan: Plan) -> list[str]:
             f"{plan.budget:g} billion operations."
         )
     settled = [f"{s.settled} ({s.brief})" for s in settings if s.settled]
+    if len(settled) > EXAMPLES:
+        settled = [*settled[:EXAMPLES], f"and likewise with {len(settled) - EXAMPLES} more settings"]
     if settled:
         lines.append(
             "Work that was cut short where it cannot matter, by the largest clique among the true pairs or by what the "

@@ -98,13 +98,17 @@ class Grid:
 
     names: list[str]
     rows: list[tuple[Setting, list[Cell]]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    said: dict[str, str] = field(default_factory=dict)
 
-    def note(self, text: str) -> int:
-        """Return the number of a note, the same for the same words."""
-        if text not in self.notes:
-            self.notes.append(text)
-        return self.notes.index(text) + 1
+    def note(self, text: str, example: str = "") -> int:
+        """Return the number of a note, the same for the same words; its first example goes with it."""
+        self.said.setdefault(text, example)
+        return list(self.said).index(text) + 1
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes in the order of their numbers."""
+        return [text + example for text, example in self.said.items()]
 
 
 def _attacks_by_setting(result: AuditResult) -> Grid:
@@ -124,7 +128,8 @@ def _cell(grid: Grid, setting: Setting, one: AttackRisk | None) -> Cell:
     bound = "≥ " if one.cut and setting.risk.lower_bound else ""
     note = None
     if one.cut:
-        note = grid.note(f"{one.attack} was cut short in {one.cut} of {setting.repetitions} repetitions: {one.cut_why}")
+        often = f"{one.cut} of {setting.repetitions} repetitions"
+        note = grid.note(f"{one.attack} was cut short in {often}", f"; for instance: {one.cut_why}")
     elif one.why:
         note = grid.note(f"{one.attack}: {one.why}")
     elif one.doubtful:
