@@ -310,3 +310,33 @@ def test_what_is_published_holds_nothing_of_the_seed(run: Run) -> None:
     assert notes[0]["run"] != notes[1]["run"]
     assert set(notes[0]) == {"kind", "run", "records", "columns", "unit of distances", "files"}
     assert list(notes[0]["files"].values()) == list(notes[1]["files"].values())
+
+
+def test_an_attack_is_judged_by_the_key(run: Run) -> None:
+    """The key of the release says who is who; that of another release, or none of the ids, is refused."""
+    assert run(*MASK, "--mask", "affine", "--out", "r.csv", "--key", "k.csv")[0] == 0
+    assert run(*MASK, "--mask", "affine", "--out", "s.csv", "--key", "l.csv")[0] == 0
+    attack = ("attack", "r.csv", "f.csv", "--label", "sex", "--target-distances", "r_distances.csv", "--unit", "km")
+    told = (*attack, "--known-coordinates", "lon,lat", "--within", "1m", "--id", "id", "--json", "j.json", "--force")
+    code, _, err = run(*told, "--key", "k.csv")
+    assert code == 0, err
+    assert json.loads(Path("j.json").read_text())["attacks"][0]["recall"] == 1
+    for more, says in (
+        (("--key", "l.csv"), "another release"),
+        (("--key", "k.csv", "--truth", "sex"), "one of --truth and --key"),
+        (("--key", "f.csv"), "not the key"),
+    ):
+        code, _, err = run(*told, *more)
+        assert (code, says in err) == (2, True), err
+
+
+def test_an_attack_on_labels_that_never_meet_ends_with_the_fix(run: Run) -> None:
+    """The known file in capitals: refused with the reason; with --force it is carried out and finds nobody."""
+    assert run(*MASK, "--mask", "affine", "--out", "r.csv")[0] == 0
+    table = pd.read_csv("f.csv")
+    table.assign(sex=table.sex.str.upper()).to_csv("k.csv", index=False)
+    attack = ("attack", "r.csv", "k.csv", "--label", "sex", "--target-distances", "r_distances.csv", "--unit", "km")
+    attack = (*attack, "--known-coordinates", "lon,lat", "--within", "1m", "--id", "id")
+    code, _, err = run(*attack)
+    assert (code, "differ only in case" in err) == (2, True), err
+    assert run(*attack, "--force")[0] == 0

@@ -67,6 +67,11 @@ class AttackOptions(ReadOptions):
         metavar="COL=RULE",
     )
     truth: str | None = option("Column of both files that tells who is who.", panel=LABELS)
+    key: Path | None = option(
+        "Key of the release, as `mask --key` writes it, instead of --truth; --id names the known people.",
+        panel=LABELS,
+        metavar="FILE",
+    )
     solver: str | None = option("{solvers}.", panel=SEARCH, default="exact")
     budget: float | None = option(
         "Stop searching for a clique after this time (60 where several attacks are run).",
@@ -218,18 +223,20 @@ def command(
     """Link a released file to a known one by labels and distances, and say what that is worth.
 
     For the paper's attack (clique) distances agree by one of --within, --relative, --between and --mask; profiles and
-    extend need none of them. Rows are counted from 1. Without --truth the matches are listed but not judged; those that
-    were given by --seeds are not judged either.
+    extend need none of them. Rows are counted from 1. Without --truth or --key the matches are listed but not judged;
+    those that were given by --seeds are not judged either. Input that can only be mistaken ends it unless --force is
+    said.
     """
     from disclique.attacks import LabelRule, Search, build_attacks, parse_attacks
     from disclique.attacks import attacks as every_attack
     from disclique.cli.screen import Screen
     from disclique.data.comparators import parse_comparator
+    from disclique.data.inspection import inspect
     from disclique.data.write import check_writable
     from disclique.model import Budget
 
     screen, options = Screen(quiet), options.filled(config)
-    check_writable([out, json, plot], force=force, sources=[target, known, config])
+    check_writable([out, json, plot], force=force, sources=[target, known, config, options.key])
     rule = LabelRule(str(options.missing), dict(parse_comparator(spec) for spec in list_of(options.compare)))
     specs = parse_attacks(list_of(options.attack))
     budget = SEVERAL if options.budget is None and len(specs) > 1 else options.budget
@@ -237,10 +244,14 @@ def command(
     if options.seeds is not None and not any(spec.kind.by_seeds for spec in specs):
         names = " or ".join(name for name, kind in every_attack().items() if kind.by_seeds)
         raise InputError(f"--seeds {options.seeds}: none of the attacks starts from known pairs; add --attack {names}")
-    with screen.steps() as step:
+    with screen.steps():
         files = _read(target, known, options)
+        found = inspect(*files, forgiven=rule.comparators)
+    screen.look(found, force=force, yes=True)
+    with screen.steps("learning how the mask works") as step:
         knowledge = options.knowledge(*files)
-        results = _carry_out(files, build_attacks(specs, knowledge, search), options.truth, rule, screen, step)
+        truth = options.truth if options.key is None else options.id
+        results = _carry_out(files, build_attacks(specs, knowledge, search), truth, rule, screen, step)
     _show(screen, results, files, {"out": out, "json": json, "plot": plot}, _provenance(target, known, options))
 
 
@@ -252,7 +263,25 @@ def _read(target: Path, known: Path, options: AttackOptions) -> Files:
     files = tuple(disclique.read(path, **options.columns_of(side)) for side, path in sides)
     if options.id is not None and not any(options.id in data.table.columns for data in files):
         raise InputError(f"neither file has an id column {options.id!r}")
-    return files[0], files[1]
+    if options.key is None:
+        return files[0], files[1]
+    return _tell(files[0], files[1], options.key, options), files[1]
+
+
+def _tell(release: Microdata, known: Microdata, key: Path, options: AttackOptions) -> Microdata:
+    """Return the release with the ids that its key gives to its records."""
+    from dataclasses import replace
+
+    from disclique.releases import read_key
+
+    if options.truth is not None:
+        raise InputError("give one of --truth and --key")
+    if options.id is None or options.id not in known.table.columns:
+        raise InputError(f"--key {key}: name the column of {known.name} that has the ids with --id")
+    if options.id in release.table.columns:
+        raise InputError(f"--key {key}: {release.name} has the column {options.id!r} itself, and needs no key")
+    ids = read_key(key, release.name)
+    return replace(release, table=release.table.assign(**{options.id: list(map(str, ids))}), ids=ids)
 
 
 def _carry_out(

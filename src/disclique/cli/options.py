@@ -22,7 +22,14 @@ INPUT = "The file"
 NO_COLUMNS: dict[str, Any] = {"coordinates": None, "text": (), "encodings": None}  # distances come from a file
 
 
-FORCE = Annotated[bool, typer.Option("--force", help="Replace files that are there already.", rich_help_panel="Output")]
+FORCE = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace files that are there already, and go on with input that can only be mistaken.",
+        rich_help_panel="Output",
+    ),
+]
 
 
 def option(help: str, *, panel: str | None = None, default: Any = None, metavar: str = "") -> Any:
