@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import disclique as dq
@@ -59,9 +60,10 @@ def raised() -> Audit:
 
 
 def fixed() -> Audit:
-    """One of bare distances that repeats searches with a larger budget, but searches no range."""
+    """One of distances that fit no map, which repeats searches with a larger budget, but searches no range."""
     file = make_file(30)
-    matrix = replace(file, distances=Matrix(full_matrix(file.distances)))
+    ways = np.triu(full_matrix(file.distances) * np.random.default_rng(0).uniform(0.7, 1.3, (30, 30)), 1)
+    matrix = replace(file, distances=Matrix(ways + ways.T))
     masks = ("matrix-gaussian:sd=30", "matrix-laplace:b=20")
     return Audit(make_plan(*masks, attacks=("clique",), repetitions=12, max_risk=0.52, budget=1e-4), matrix)
 
