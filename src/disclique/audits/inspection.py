@@ -8,12 +8,16 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import spearmanr
 
+from disclique.attacks.register.scaling import scale_matrix
 from disclique.audits.definition import Audit
-from disclique.data.distances import full_matrix, select_distances
+from disclique.data.distances import Matrix, full_matrix, select_distances
 from disclique.data.inspection import Inspection, Remark, inspect
 from disclique.data.inspection.lengths import name_unit
+from disclique.data.inspection.people import find_doubles
 from disclique.data.inspection.values import show_length
+from disclique.data.scaled import ScaledMatrix
 from disclique.masks import parse_mask
+from disclique.model import IntArray
 
 SAMPLED = 200  # records on which a mask is tried
 SAID = 3  # remarks in the headline
@@ -26,11 +30,11 @@ def inspect_audit(audit: Audit) -> Inspection:
     found = inspect(audit.target, audit.known, same_ids=True, errors=errors)
     if audit.others is not None:
         beside = inspect(audit.target, audit.others, errors=errors)
-        remarks = tuple(dict.fromkeys([*found.remarks, *beside.remarks]))
+        remarks = tuple(dict.fromkeys([*found.remarks, *beside.remarks, *find_doubles(audit.target, audit.others)]))
         found = replace(
             found, files=(*found.files, *beside.files[1:]), meetings=found.meetings or beside.meetings, remarks=remarks
         )
-    remarks = (*found.remarks, *_masks(audit))
+    remarks = (*found.remarks, *_roots(audit), *_masks(audit))
     return replace(found, remarks=tuple(sorted(remarks, key=lambda remark: not remark.mistake)))
 
 
@@ -44,10 +48,26 @@ def doubt_input(found: Inspection) -> list[str]:
     return lines
 
 
+def _roots(audit: Audit) -> Iterator[Remark]:
+    """Say whether distances that fit no map would fit one if they were squared, as those forgotten to be squared do."""
+    own = audit.target.distances
+    if not isinstance(own, Matrix) or isinstance(own, ScaledMatrix) or own.directed:
+        return
+    values = full_matrix(select_distances(own, _choose_rows(audit)))
+    if scale_matrix(Matrix(values**2)) is not None and scale_matrix(Matrix(values)) is None:
+        yield Remark(
+            f"{audit.target.name}: the distances fit no map, and their squares do: are these roots of distances?"
+        )
+
+
+def _choose_rows(audit: Audit) -> IntArray:
+    count = min(len(audit.target), SAMPLED)
+    return np.unique(np.linspace(0, len(audit.target) - 1, count).astype(np.int32))
+
+
 def _masks(audit: Audit) -> Iterator[Remark]:
     """Say whether a mask, even at its weakest, is out of all proportion to the distances."""
-    rows = np.unique(np.linspace(0, len(audit.target) - 1, min(len(audit.target), SAMPLED)).astype(np.int64))
-    some = select_distances(audit.target.distances, rows)
+    some = select_distances(audit.target.distances, _choose_rows(audit))
     original = full_matrix(some)
     upper = np.triu(np.ones(original.shape, dtype=bool), 1)
     for range_ in audit.plan.mask_ranges:

@@ -7,8 +7,11 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from disclique.data.distances import Points
+from disclique.data.inspection.people import number_labels
 from disclique.data.inspection.values import LabelColumn, Remark, some
 from disclique.data.labels import label_tuples
 from disclique.model import Microdata
@@ -16,8 +19,28 @@ from disclique.quantities import percent
 
 MANY = 20  # records from which a share of different values says something
 EMPTY = 0.05  # share of incomplete records that is worth a sentence
-UNKNOWN = {"na", "n/a", "nan", "null", "none", "unknown", "unbekannt", "keine angabe", "k.a.", "missing", "?", ".", "-"}
-CODES = {-1, -2, -7, -8, -9, -99, -999, 99, 999, 9999}
+UNKNOWN = {
+    "",
+    "na",
+    "n/a",
+    "nan",
+    "null",
+    "none",
+    "unknown",
+    "unbekannt",
+    "keine angabe",
+    "k.a.",
+    "missing",
+    "?",
+    ".",
+    "-",
+}
+CODES = {-1, -2, -7, -8, -9, -99, -999, 9, 99, 999, 9999}
+SAMPLED = 300  # records whose nearest people are looked at
+CLOSE = 0.05  # how much closer a copy is than the next one
+PAIRED = 0.1  # share of the records from which this is no chance
+ALIKE = 0.1  # share of the pairs at one place, beyond chance, that are more alike than a household is
+SINGLE = 7  # the largest code of a label beside which a 9 is hardly its next one
 
 
 @dataclass(frozen=True)
@@ -51,7 +74,7 @@ def inspect_labels(data: Microdata) -> Groups:
         remarks.append(
             Remark(f"{data.name}: no label is named: are sex, age or the like released, or known to a snooper?")
         )
-    return Groups(tuple(columns), sizes, incomplete, (*remarks, *_copies(data)))
+    return Groups(tuple(columns), sizes, incomplete, (*remarks, *_same_twice(data), *_copies(data)))
 
 
 def _column(name: str, column: str, values: Counter[Hashable]) -> Iterator[Remark]:
@@ -90,34 +113,90 @@ def _column(name: str, column: str, values: Counter[Hashable]) -> Iterator[Remar
 
 def _stands_for_nothing(value: Hashable, values: Counter[Hashable]) -> bool:
     """Say whether a value looks like a code for a missing one: a word for it, or a number far from the others."""
-    if isinstance(value, str):
-        return value.strip().casefold() in UNKNOWN
-    if value not in CODES or not isinstance(value, (int, float)):
+    if isinstance(value, str) and value.strip().casefold() in UNKNOWN:
+        return True
+    number = _as_number(value)
+    if number not in CODES:
         return False
-    others = [other for other in values if isinstance(other, (int, float)) and other not in CODES]
-    return bool(others) and (value < 0 <= min(others) or value > 3 * max(others))
+    others = [other for other in map(_as_number, values) if other is not None and other not in CODES]
+    if not others:  # a bare 99 beside words, each of them a class
+        return len(values) > 2 and sum(_as_number(other) is None for other in values) == len(values) - 1
+    if number == 9:
+        return len(others) > 1 and max(others) <= SINGLE and all(float(other).is_integer() for other in others)
+    return number < 0 <= min(others) or number > 3 * max(others)
+
+
+def _as_number(value: Hashable) -> float | None:
+    try:
+        return float(value) if isinstance(value, (int, float, str)) else None
+    except ValueError:
+        return None
+
+
+def _same_twice(data: Microdata) -> Iterator[Remark]:
+    """Find labels that tell the same: each value of the one goes with one value of the other."""
+    names = list(data.labels.columns)
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            pairs = {pair for pair in zip(data.labels[one], data.labels[other], strict=True) if None not in pair}
+            left, right = ({pair[side] for pair in pairs} for side in (0, 1))
+            if len(data) >= MANY and len(left) > 1 and len(left) == len(right) == len(pairs):
+                yield Remark(
+                    f"{data.name}: labels {one!r} and {other!r} tell the same of everybody: is one of them a copy of "
+                    "the other, in place of a label that is released?"
+                )
 
 
 def _copies(data: Microdata) -> Iterator[Remark]:
     """Find records that are equal in everything but their id: each makes the other look safe."""
     identities = getattr(data.distances, "identities", None)
-    if identities is None or len(data) < MANY or not len(data.labels.columns):
+    if len(data) < MANY or not len(data.labels.columns):
+        return
+    if identities is None:
+        yield from _near_copies(data)
         return
     table = data.table.reset_index(drop=True)
     ids = set(map(str, data.ids))
     rest = [k for k in range(table.shape[1]) if not _is_id(table.iloc[:, k], ids)]
-    keys = zip(
-        label_tuples(data.labels),
-        map(str, identities()),
-        zip(*(map(str, table.iloc[:, k]) for k in rest), strict=True) if rest else [()] * len(data),
-        strict=True,
-    )
-    often = Counter(keys)
+    rows = zip(*(map(str, table.iloc[:, k]) for k in rest), strict=True) if rest else [()] * len(data)
+    what = list(zip(label_tuples(data.labels), rows, strict=True))
+    where = list(map(str, identities()))
+    often = Counter(zip(what, where, strict=True))
     twice = sum(count for count in often.values() if count > 1)
-    if twice > 0.02 * len(data):
+    together, chance = _pairs(Counter(where)), 2 * _pairs(Counter(what)) / len(data) ** 2
+    if twice > 0.02 * len(data) and _pairs(often) > (chance + ALIKE * (1 - chance)) * together:
         yield Remark(
             f"{data.name}: {twice} of {len(data)} records are equal to another one in everything but their id: copies? "
             "Each copy hides the other from the attacks, and makes the file look safer than it is"
+        )
+    elif isinstance(data.distances, Points):
+        yield from _near_copies(data)
+
+
+def _pairs(often: Counter[Any]) -> float:
+    return sum(count * (count - 1) / 2 for count in often.values())
+
+
+def _near_copies(data: Microdata) -> Iterator[Remark]:
+    """Find records that come in pairs: the nearest one has the same label and is far closer than the second nearest.
+
+    Of people scattered at random one in 400 has one so close; that a copy is not quite the same is what another
+    geocoder leaves. Records at one place have been compared in full, unless there are only distances.
+    """
+    rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), SAMPLED)).astype(np.int32))
+    found = data.distances.block(rows, np.arange(len(data), dtype=np.int32)).astype(float)
+    found[np.isnan(found)] = np.inf
+    found[np.arange(len(rows)), rows] = np.inf
+    two = np.argpartition(found, 1, axis=1)[:, :2]
+    nearest, second = np.take_along_axis(found, two, axis=1).T
+    label = number_labels(data)
+    twins = (label[rows] == label[two[:, 0]]) & np.isfinite(second) & (nearest <= CLOSE * second) & (second > 0)
+    if isinstance(data.distances, Points):
+        twins &= nearest > 0
+    if twins.sum() > max(3, PAIRED * len(rows)):
+        yield Remark(
+            f"{data.name}: {percent(twins.mean())} of the records have a twin of the same label, far closer to them "
+            "than anybody else: are these people in the file twice, with places that differ a little?"
         )
 
 

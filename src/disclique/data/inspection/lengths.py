@@ -14,6 +14,7 @@ from disclique.quantities import NO_UNIT, percent
 
 LOOKED_AT = 1000  # records between which distances are looked at
 HALFWAY = 20_038.0  # km: no two places of the Earth lie farther apart
+CAPPED = 0.05  # share of the distances that may be the longest one
 NEAR = 1.0  # km: a file of many people with a median below this is a hamlet, or in another unit
 
 
@@ -45,7 +46,7 @@ def inspect_lengths(data: Microdata) -> Span | None:
     if not len(values):
         return None
     lengths = Lengths(float(values.min()), float(np.median(values)), float(values.max()), name_unit(data.distances))
-    remarks = [*_odd(data, lengths, values), *_in_unit(data, lengths)]
+    remarks = [*_odd(data, lengths, values), *_in_unit(data, lengths, values)]
     if isinstance(data.distances, Matrix) and not data.distances.directed:
         remarks += list(_no_metric(data.name, block))
     return Span(lengths, tuple(remarks))
@@ -65,7 +66,12 @@ def _odd(data: Microdata, found: Lengths, values: FloatArray) -> Iterator[Remark
         )
 
 
-def _in_unit(data: Microdata, found: Lengths) -> Iterator[Remark]:
+def _step(values: FloatArray) -> int:
+    """Return the whole kilometres of which all distances are multiples; 0 if there are none."""
+    return next((step for step in (100, 50, 20, 10, 5, 2, 1) if not np.any(values % step)), 0)
+
+
+def _in_unit(data: Microdata, found: Lengths, values: FloatArray) -> Iterator[Remark]:
     if found.unit != "km":
         return
     if found.most > HALFWAY:
@@ -73,6 +79,16 @@ def _in_unit(data: Microdata, found: Lengths) -> Iterator[Remark]:
             f"{data.name}: a distance of {show_length(found.most, 'km')} is longer than halfway round the Earth: are "
             "these metres?",
             mistake=True,
+        )
+    elif len(values) > 1000 and (capped := float((values == found.most).mean())) > CAPPED:
+        yield Remark(
+            f"{data.name}: {percent(capped)} of the distances are the longest one, {show_length(found.most, 'km')}: "
+            "has somebody cut off longer ones, or does it stand for something else?"
+        )
+    elif isinstance(data.distances, Matrix) and len(values) > 1000 and (step := _step(values)):
+        yield Remark(
+            f"{data.name}: all distances are multiples of {step} km: they have been rounded before, so that what is "
+            "audited is less than the truth"
         )
     elif 0 < found.median < NEAR and len(data) >= 100:
         yield Remark(

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from disclique.data.distances import Points, paired
+from disclique.data.distances import Points
 from disclique.data.inspection.lengths import name_unit, sample_block
+from disclique.data.inspection.people import ENOUGH, compare_people, find_doubles
 from disclique.data.inspection.places import inspect_places
 from disclique.data.inspection.values import Meeting, Remark, name_shares, show_length, some
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import IntArray, Microdata
-from disclique.quantities import percent
-
-ENOUGH = 10  # shared people from which agreement says something
-SAME = 0.9  # share of the shared people whose labels should coincide
 
 Fold = tuple[str, str, Callable[[Hashable], Hashable]]  # what differs, how to mend it, how to look past it
 
@@ -67,15 +63,9 @@ def inspect_pair(
     if not same_ids:
         return Encounter(None, tuple(meetings), tuple(remarks))
     here, there = _shared_rows(target, known)
-    remarks += list(_ids(target, known, len(here)))
+    remarks += [*_ids(target, known, len(here)), *find_doubles(target, known)]
     if len(here) >= ENOUGH:
-        remarks += [
-            remark
-            for column in target.labels.columns
-            if column not in forgiven
-            for remark in _agreement(target, known, str(column), (here, there), errors)
-        ]
-        remarks += list(_moved(target, known, here, there))
+        remarks += compare_people(target, known, (here, there), forgiven=forgiven, errors=errors)
     return Encounter(len(here), tuple(meetings), tuple(remarks))
 
 
@@ -149,49 +139,6 @@ def _ids(target: Microdata, known: Microdata, shared: int) -> Iterator[Remark]:
         )
 
 
-def _agreement(
-    target: Microdata, known: Microdata, column: str, rows: tuple[IntArray, IntArray], errors: float
-) -> Iterator[Remark]:
-    """Compare the labels of the same people in both files."""
-    pairs = [
-        (a, b)
-        for a, b in zip(target.labels[column].iloc[rows[0]], known.labels[column].iloc[rows[1]], strict=True)
-        if a is not None and b is not None
-    ]
-    if len(pairs) < ENOUGH:
-        return
-    same = sum(a == b for a, b in pairs) / len(pairs)
-    if same >= min(SAME, 1 - 2 * errors):
-        return
-    recoded = _recoding(pairs)
-    here = f"label {column!r}: it coincides for {percent(same)} of the {len(pairs)} people who are in both files"
-    if recoded:
-        shown = ", ".join(f"{a!r} is {b!r}" for a, b in recoded[:3])
-        yield Remark(f"{here}: what {target.name} codes one way {known.name} codes another ({shown})", mistake=True)
-    elif same <= _by_chance(pairs) + 0.1:
-        yield Remark(f"{here}, hardly more than by chance: do the ids mean the same people?", mistake=True)
-    else:
-        yield Remark(f"{here}: say --label-error {round(1 - same, 2)} if the snooper's labels are so, else mend them")
-
-
-def _recoding(pairs: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[Hashable, Hashable]]:
-    """Find values of the one file that nearly always are one other value of the other file."""
-    found = []
-    for value in dict.fromkeys(a for a, _ in pairs):
-        there = Counter(b for a, b in pairs if a == value)
-        other, often = there.most_common(1)[0]
-        total = sum(there.values())
-        spread = Counter(b for _, b in pairs)[other] / len(pairs)
-        if other != value and total >= 5 and often / total > 0.8 and spread < 0.8:
-            found.append((value, other))
-    return found
-
-
-def _by_chance(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
-    left, right = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-    return sum(left[value] * right[value] for value in left) / len(pairs) ** 2
-
-
 def _far_apart(target: Microdata, known: Microdata) -> Iterator[Remark]:
     """Say whether two files lie in different parts of the world."""
     grounds = [inspect_places(data) for data in (target, known)]
@@ -228,42 +175,3 @@ def _median(data: Microdata) -> float:
     values = block[~np.eye(len(block), dtype=bool)]
     values = values[~np.isnan(values)]
     return float(np.median(values)) if len(values) else 0.0
-
-
-def _moved(target: Microdata, known: Microdata, here: IntArray, there: IntArray) -> Iterator[Remark]:
-    """Say whether the people whom both files have lie elsewhere in one of them, relative to each other."""
-    few = _spread(len(here))
-    a, b = (data.distances.block(rows[few], rows[few]) for data, rows in ((target, here), (known, there)))
-    upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
-    if upper.sum() < ENOUGH or not a[upper].std() or not b[upper].std():
-        return
-    alike = float(np.corrcoef(a[upper], b[upper])[0, 1])
-    if alike < 0.5:
-        yield Remark(
-            f"the distances between the people whom both files have do not correspond (correlation {alike:.2f}): are "
-            "the rows of one file in another order than its distances, or do the ids mean other people?",
-            mistake=True,
-        )
-    elif alike < 0.95:
-        yield Remark(
-            f"the distances between the people whom both files have differ (correlation {alike:.2f}): a snooper whose "
-            "file is worse than the truth finds less"
-        )
-    elif (moved := _displacement(target, known, here, there)) > np.median(a[upper]) / 2:
-        yield Remark(
-            f"the people whom both files have lie {show_length(moved, name_unit(target.distances))} apart in them: are "
-            "coordinates swapped, or is a reference system wrong?",
-            mistake=True,
-        )
-
-
-def _displacement(target: Microdata, known: Microdata, here: IntArray, there: IntArray) -> float:
-    """Return how far apart two files put the same people, in the middle; 0 where they cannot be compared."""
-    mine, theirs = target.distances, known.distances
-    if not (isinstance(mine, Points) and isinstance(theirs, Points) and mine.is_map and mine.metric == theirs.metric):
-        return 0.0
-    return float(np.median(paired(mine.coordinates[here], theirs.coordinates[there], mine.metric)))
-
-
-def _spread(count: int, most: int = 300) -> NDArray[np.int64]:
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))

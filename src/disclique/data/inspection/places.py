@@ -20,6 +20,8 @@ SWAPPED = 200  # places that are looked up with their columns swapped
 NAMED = 4  # countries and seas that are named
 CROWDED = 0.02  # share of the records at one place from which it is remarkable
 FAR = 20.0  # times the usual distance from the middle from which a record lies apart
+CELL = 5e-4  # degrees, about 50 m: how wide the cells of a grid are at the least
+GRIDDED = 30  # different places from which equal coordinates are no chance
 COARSE = 2  # decimals of degrees that are about a kilometre
 
 
@@ -117,14 +119,40 @@ def _rounded(name: str, places: FloatArray) -> Iterator[Remark]:
     """Say whether the true places are coarse already, so that masking starts from less than the truth."""
     if len(places) < 10:
         return
-    for decimals in range(COARSE + 1):
-        if np.allclose(np.round(places, decimals), places, rtol=0, atol=1e-9):
-            size = "some 100 km" if not decimals else "some 10 km" if decimals == 1 else "about 1 km"
-            yield Remark(
-                f"{name}: the coordinates have only {decimals} decimals, {size}: where people really live is not in "
-                "the file, and a snooper may know it better"
-            )
-            return
+    decimals = [_decimals(places[:, axis]) for axis in range(2)]
+    if max(decimals) <= COARSE:
+        size = "some 100 km" if not max(decimals) else "some 10 km" if max(decimals) == 1 else "about 1 km"
+        yield Remark(
+            f"{name}: the coordinates have only {max(decimals)} decimals, {size}: where people really live is not in "
+            "the file, and a snooper may know it better"
+        )
+    elif min(decimals) <= COARSE:
+        which = ("longitudes", "latitudes")[int(np.argmin(decimals))]
+        yield Remark(
+            f"{name}: the {which} have only {min(decimals)} decimals and the other coordinate more: is it the right "
+            "column?"
+        )
+    else:
+        yield from _on_grid(name, places)
+
+
+def _decimals(values: FloatArray) -> int:
+    """Return with how many decimals values are written, up to one more than is coarse."""
+    exact = (k for k in range(COARSE + 1) if np.allclose(np.round(values, k), values, rtol=0, atol=1e-9))
+    return next(exact, COARSE + 1)
+
+
+def _on_grid(name: str, places: FloatArray) -> Iterator[Remark]:
+    """Say whether different places share their longitudes and latitudes, as the middles of cells do."""
+    there = np.unique(places, axis=0)
+    lines = [np.unique(np.round(there[:, axis], 9)) for axis in range(2)]
+    columns, rows = (len(one) for one in lines)
+    wide = all(len(one) > 1 and np.diff(one).min() > CELL for one in lines)
+    if len(there) >= GRIDDED and max(columns, rows) < len(there) / 2 and wide:
+        yield Remark(
+            f"{name}: the {len(there)} places have only {columns} longitudes and {rows} latitudes: are they cells of a "
+            "grid? Where people really live is then not in the file, and a snooper may know it better"
+        )
 
 
 def _apart(name: str, source: Points) -> Iterator[Remark]:
@@ -146,7 +174,7 @@ def _crowded(name: str, source: Points) -> Iterator[Remark]:
             f"{name}: {most} records share one place: a real house, or where geocoding puts what it does not find? "
             "Nobody there can be told from the others by distances"
         )
-    elif records >= 20 and len(often) < records / 2:
+    elif records >= 20 and len(often) < records / 4:
         yield Remark(
             f"{name}: {records} records at only {len(often)} places: are these the places of people, or of districts?"
         )
