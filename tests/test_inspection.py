@@ -205,7 +205,7 @@ def test_matrices_in_two_units_are_a_mistake() -> None:
     table = dq.survey().iloc[:120]
     km = people(table, coordinates=None, distances=_distances())
     metres = people(table, "known", coordinates=None, distances=1000 * _distances())
-    assert any("same unit" in remark.sentence and remark.mistake for remark in dq.inspect(km, metres).remarks)
+    assert any("in one unit" in remark.sentence and remark.mistake for remark in dq.inspect(km, metres).remarks)
 
 
 def test_no_remark_names_a_person_or_a_place() -> None:

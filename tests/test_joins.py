@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import disclique as dq
 from conftest import Run
-from disclique.data.joins import count_of, describe_difference
+from disclique.data.joins import count_of
+from disclique.data.spellings import describe_difference
 from disclique.data.tables import select_records
 
 N = 7

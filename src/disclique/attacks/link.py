@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.registry import Attack, fetcher, parse_attack
-from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels, note_scale
+from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
 from disclique.checks import check_kind, short_repr, show
 from disclique.data.distances import shared_unit
+from disclique.data.inspection.pairs import inspect_pair
 from disclique.data.labels import MISSING_POLICIES, Comparator, candidates, canonical
 from disclique.engine.agreement import check_agreement
 from disclique.errors import InputError
@@ -112,7 +113,7 @@ def attack(  # noqa: PLR0913 - the public door
         found = rule.candidates(target, known)
         claims = by.run_from(fetcher(target, known, lambda attack: found), target, known, found)
         tell("matches")
-        work = _Work(target, known, found, truth, by.told)
+        work = _Work(target, known, found, truth, by.told, _find_odd(target, known, rule))
         return work.judge(claims, time.perf_counter() - begun, by)
 
 
@@ -137,25 +138,36 @@ def attack_by_all(
     """Carry out several attacks, given by their specs; return the result of each, or why it does not apply."""
     _check_files(target, known)
     with listening(progress):
-        found = (labels or LabelRule()).candidates(target, known)
+        rule = labels or LabelRule()
+        found = rule.candidates(target, known)
         tried = run_attacks(attacks, target, known, lambda attack: found)
         told = tuple(dict.fromkeys(pair for attack in attacks.values() for pair in attack.told))
-        work = _Work(target, known, found, truth, told)
+        work = _Work(target, known, found, truth, told, _find_odd(target, known, rule))
         return {
             one.spec: one.why if one.claims is None else work.judge(one.claims, one.seconds, attacks[one.spec])
             for one in tried
         }
 
 
+def _find_odd(target: Microdata, known: Microdata, rule: LabelRule) -> tuple[str, ...]:
+    """Say what can hardly be meant of two files side by side: then an attack finds nothing, and looks like safety."""
+    found = inspect_pair(target, known, forgiven=rule.comparators)
+    return tuple(remark.sentence for remark in found.remarks)
+
+
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """Two files, their candidates, and how claims about them are judged: the truth, without who was known before."""
+    """Two files, their candidates, and how claims about them are judged: the truth, without who was known before.
+
+    ``odd`` is what looks wrong with the files side by side.
+    """
 
     target: Microdata
     known: Microdata
     candidates: Candidates
     truth: str | None
     told: tuple[tuple[int, int], ...]
+    odd: tuple[str, ...]
 
     def judge(self, claims: Claims, seconds: float, attack: Attack) -> AttackResult:
         """Return the claims of an attack as matches, with what they are worth where a truth is given."""
@@ -173,7 +185,7 @@ class _Work:
             baseline=measure_baseline(self.candidates),
             twins=find_twins(target),
             risk=risk,
-            notes=(*note_labels(target, known, self.candidates), *note_scale(target, known)),
+            notes=(*note_labels(target, known, self.candidates), *self.odd),
             seconds=seconds,
             files=(target, known),
             agreement=getattr(attack, "agreement", None),

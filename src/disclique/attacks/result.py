@@ -12,19 +12,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.attacks.labels import label_pairs
-from disclique.data.distances import Selectable, full_matrix, shared_unit, unit_of
-from disclique.data.labels import label_hints, label_tuples
+from disclique.data.distances import Selectable, shared_unit
+from disclique.data.labels import label_tuples
 from disclique.engine.agreement import say_agreement
 from disclique.measures.risk import Risk
-from disclique.model import Agreement, Candidates, Claims, Clique, Distances, Json, MaximumCliques, Microdata
-from disclique.quantities import measured
+from disclique.model import Agreement, Candidates, Claims, Clique, Json, MaximumCliques, Microdata
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-ANOTHER_UNIT = 100.0  # a ratio of median distances that two files in one unit hardly have
-SOME = 300  # records by which distances are sized up
 
 
 @dataclass(frozen=True)
@@ -235,28 +230,7 @@ def note_labels(target: Microdata, known: Microdata, candidates: Candidates) -> 
             said.append(f"{data.name}: {out} records have a missing label value and were never matched")
     if len(candidates.relation) == 0:
         said.append("no label in common: no record of the target shares its label with a known record")
-        said += label_hints(target.labels, known.labels)
     return tuple(said)
-
-
-def note_scale(target: Microdata, known: Microdata) -> tuple[str, ...]:
-    """Say that the distances of two files are so different in size that they may be in different units."""
-    middle = [_typical(data.distances) for data in (target, known)]
-    if min(middle) <= 0 or max(middle) < ANOTHER_UNIT * min(middle):
-        return ()
-    shown = [measured(size, unit_of(data.distances)) for size, data in zip(middle, (target, known), strict=True)]
-    return (
-        f"the median distance is {shown[0]} in the target and {shown[1]} in the known file: are both in one unit? If "
-        "not, say the unit of each: an attack would not find what is there",
-    )
-
-
-def _typical(distances: Distances) -> float:
-    """Return the median distance of some records from one another."""
-    rows = np.linspace(0, distances.size - 1, min(distances.size, SOME)).astype(np.int32)
-    found = full_matrix(distances, rows=np.unique(rows))
-    there = found[np.isfinite(found) & (found > 0)]
-    return float(np.median(there)) if len(there) else 0.0
 
 
 def find_twins(data: Microdata) -> tuple[tuple[int, ...], ...]:

@@ -13,12 +13,12 @@ from disclique.audits.plan import GERMANY, Plan, Snooper
 from disclique.data.distances import Matrix, Points, can_join, full_matrix, shared_unit
 from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower
-from disclique.data.inspection.pairs import find_twins
 from disclique.data.kinds import kind_of
 from disclique.data.label_ranges import check_sources
 from disclique.data.labels import label_tuples
 from disclique.data.recoding import parse_recoding
 from disclique.data.scaled import ScaledMatrix
+from disclique.data.spellings import describe_difference
 from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
@@ -137,8 +137,8 @@ class Audit:
         if list(self.known.labels.columns) != list(self.target.labels.columns):
             raise InputError(f"{self.known.name}: it needs the label columns of {self.target.name}")
         if not set(self.known.ids) & set(self.target.ids):
-            what, mend, twins = find_twins(self.known.ids, self.target.ids)
-            hint = f"; {len(twins)} of them differ only in {what}: {mend}" if twins else ""
+            spelled = describe_difference(self.known.ids, self.target.ids)
+            hint = f"; {spelled}: write them alike in both files" if spelled else ""
             raise InputError(
                 f"{self.known.name}: no id in common with {self.target.name}: nobody could be re-identified, so there "
                 f"is nothing to measure{hint}"

@@ -7,9 +7,8 @@ distances: every attack on it fails, and the release looks safe. Names that are 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.data.labels import canonical
+from disclique.data.spellings import as_in_r, describe_difference
 from disclique.errors import InputError
 from disclique.model import FloatArray
 
@@ -259,7 +259,7 @@ def _check_alike(index: list[Any], header: list[Any], name: str, parts: tuple[st
     rows, columns = parts
     if len(index) != len(header):
         raise InputError(f"{name}: the {rows} names {len(index)} records, the {columns} {len(header)}")
-    different = [pair for pair in zip(index, header, strict=True) if _as_in_r(pair[0]) != _as_in_r(pair[1])]
+    different = [pair for pair in zip(index, header, strict=True) if as_in_r(pair[0]) != as_in_r(pair[1])]
     if not different:
         return
     said = f"{_some([pair[1] for pair in different])} beside {_some([pair[0] for pair in different])}"
@@ -289,42 +289,6 @@ def _numbers_in(ids: Sequence[Hashable]) -> list[int] | None:
     if any(part is None for part in parts) or len({part[1] for part in parts if part}) != 1:
         return None
     return [int(part[2]) for part in parts if part]
-
-
-def _as_in_r(name: Any) -> str:
-    return re.sub(r"\W", ".", re.sub(r"^X(?=\d)", "", str(name)))
-
-
-FOLDS: dict[str, Callable[[str], str]] = {
-    "white space": lambda text: re.sub(r"\s+", "", text),
-    "case": str.casefold,
-    "leading zeros (spreadsheets drop them)": lambda text: re.sub(r"(?<!\d)0+(?=\d)", "", text),
-    "what R does to names (an X before numbers, dots for other signs)": _as_in_r,
-}
-
-
-def describe_difference(strange: Sequence[Hashable | None], lost: Sequence[Hashable | None]) -> str:
-    """Say in what ids that do not match differ, if it is in their writing only; an empty text if it is not.
-
-    >>> describe_difference(["p0001", "p0002"], ["P0001", "P0002"])
-    'they differ only in case'
-    """
-    best, words = 0, ""
-    for size in range(1, len(FOLDS) + 1):
-        for chosen in combinations(FOLDS, size):
-            sides = []
-            for names in (strange, lost):
-                texts = [str(name) for name in names if name is not None]
-                for name in chosen:
-                    texts = [FOLDS[name](text) for text in texts]
-                sides.append(set(texts))
-            common = len(sides[0] & sides[1])
-            if common > best:
-                best, words = common, " and ".join(chosen)
-    if not best:
-        return ""
-    whole = best >= min(len(set(strange)), len(set(lost)))
-    return f"{'they' if whole else f'{best} of them'} differ only in {words}"
 
 
 def _check_names(names: Sequence[Hashable | None], where: str) -> None:

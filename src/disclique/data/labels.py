@@ -247,19 +247,3 @@ def _evidence(
     anybody = np.bincount(relation[:, 0], weights=share[relation[:, 1]] * np.exp(same), minlength=len(target))
     with np.errstate(divide="ignore"):
         return np.asarray(same - np.log(anybody[relation[:, 0]]))
-
-
-def label_hints(target: pd.DataFrame, known: pd.DataFrame) -> list[str]:
-    """Return why labels may fail to coincide although a person would call them equal: white space, case."""
-    hints = []
-    for column in target.columns:
-        left = {v for v in target[column] if isinstance(v, str)}
-        right = {v for v in known[column] if isinstance(v, str)}
-        if left & right:
-            continue
-        for what, fold in (("white space", str.strip), ("case", str.casefold)):
-            folded = {fold(v): v for v in right}
-            twin = next((v for v in sorted(left) if fold(v) in folded), None)
-            if twin is not None:
-                hints.append(f"{column}: {twin!r} and {folded[fold(twin)]!r} differ only in {what}")
-    return hints

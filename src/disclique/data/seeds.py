@@ -7,8 +7,8 @@ from pathlib import Path
 
 from disclique.checks import check_kind, check_path
 from disclique.data.files import read_table
-from disclique.data.joins import describe_difference
 from disclique.data.labels import canonical
+from disclique.data.spellings import describe_difference
 from disclique.errors import InputError
 from disclique.model import Microdata
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,26 +14,9 @@ from disclique.data.inspection.lengths import name_unit, sample_block
 from disclique.data.inspection.people import ENOUGH, compare_people, find_doubles
 from disclique.data.inspection.places import inspect_places
 from disclique.data.inspection.values import Meeting, Remark, name_shares, show_length, some
+from disclique.data.spellings import find_twins
 from disclique.geodesy import GEOGRAPHIC
-from disclique.model import IntArray, Microdata
-
-Fold = tuple[str, str, Callable[[Hashable], Hashable]]  # what differs, how to mend it, how to look past it
-
-
-def _text(value: Hashable) -> str:
-    return str(value)
-
-
-FOLDS: tuple[Fold, ...] = (
-    ("white space", "strip it in one of the files", lambda v: _text(v).strip()),
-    ("case", "write it alike in both files", lambda v: _text(v).strip().casefold()),
-    ("leading zeros", "keep them as text in both files", lambda v: _text(v).strip().lstrip("0") or "0"),
-    (
-        "the way numbers are written",
-        "write them alike in both files",
-        lambda v: _text(v).strip().replace(",", ".").removesuffix(".0").lstrip("0") or "0",
-    ),
-)
+from disclique.model import FloatArray, IntArray, Microdata
 
 
 @dataclass(frozen=True)
@@ -90,23 +73,13 @@ def _meet(column: str, target: pd.Series, known: pd.Series) -> Meeting:
     )
 
 
-def find_twins(left: Collection[Hashable], right: Collection[Hashable]) -> tuple[str, str, list[Hashable]]:
-    """Find values that a person would call equal: what differs, how to mend it, and the values of the first side."""
-    for what, mend, fold in FOLDS:
-        folded = {fold(value) for value in right}
-        twins = sorted((value for value in left if fold(value) in folded), key=str)
-        if twins:
-            return what, mend, twins
-    return "", "", []
-
-
 def _values(target: Microdata, known: Microdata, column: str, found: Meeting) -> Iterator[Remark]:
     """Say whether the values of a label meet."""
     if not found.target_values or not found.known_values:
         return
     left, right = ({value for value in side.labels[column] if value is not None} for side in (target, known))
-    what, mend, twins = find_twins(left - right, right - left)
-    hint = f": values such as {some(twins)} differ only in {what}; {mend}" if twins else ""
+    what, twins = find_twins(left - right, right - left)
+    hint = f": values such as {some(twins)} differ only in {what}; write them alike in both files" if twins else ""
     if not left & right:
         yield Remark(
             f"label {column!r}: no value of {target.name} ({some(sorted(left, key=str))}) occurs in {known.name} "
@@ -129,28 +102,37 @@ def _values(target: Microdata, known: Microdata, column: str, found: Meeting) ->
 def _ids(target: Microdata, known: Microdata, shared: int) -> Iterator[Remark]:
     """Say whether ids look like the same ones written in another way."""
     mine, theirs = set(target.ids) - set(known.ids), set(known.ids) - set(target.ids)
-    what, mend, twins = find_twins(theirs, mine)
+    what, twins = find_twins(theirs, mine)
     if twins:
         share = len(twins) / max(len(twins) + shared, 1)
         yield Remark(
             f"{known.name}: {len(twins)} ids differ from those of {target.name} only in {what} and count as other "
-            f"people; {mend}",
+            "people; write them alike in both files",
             mistake=share > 0.02,
         )
 
 
 def _far_apart(target: Microdata, known: Microdata) -> Iterator[Remark]:
     """Say whether two files lie in different parts of the world."""
-    grounds = [inspect_places(data) for data in (target, known)]
-    if grounds[0] is None or grounds[1] is None or grounds[0].extent.degrees != grounds[1].extent.degrees:
+    mine, theirs = _box(target), _box(known)
+    if mine is None or theirs is None or mine[2] != theirs[2]:
         return
-    a, b = grounds[0].extent, grounds[1].extent
-    if a.west > b.east or b.west > a.east or a.south > b.north or b.south > a.north:
-        where = [name_shares(one.where[:2]) or str(one) for one in (a, b)]
+    (low, high, _), (other_low, other_high, _) = mine, theirs
+    if (low > other_high).any() or (other_low > high).any():
+        grounds = [inspect_places(data) for data in (target, known)]
+        where = [name_shares(one.extent.where[:2]) or str(one.extent) for one in grounds if one is not None]
         yield Remark(
             f"{target.name} and {known.name} have no area in common: {where[0]}; {where[1]}: nobody can be in both",
             mistake=True,
         )
+
+
+def _box(data: Microdata) -> tuple[FloatArray, FloatArray, bool] | None:
+    """Return the ends of the places of a file, and whether they are degrees; None where it has no map."""
+    source = data.distances
+    if not isinstance(source, Points) or not source.is_map:
+        return None
+    return source.coordinates.min(axis=0), source.coordinates.max(axis=0), source.metric in GEOGRAPHIC
 
 
 def _units(target: Microdata, known: Microdata) -> Iterator[Remark]:
@@ -164,8 +146,7 @@ def _units(target: Microdata, known: Microdata) -> Iterator[Remark]:
     if ratio > 30 or ratio < 1 / 30:
         shown = [show_length(m, name_unit(data.distances)) for m, data in zip(middle, (target, known), strict=True)]
         yield Remark(
-            f"the median distance is {shown[0]} in {target.name} and {shown[1]} in {known.name}: are they in the same "
-            "unit?",
+            f"the median distance is {shown[0]} in {target.name} and {shown[1]} in {known.name}: are both in one unit?",
             mistake=ratio > 300 or ratio < 1 / 300,
         )
 
