@@ -84,7 +84,7 @@ def estimate_audit(
     if people:
         try_units(run, people[:1], book, executor=executor, progress=progress)
     costs = Costs(audit.plan, book)
-    expected = {unit: costs.of(unit) for unit in dict.fromkeys([*rehearsal.units, *people])}
+    expected = {unit: costs.of(unit) for unit in dict.fromkeys([*rehearsal.units, *people, *rehearsal.guess_varied()])}
     return Estimate(expected, {unit: book.done[unit] for unit in [*trials, *people[:1]]})
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from disclique.attacks import parse_attack
 from disclique.audits.decision import Limits, Look
 from disclique.audits.definition import Audit
-from disclique.audits.plan import RAISE, Plan
+from disclique.audits.plan import DRAWS, PEOPLE, RAISE, VARIED, Plan
 from disclique.audits.rates import SettingRisk
 from disclique.audits.records import ReleaseRecord
 from disclique.audits.run import Work
+from disclique.audits.sensitivity import ORACLE, find_variants, list_units
 from disclique.audits.summarise import look_at
 from disclique.audits.unit import SAMPLED
 from disclique.measures.bounds import upper_end
@@ -37,6 +38,9 @@ class Costs:
         """Return the seconds that a unit may take."""
         if unit in self.journal.seconds:
             return self.journal.seconds[unit]
+        if unit.part.startswith(VARIED):
+            people = [s for other, s in self.journal.seconds.items() if other.part == PEOPLE]
+            return mean(people) / DRAWS if people else interpolate(self.plan, unit.mask, self._plain())
         if unit.part:
             return mean([s for other, s in self.journal.seconds.items() if other.part == unit.part])
         if unit.effort:
@@ -133,11 +137,23 @@ class Rehearsal(Work):
     def guess_people(self) -> list[Unit]:
         """Return the units that ask the oracle for everybody at the setting on which the verdict will stand."""
         before = len(self.units)
+        self.ask_for_everybody([self._guess_setting()])
+        return [unit for unit in self.units[:before] if unit.part] + self.units[before:]
+
+    def guess_varied(self) -> list[Unit]:
+        """Return the units that measure the same setting under other assumptions."""
+        if not self.plan.sensitivity:
+            return []
+        setting = self._guess_setting()
+        by = ORACLE if self._has_oracle(setting) else self.plan.attack_names[0]
+        return list_units(setting, find_variants(self.audit, by))
+
+    def _guess_setting(self) -> str:
+        """Return the setting on which the verdict will stand."""
         chosen = [one.setting for one in self.decisions if one.setting is not None]
         tried = [look for spec in self.granted if (look := self._look(spec)) is not None]
         weakest = min(zip(tried, self.granted, strict=True), key=lambda pair: pair[0].risk.most)[1] if tried else None
-        self.ask_for_everybody([(chosen or [weakest or next(iter(self.granted))])[0]])
-        return [unit for unit in self.units[:before] if unit.part] + self.units[before:]
+        return (chosen or [weakest or next(iter(self.granted))])[0]
 
 
 def _upper_end(value: float, repetitions: int) -> float:

@@ -72,6 +72,11 @@ def choose_variants(audit: Audit, setting: Setting) -> Variants:
     by = _measured_by(setting)
     if by is None:
         return Variants((), ("no attack could be carried out, so that there is nothing to vary",))
+    return find_variants(audit, by)
+
+
+def find_variants(audit: Audit, by: str) -> Variants:
+    """Return two more overlaps and two more label errors, as far as the files allow them."""
     notes: list[str] = []
     found: list[Variant] = []
     wanted = [Variant(LABELS, value, by) for value in _label_errors(audit.plan)]
