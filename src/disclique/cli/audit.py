@@ -215,14 +215,13 @@ def announce(work: Audit, out: Path, executor: Executor, screen: Screen, *, keep
 
     The releases that are attacked to find out are kept in the audit's folder, unless nothing is to be written there.
     """
-    from disclique.audits import RESULT
+    from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
     from disclique.audits.estimate import describe_work, estimate_audit, list_trials
     from disclique.audits.records import ReleaseRecord
     from disclique.runs import Forecast, open_journal
-    from disclique.runs.journal import has_journal
+    from disclique.runs.journal import check_folder, has_journal
 
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: this is a file, not a folder")
+    check_folder(out, (RESULT, RECORDS, REPORT, ANNEX))
     work.check_masks()
     screen.say(describe_work(work))
     if has_journal(out):

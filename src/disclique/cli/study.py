@@ -77,14 +77,14 @@ def command(
     from disclique.cli.interrupt import keeping
     from disclique.cli.screen import Screen
     from disclique.runs import Forecast, choose_executor
+    from disclique.runs.journal import check_folder
     from disclique.studies import study
 
     screen = Screen(quiet)
     with screen.steps("reading"):
         work = read_study(options, config)
     executor = choose_executor(processes, dask)
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: this is a file, not a folder")
+    check_folder(out, ("results.parquet", "summary.csv"))
     screen.say([_describe(work)])
     if dry_run:
         _estimate(work, executor, screen)

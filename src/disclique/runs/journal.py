@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,6 +128,15 @@ def read_journal(folder: Path, work: Definition, record: type[R]) -> dict[Unit, 
 def has_journal(folder: Path | None) -> bool:
     """Say whether a run was begun in a folder."""
     return folder is not None and (folder / JOURNAL).exists()
+
+
+def check_folder(folder: Path, results: Sequence[str]) -> None:
+    """Refuse a folder in which results lie that are of no run that could go on there: they would be overwritten."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: this is a file, not a folder")
+    there = next((name for name in results if (folder / name).exists()), None)
+    if there is not None and not has_journal(folder):
+        raise InputError(f"{folder / there}: the file is there already, of another run; say another folder")
 
 
 def _claim(folder: Path, work: Definition) -> tuple[str, ...]:
