@@ -89,6 +89,11 @@ def _empty(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(sex=table.sex.where(np.arange(500) % 3 > 0))
 
 
+def _nearly_twice(table: pd.DataFrame) -> pd.DataFrame:
+    again = table.assign(id=table["id"] + "b", lon=table.lon + 1e-5, lat=table.lat - 1e-5)
+    return pd.concat([table, again])
+
+
 ODD: dict[str, tuple[Change, str, bool]] = {  # what was done, what is said, whether it can only be a mistake
     "swapped": (lambda t: t.rename(columns={"lon": "lat", "lat": "lon"}), "swapped", True),
     "at zero": (_at_zero, "0,0", True),
@@ -105,6 +110,13 @@ ODD: dict[str, tuple[Change, str, bool]] = {  # what was done, what is said, whe
     "a third empty": (_empty, "have an empty label", False),
     "codes": (lambda t: t.assign(sex=t.sex.where(np.arange(500) % 9 > 0, "unknown")), "stands for a missing", False),
     "case": (lambda t: t.assign(sex=t.sex.where(np.arange(500) % 2 > 0, t.sex.str.upper())), "only in case", False),
+    "a label twice": (lambda t: t.assign(sex=t.age_class), "tell the same", False),
+    "a label twice, recoded": (lambda t: t.assign(sex=t.age_class.rank(method="dense")), "tell the same", False),
+    "copies a little apart": (_nearly_twice, "have a twin", False),
+    "cells": (lambda t: t.assign(lon=(t.lon * 7).round() / 7, lat=(t.lat * 7).round() / 7), "cells of a grid", False),
+    "a code as longitude": (lambda t: t.assign(lon=np.arange(500) % 7 + 6), "the right column", False),
+    "a nine": (lambda t: t.assign(sex=np.where(np.arange(500) % 9 > 0, np.arange(500) % 3, 9)), "missing", False),
+    "a text of nines": (lambda t: t.assign(age_class=t.age_class.where(t.index % 9 > 0, "99")), "missing", False),
     "copies": (lambda t: pd.concat([t, t.assign(id=t["id"] + "b")]), "copies", False),
 }
 
@@ -140,14 +152,16 @@ def _distances() -> NDArray[np.float64]:
         (lambda d: np.ones_like(d) - np.eye(len(d)), "all distances are 1"),
         (lambda d: np.ceil(d / 100) * 100, "different distances"),
         (lambda d: np.where(d < 200, 0, d), "are 0"),
+        (np.round, "multiples of 1 km"),
+        (lambda d: np.minimum(d, 400), "are the longest one"),
     ],
 )
 def test_a_matrix_that_holds_no_distances_is_remarked_on(change: Callable[..., object], said: str) -> None:
     """Squares, similarities, constants, classes: a matrix of numbers, but not of the distances of people."""
     table = dq.survey().iloc[:120]
-    clean = people(table, coordinates=None, distances=_distances())
+    clean = people(table, coordinates=None, distances=_distances(), unit="km")
     assert dq.inspect(clean).remarks == ()
-    odd = people(table, coordinates=None, distances=change(_distances()))
+    odd = people(table, coordinates=None, distances=change(_distances()), unit=None if said == "squares" else "km")
     assert any(said in remark.sentence for remark in dq.inspect(odd).remarks), dq.inspect(odd).remarks
 
 
@@ -172,6 +186,72 @@ KNOWN: dict[str, tuple[Change, str]] = {
         "do not correspond",
     ),
 }
+
+
+def test_distances_of_the_same_people_in_another_unit_are_a_mistake() -> None:
+    """Miles, hundreds of metres: the same people say by how much, where the lengths alone could be a smaller map's."""
+    table = dq.survey().iloc[:120]
+    for factor, mistake in ((0.1, True), (1 / 1.609344, True), (1.3, False)):
+        other = people(table, "known", coordinates=None, distances=factor * _distances(), unit="km")
+        found = [r for r in dq.inspect(people(table), other, same_ids=True).remarks if "times as long" in r.sentence]
+        assert [remark.mistake for remark in found] == [mistake]
+
+
+def _moved_some(table: pd.DataFrame) -> pd.DataFrame:
+    rows = np.arange(len(table)) % 10 == 0
+    table.loc[rows, ["lon", "lat"]] = np.roll(table.loc[rows, ["lon", "lat"]].to_numpy(), 1, axis=0)
+    return table
+
+
+def _blurred(table: pd.DataFrame) -> pd.DataFrame:
+    noise = np.random.default_rng(1).normal(0, 0.3, (len(table), 2))
+    return table.assign(lon=table.lon + noise[:, 0], lat=table.lat + noise[:, 1])
+
+
+def _labels_off(table: pd.DataFrame) -> pd.DataFrame:
+    rows = np.arange(len(table))
+    other = table.sex.map({"male": "female", "female": "male"})
+    return table.assign(
+        sex=table.sex.where(rows % 30 > 0, other), age_class=table.age_class.where(rows % 30 != 7, "75+")
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "mistake"),
+    [
+        (lambda t: t.assign(lon=t.lon + 0.3, lat=t.lat + 0.1), "all in the same direction", True),
+        (_blurred, "mixes up people", False),
+        (_moved_some, "lie elsewhere", False),
+        (_labels_off, "have another label", False),
+        (lambda t: t.assign(id=t["id"].where(t.index % 2 > 0, "x" + t["id"])), "label and place of somebody", False),
+    ],
+)
+def test_people_who_are_not_where_or_who_they_should_be(change: Change, said: str, mistake: bool) -> None:
+    """Shifted, blurred, a tenth somewhere else, one label in thirty wrong in each column, half by other ids."""
+    table = dq.survey()
+    table["id"] = "p" + table["id"].astype(str)
+    known = people(change(table.iloc[:200].reset_index(drop=True)), "known")
+    found = dq.inspect(people(table), known, same_ids=True)
+    there = [remark for remark in found.remarks if said in remark.sentence]
+    assert there, found.remarks
+    assert there[0].mistake == mistake
+
+
+def test_strangers_who_are_the_released_people_are_remarked_on() -> None:
+    """A file of others that is the release, numbered anew: each of them would hide a person from the attacks."""
+    table = dq.survey().iloc[:100].reset_index(drop=True)
+    others = people(table.assign(id=[f"q{k}" for k in range(100)]), "others")
+    result = dq.audit(
+        people(table), "affine", others=others, overlap=0.5, attacks="labels", repetitions=1, sensitivity=False
+    )
+    assert any("are they the same people" in line for line in result.verdict.cautions)
+
+
+def test_roots_of_distances_are_remarked_on() -> None:
+    """They are a metric, but of no map; their squares are that of one."""
+    rooted = people(dq.survey().iloc[:120], coordinates=None, distances=np.sqrt(_distances()), unit="km")
+    result = dq.audit(rooted, "round:to=1km", attacks="labels", repetitions=1, sensitivity=False)
+    assert any("roots of distances" in line for line in result.verdict.cautions)
 
 
 @pytest.mark.parametrize("what", KNOWN)

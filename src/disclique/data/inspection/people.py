@@ -154,13 +154,23 @@ def _moved(target: Microdata, known: Microdata, rows: Rows) -> Iterator[Remark]:
             f"in {target.name}: are both in the unit that was said, and of the same kind?",
             mistake=not POSSIBLE[0] < ratio < POSSIBLE[1],
         )
-    elif alike < 0.95:
+    else:
+        said = list(_displaced(target, known, (here, there), np.abs(a - b), float(np.median(a[upper]))))
+        yield from said or _unlike(a, b)
+
+
+def _unlike(a: FloatArray, b: FloatArray) -> Iterator[Remark]:
+    """Say whether distances differ although nobody stands out; the few who have moved are left aside."""
+    differ = _middles(np.abs(a - b))
+    rest = np.flatnonzero(differ <= np.nanquantile(differ, 1 - ASTRAY))
+    a, b = a[np.ix_(rest, rest)], b[np.ix_(rest, rest)]
+    upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
+    alike = float(np.corrcoef(a[upper], b[upper])[0, 1]) if upper.any() and a[upper].std() and b[upper].std() else 1.0
+    if alike < 0.95:
         yield Remark(
             f"the distances between the people whom both files have differ (correlation {alike:.2f}): a snooper whose "
             "file is worse than the truth finds less"
         )
-    else:
-        yield from _displaced(target, known, (here, there), np.abs(a - b), float(np.median(a[upper])))
 
 
 def _displaced(target: Microdata, known: Microdata, rows: Rows, differ: FloatArray, typical: float) -> Iterator[Remark]:
@@ -170,8 +180,7 @@ def _displaced(target: Microdata, known: Microdata, rows: Rows, differ: FloatArr
     unit, vague = name_unit(target.distances), BLURRED * float(np.median(near)) if len(near) else np.inf
     vectors = _vectors(target, known, rows)
     if vectors is None:  # whoever moves changes their distances by some two thirds of that
-        with np.errstate(all="ignore"):
-            apart = 1.5 * np.nanmedian(np.where(np.eye(len(differ)), np.nan, differ), axis=1)
+        apart = 1.5 * _middles(differ)
         same_way = False
     else:
         apart = np.hypot(*vectors.T)
@@ -193,6 +202,15 @@ def _displaced(target: Microdata, known: Microdata, rows: Rows, differ: FloatArr
             f"{lost} of {len(apart)} people whom both files have lie elsewhere in {known.name}, and cannot be found "
             "there: have they moved, or are places and ids mixed up?"
         )
+
+
+def _middles(differ: FloatArray) -> FloatArray:
+    """Return the median of each row without its own entry; nan where nothing is published."""
+    others = np.where(np.eye(len(differ), dtype=bool), np.nan, differ)
+    found = np.full(len(others), np.nan)
+    there = ~np.isnan(others).all(axis=1)
+    found[there] = np.nanmedian(others[there], axis=1)
+    return found
 
 
 def nearest_alike(data: Microdata, rows: IntArray) -> FloatArray:
