@@ -19,6 +19,7 @@ people <- data.frame(
 file <- file.path(folder, "people.csv")
 write.csv(people, file, row.names = FALSE) # without row names: a column too many would be one more column
 
+Sys.setenv(LD_LIBRARY_PATH = "") # R's own would let Python load libraries that are not its own
 result <- file.path(folder, "audit")
 status <- system2(program, shQuote(c(
   "audit", file, "--id", "id", "--label", "sex", "--label", "age_class", "--coordinates", "lon,lat",

@@ -42,10 +42,10 @@ def make_audit(*masks: str, n: int = 60, **more: Any) -> Audit:
 
 
 def without_times(result: AuditResult) -> AuditResult:
-    """The result without what differs from run to run: when it was made, how long it took, and notes of the journal."""
+    """The result without what differs from run to run: when, how long, in which folder, and notes of the journal."""
     timeless = [
         replace(setting, attacks=tuple(replace(attack, seconds=0.0) for attack in setting.attacks))
         for setting in result.settings
     ]
     limits = tuple(line for line in result.limits if "journal.jsonl" not in line)
-    return replace(result, made="", seconds=0.0, settings=tuple(timeless), limits=limits)
+    return replace(result, made="", seconds=0.0, settings=tuple(timeless), limits=limits, command="")

@@ -193,6 +193,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "inspect, target": (lambda: dq.inspect(PEOPLE), "target = a DataFrame of 12: give microdata"),
     "inspect, known": (lambda: dq.inspect(FILE, 5), "known = 5: give microdata"),
     "read_key": (lambda: dq.read_key(5), "path = 5"),
+    "annex": (lambda: dq.annex("result.json"), "result = 'result.json'"),
     "draw_matches": (lambda: dq.plots.draw_matches(FILE, FILE, 5), "matches = 5"),
 }
 NO_ARGUMENTS = {"cities", "poets", "survey"}

@@ -18,7 +18,7 @@ from disclique.audits.decision import Decision, Limits, Look, pareto, search_ran
 from disclique.audits.exposure import Findings
 from disclique.audits.rates import SettingRisk, measure_risk, rate
 from disclique.audits.records import Attempt, ReleaseRecord, Seeded
-from disclique.audits.summarise import summarise
+from disclique.audits.summarise import About, summarise
 from disclique.data.distances import Matrix, Points, full_matrix
 from disclique.data.tables import select_records
 from disclique.errors import InputError
@@ -231,7 +231,7 @@ def test_meets_only_where_it_is_shown(
     audit = make_audit("affine", n=COMMON, max_risk=limit, repetitions=3, attacks=("clique", "labels"))
     told = oracles or [None] * 4
     records = {k: record_of(one, told[k], insider) for k, one in enumerate(drawn[:3])}
-    result = summarise(audit, Findings({"affine:mirror=random": records}, (), 0.0))
+    result = summarise(audit, Findings({"affine:mirror=random": records}, (), 0.0), About())
     setting = result.settings[0]
     tried = [[one[which] for one in drawn[:3] if one[which][3]] for which in (0, 1)]
     possible = [
@@ -277,7 +277,7 @@ def test_what_a_cut_search_could_have_found_decides() -> None:
         record = record_of([(2, True, most, True), (0, False, None, False)], oracle)
         records = dict.fromkeys(range(20), record)
         audit = make_audit("affine", n=COMMON, max_risk=0.3, repetitions=20, attacks=("clique",))
-        result = summarise(audit, Findings({"affine:mirror=random": records}, (), 0.0))
+        result = summarise(audit, Findings({"affine:mirror=random": records}, (), 0.0), About())
         setting = result.settings[0]
         assert result.verdict.status == status, (most, oracle)
         assert setting.risk.value == pytest.approx(0.05)
@@ -296,15 +296,15 @@ def test_too_few_repetitions_are_said_and_how_many_are_needed() -> None:
     """Twenty releases without a find cannot show a risk of 5 %; seventy-two can, and the verdict says so."""
     records = dict.fromkeys(range(20), record_of([(0, False, None, True), (0, False, None, True)], None))
     audit = make_audit("affine", n=COMMON, max_risk=0.05, repetitions=20, attacks=("clique", "labels"))
-    result = summarise(audit, Findings({"affine:mirror=random": records}, (), 0.0))
+    result = summarise(audit, Findings({"affine:mirror=random": records}, (), 0.0), About())
     assert result.verdict.status == "unproven"
     assert "20 repetitions are too few to show it: 72 like these would be needed" in result.verdict.sentences[0]
     assert "--repetitions 72" in result.verdict.sentences[1]
     enough = dict.fromkeys(range(72), records[0])
     plan = replace(audit.plan, repetitions=72)
-    assert summarise(replace(audit, plan=plan), Findings({"affine:mirror=random": enough}, (), 0.0)).verdict.status == (
-        "meets"
-    )
+    assert summarise(
+        replace(audit, plan=plan), Findings({"affine:mirror=random": enough}, (), 0.0), About()
+    ).verdict.status == ("meets")
 
 
 def test_the_most_exposed_person_can_break_the_second_limit() -> None:

@@ -145,7 +145,7 @@ def test_small_wrong_parameters_are_named():
         maximum_clique(path, solver="best")
     with pytest.raises(InputError, match="threads 0"):
         maximum_clique(path, threads=0)
-    with pytest.raises(InputError, match="limit 0"):
+    with pytest.raises(InputError, match="limit = 0"):
         maximum_cliques(path, maximum_clique(path), limit=0)
 
 

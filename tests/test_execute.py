@@ -85,7 +85,7 @@ def test_processes_end_when_the_caller_stops_listening() -> None:
 
 
 def test_parameters_are_checked() -> None:
-    with pytest.raises(InputError, match="0 processes"):
+    with pytest.raises(InputError, match="processes = 0"):
         Processes(0)
 
 

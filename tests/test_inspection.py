@@ -223,7 +223,11 @@ def _labels_off(table: pd.DataFrame) -> pd.DataFrame:
         (_blurred, "mixes up people", False),
         (_moved_some, "lie elsewhere", False),
         (_labels_off, "have another label", False),
-        (lambda t: t.assign(id=t["id"].where(t.index % 2 > 0, "x" + t["id"])), "label and place of somebody", False),
+        (
+            lambda t: t.assign(id=t["id"].where(t.index % 2 > 0, "x" + t["id"])),
+            "in everything but their id: are they",
+            False,
+        ),
     ],
 )
 def test_people_who_are_not_where_or_who_they_should_be(change: Change, said: str, mistake: bool) -> None:

@@ -341,7 +341,7 @@ def test_a_given_known_file_is_laid_on_the_same_map(kind: str, spec: str, digits
     known = people(towns((40, 35, 30), seed=9), seed=0)
     target = bare(file) if kind != "known" else file
     if digits is not None:
-        target = replace(target, distances=matrix_of(file.distances, digits))
+        target = replace(target, distances=replace(matrix_of(file.distances, digits), unit="km"))
     theirs = bare(known) if kind != "target" else known
     by_places, mixed = attempt(file, spec, known), attempt(target, spec, theirs)
     assert mixed.oracle is not None
@@ -374,6 +374,6 @@ def test_the_verdict_says_what_no_map_reached() -> None:
     """Two neighbours each leave hardly any part rigid: the headline says how many records no map reached."""
     plan = Plan(("knn:k=2",), Snooper(overlap=0.3), attacks=("labels", "isomap"), repetitions=1)
     result = run_audit(Audit(plan, people(towns((30, 30)))))
-    assert any("of the records could not be laid on a map by any attack" in one for one in result.verdict.sentences)
+    assert any("of the records could not be laid on a map by any attack" in one for one in result.verdict.cautions)
     (many,) = attempt(people(towns((30, 30))), "knn:k=12").attempts
     assert many.unlaid == 0

@@ -62,7 +62,7 @@ def test_several_towns_with_neighbour_lists_are_attacked_town_by_town(run: Run) 
 
 def test_a_matrix_is_as_risky_as_the_places_it_was_made_from(run: Run) -> None:
     """Distances that fit a map are laid on one, as a snooper would do it; both doors give the same risk."""
-    table = towns()
+    table = towns(84)
     distances(table).to_csv("d.csv")
     write(table)
     risks = []
@@ -166,7 +166,7 @@ def test_a_matrix_without_a_unit_never_meets_a_length(run: Run) -> None:
 
 def test_incomplete_records_are_at_risk_and_spoken_of(run: Run) -> None:
     """An empty label excludes nobody: who has one is found by the map; and the share of them is said."""
-    table = towns()
+    table = towns(105)
     gaps = np.random.default_rng(2).random(len(table)) < 0.3
     table.loc[gaps, "altersklasse"] = None
     masked = ("--mask", "gaussian:sigma=500m", *LIMIT, "--attack", "register")
@@ -280,6 +280,15 @@ def check_mistakes(kind: str, made: list[tuple[str, str]], seed: int) -> None:
             return  # the first mistake left nothing that the second could be made with
     risk = measure(files)
     assert risk is None or risk >= clean_risk(kind) - LOWER - CHANCE, (kind, made, risk, clean_risk(kind))
+
+
+@pytest.mark.parametrize("seed", [1, 10, 56])
+def test_a_few_people_under_wrong_ids_do_not_hide_the_others(seed: int) -> None:
+    """A matrix is laid on the known map by the people in both files; three or four of 90 elsewhere must not turn it."""
+    files = make_files("matrix and known")
+    wrong = make_mistake(files, "known", "ids shuffled in a tenth", np.random.default_rng(seed))
+    risk = measure(wrong)
+    assert risk is None or risk >= clean_risk("matrix and known") - LOWER
 
 
 @settings(max_examples=40, deadline=None)

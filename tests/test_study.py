@@ -340,7 +340,8 @@ def test_calibrate_prints_the_row_of_table_3(run: Run) -> None:
     arguments = ["--mask", "gaussian:sigma=0.01deg", "--pairs", "4000", "--alpha", "0.5"]
     _, out, _ = run("calibrate", *arguments, "--out", "row.csv")
     head, row = out.splitlines()[:2]
-    assert head.split("\t") == ["mask", "pairs", "0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95", "variance"]
+    quantiles = [f"{p} (km)" for p in ("0.05", "0.1", "0.25", "0.5", "0.75", "0.9", "0.95")]
+    assert head.split("\t") == ["mask", "pairs", *quantiles, "variance (km²)"]
     assert float(row.split("\t")[-1]) == pytest.approx(printed("deviations").loc[0.01, "variance"], rel=0.15)
     assert pd.read_csv("row.csv")["pairs"][0] == 4000
     Path("p.csv").write_text("x,y\n0,0\n3,4\n10,1\n")

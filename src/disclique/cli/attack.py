@@ -231,6 +231,7 @@ def command(
     from disclique.attacks import attacks as every_attack
     from disclique.cli.screen import Screen
     from disclique.data.comparators import parse_comparator
+    from disclique.data.distances import shared_unit
     from disclique.data.inspection import inspect
     from disclique.data.write import check_writable
     from disclique.model import Budget
@@ -246,10 +247,11 @@ def command(
         raise InputError(f"--seeds {options.seeds}: none of the attacks starts from known pairs; add --attack {names}")
     with screen.steps():
         files = _read(target, known, options)
+        shared_unit(files[0].distances, files[1].distances, (files[0].name, files[1].name))
+        knowledge = options.knowledge(*files)
         found = inspect(*files, forgiven=rule.comparators)
     screen.look(found, force=force, yes=True)
-    with screen.steps("learning how the mask works") as step:
-        knowledge = options.knowledge(*files)
+    with screen.steps("attacking") as step:
         truth = options.truth if options.key is None else options.id
         results = _carry_out(files, build_attacks(specs, knowledge, search), truth, rule, screen, step)
     _show(screen, results, files, {"out": out, "json": json, "plot": plot}, _provenance(target, known, options))

@@ -24,7 +24,7 @@ from disclique.attacks.register.maps import (
     measure_distances,
     rebuild_from_landmarks,
 )
-from disclique.attacks.register.positions import locate_known
+from disclique.attacks.register.positions import Motion, locate_known
 from disclique.data.distances import Matrix, Points
 from disclique.data.scaled import ScaledMatrix
 from disclique.errors import DiscliqueError
@@ -37,6 +37,8 @@ EXACT = 1e-6  # of the spread of the distances: a misfit that is rounding of flo
 FITS = 0.05  # of the spread: a larger misfit is no map's, unless rounding explains it
 ROUGH = 0.2  # of the spread: a misfit that is too large even for rounded distances
 CURVED = 0.5  # of the plane's misfit, that of the sphere must be smaller than
+TRIMS = 20  # times that a fit is repeated with those whom it brings together best
+FAR = 4.0  # times the usual distance at which somebody is left out of it
 ANCHORS = 3  # people in both files by whom two maps can be laid on each other
 
 
@@ -174,7 +176,21 @@ def lay_on(loose: Distances, reference: Points, pairs: Sequence[tuple[int, int]]
         return None
     own, (rows, others) = locate_known(scaled.places), np.array(pairs, dtype=np.int64).T
     here, fixed = own.positions[rows], there.positions[others]
-    motions = [fit_motion(here, fixed, there.flat, mirror=mirror) for mirror in (False, True)]
-    moved = min(motions, key=lambda one: float(((one(here) - fixed) ** 2).sum()))(own.positions)
+    motions = [_fit_most(here, fixed, there.flat, mirror=mirror) for mirror in (False, True)]
+    moved = min(motions, key=lambda one: float(np.median(_apart(one, here, fixed))))(own.positions)
     places = moved[:, :2] if there.flat else from_space(moved)
     return replace(scaled, places=Points(places, reference.metric, unit=reference.unit))
+
+
+def _fit_most(here: FloatArray, fixed: FloatArray, flat: bool, *, mirror: bool) -> Motion:
+    """Return the motion that brings most people together: a few who moved house must not turn the map of all others."""
+    kept = np.arange(len(here))
+    for _ in range(TRIMS):
+        away = _apart(fit_motion(here[kept], fixed[kept], flat, mirror=mirror), here, fixed)
+        kept = np.argsort(away, kind="stable")[: max(ANCHORS, len(here) // 2 + 1)]
+    near = np.flatnonzero(away <= max(FAR * float(np.median(away)), float(away[kept].max())))
+    return fit_motion(here[near], fixed[near], flat, mirror=mirror)
+
+
+def _apart(motion: Motion, here: FloatArray, fixed: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(motion(here) - fixed, axis=1))

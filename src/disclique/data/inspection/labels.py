@@ -196,7 +196,7 @@ def _near_copies(data: Microdata) -> Iterator[Remark]:
     if twins.sum() > max(3, PAIRED * len(rows)):
         yield Remark(
             f"{data.name}: {percent(twins.mean())} of the records have a twin of the same label, far closer to them "
-            "than anybody else: are these people in the file twice, with places that differ a little?"
+            "than anybody else: are these people in the file twice, a little apart?"
         )
 
 

@@ -62,8 +62,8 @@ def find_doubles(target: Microdata, known: Microdata) -> list[Remark]:
         return []
     return [
         Remark(
-            f"{twice} records of {known.name} have the label and place of somebody in {target.name} under another id: "
-            "are they the same people? As strangers they hide them"
+            f"{twice} records of {known.name} are equal to one of {target.name} in everything but their id: are they "
+            "the same people? As strangers they hide them"
         )
     ]
 
@@ -193,7 +193,7 @@ def _displaced(target: Microdata, known: Microdata, rows: Rows, differ: FloatArr
             + (
                 ", all in the same direction: is a reference system wrong, or are places shifted?"
                 if same_way
-                else ": with such places a snooper mixes up people and finds less; is this the file they would have?"
+                else ": with such an error a snooper mixes up people and finds less; is this the file they would have?"
             ),
             mistake=same_way or usual > typical / 2,
         )

@@ -99,7 +99,7 @@ class FileLook:
         if self.lengths is not None:
             yield f"  distances: {self.lengths}"
         if self.crowd > 1:
-            yield f"  places: up to {self.crowd} records share one"
+            yield f"  up to {self.crowd} records are one to the distances (same place, text or vector)"
         if self.labels:
             columns = ", ".join(
                 f"{one.name} ({one.values} values{f', {one.missing} empty' if one.missing else ''})"

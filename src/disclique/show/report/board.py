@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from disclique.audits.result import AuditResult
+from disclique.checks import check_kind
 from disclique.measures.utility import measures
 from disclique.show.report.charts import charts
 from disclique.show.report.formats import QUANTILES, interval, measured, percent, title_of
@@ -30,6 +31,7 @@ def annex(result: AuditResult) -> str:
     >>> "A. Meyer" in dq.annex(made)
     True
     """
+    check_kind(result, AuditResult, "result", "give the result of an audit, as read_result() reads it")
     drawn = {name: chart for name, chart in charts(result).items() if name in SHOWN}
     return render(
         "annex",
