@@ -24,7 +24,8 @@ result <- file.path(folder, "audit")
 status <- system2(program, shQuote(c(
   "audit", file, "--id", "id", "--label", "sex", "--label", "age_class", "--coordinates", "lon,lat",
   "--mask", "gaussian:sigma=500m", "--mask", "gaussian:sigma=20km", "--attack", "labels", "--attack", "register",
-  "--overlap", "0.5", "--max-risk", "0.3", "--repetitions", "2", "--yes", "--quiet", "--out", result
+  "--overlap", "0.5", "--max-risk", "0.3", "--repetitions", "2", "--person-trials", "50", "--yes", "--quiet", "--out",
+  result
 )))
 # 0: a release keeps the limit; 3: it is not shown; 4: none tried keeps it; 2: bad input
 message("exit status: ", status)

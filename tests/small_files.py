@@ -12,7 +12,8 @@ from disclique.model import Microdata
 
 QUICK = ("labels", "clique", "extend")
 COLUMNS = ("--id", "id", "--label", "sex", "--label", "age", "--coordinates", "lon,lat")
-FAST = ("--repetitions", "2", "--processes", "1", "--attack", "labels", "--attack", "clique")
+LIGHT = ("--person-trials", "10", "--no-sensitivity")
+FAST = ("--repetitions", "2", "--processes", "1", "--attack", "labels", "--attack", "clique", *LIGHT)
 
 
 def people(n: int = 60, seed: int = 0) -> pd.DataFrame:

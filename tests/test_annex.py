@@ -386,7 +386,7 @@ def test_the_command_can_be_repeated_from_the_report(run: Run) -> None:
         'mask = ["affine"]\noverlap = 0.5\nattack = ["labels"]\nseed = 7\n'
         '[decision]\nauthor = "A. Meyer"\ndate = 2026-03-01\nk = 5\n'
     )
-    quick = ("--repetitions", "1", "--processes", "1", "--no-sensitivity")
+    quick = ("--repetitions", "1", "--processes", "1", "--person-trials", "10", "--no-sensitivity")
     code, _, err = run("audit", "my file.csv", *COLUMNS, *quick, "--config", "plan.toml", "--out", "o")
     assert code == 0, err
     assert "note: Only labels was tried" in err

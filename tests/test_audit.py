@@ -157,7 +157,7 @@ def test_a_matrix_is_audited_without_coordinates() -> None:
 def test_the_oracle_is_a_yardstick() -> None:
     """Everybody where nothing is hidden; the strong attack comes near it, and labels alone do not: then it is said."""
     masks = ("gaussian:sigma=1m", "gaussian:sigma=25km", "affine", "matrix-gaussian:sd=5km")
-    result = run_audit(make_audit(*masks, n=90, attacks=("labels", "register")))
+    result = run_audit(make_audit(*masks, n=90, attacks=("labels", "register"), repetitions=2))
     for setting in result.settings:
         assert setting.oracle is not None
         assert setting.risk.value == pytest.approx(setting.oracle.value, abs=0.06)

@@ -343,7 +343,21 @@ def test_the_command_audits_texts_and_vectors(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.random.default_rng(0).normal(size=(30, 4)))
     np.save(tmp_path / "w.npy", np.random.default_rng(1).normal(size=(40, 4)))
     table(40, seed=1).assign(id=[f"q{k}" for k in range(40)]).to_csv(tmp_path / "others.csv", index=False)
-    common = ("audit", tmp_path / "people.csv", "--id", "id", "--label", "sex", "--repetitions", 1, "--processes", 1)
+    common = (
+        "audit",
+        tmp_path / "people.csv",
+        "--id",
+        "id",
+        "--label",
+        "sex",
+        "--repetitions",
+        1,
+        "--processes",
+        1,
+        "--person-trials",
+        "10",
+        "--no-sensitivity",
+    )
     work = ("--attack", "labels", "--attack", "extend", "--overlap", 0.5)
     for name, more in {
         "texts": ("--text", "name", "--mask", "bloom", "--seeds", 2, "--utility", "linkage"),

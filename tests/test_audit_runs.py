@@ -146,7 +146,19 @@ def test_killed_for_real_it_resumes(tmp_path: Path, run: Run) -> None:
     """SIGKILL in the middle: what was journalled stays, and the same command ends as an undisturbed one."""
     people(40).to_csv("f.csv", index=False)
     arguments = ["audit", "f.csv", *COLUMNS, "--mask", "affine", "--mask", "gaussian:sigma=5km"]
-    arguments += ["--repetitions", "40", "--attack", "clique", "--processes", "1", "--quiet", "--out"]
+    arguments += [
+        "--repetitions",
+        "40",
+        "--attack",
+        "clique",
+        "--processes",
+        "1",
+        "--person-trials",
+        "10",
+        "--no-sensitivity",
+        "--quiet",
+        "--out",
+    ]
     command = [sys.executable, "-m", "disclique", *arguments, "o"]
     journal = tmp_path / "o" / "journal.jsonl"
     with subprocess.Popen(command, cwd=tmp_path) as started:

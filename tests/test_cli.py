@@ -268,7 +268,7 @@ def test_unpublished_cells_need_to_be_said(run: Run) -> None:
     assert (code, len(out.strip().splitlines())) == (0, 4)
 
 
-AUDIT = ("--attack", "labels", "--repetitions", "1", "--processes", "1")
+AUDIT = ("--attack", "labels", "--repetitions", "1", "--processes", "1", "--person-trials", "10", "--no-sensitivity")
 
 
 @pytest.mark.parametrize(("back", "accepted"), [("278.71646572664184", True), ("278.7164667266418", False)])

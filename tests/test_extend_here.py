@@ -171,7 +171,19 @@ def test_a_measure_is_found_everywhere(people: dq.Microdata, file: str, run: Run
         assert [s.usefulness == s.utility[name] for s in result.settings] == [True, True]
         assert result.setting("topcode:max=50km").utility["farthest"] == 50
         assert "longest distance released" in result.report()
-    options = ("--mask", masks[1], "--utility", "farthest", "--attack", "labels", "--repetitions", "1")
+    options = (
+        "--mask",
+        masks[1],
+        "--utility",
+        "farthest",
+        "--attack",
+        "labels",
+        "--repetitions",
+        "1",
+        "--person-trials",
+        "10",
+        "--no-sensitivity",
+    )
     code, out, err = run("audit", file, *COLUMNS, *options, "--out", "audit", "--processes", "1")
     assert code == 0, err
     assert pd.read_csv(pd.io.common.StringIO(out), sep="\t")["utility"].tolist() == [50]

@@ -135,7 +135,20 @@ def test_a_kernel_that_hears_nothing_is_ended(start: Callable[..., Started], num
     assert "Traceback" not in running.said
 
 
-ARGUMENTS = ["audit", "f.csv", *COLUMNS, "--mask", "gaussian:sigma=5km", "--repetitions", "40", "--attack", "labels"]
+ARGUMENTS = [
+    "audit",
+    "f.csv",
+    *COLUMNS,
+    "--mask",
+    "gaussian:sigma=5km",
+    "--repetitions",
+    "40",
+    "--attack",
+    "labels",
+    "--person-trials",
+    "10",
+    "--no-sensitivity",
+]
 ARGUMENTS += ["--out", "o"]
 
 
@@ -254,7 +267,7 @@ def test_raised_budgets_are_foreseen() -> None:
     file = make_file(30)
     ways = np.triu(full_matrix(file.distances) * np.random.default_rng(0).uniform(0.7, 1.3, (30, 30)), 1)  # no map
     matrix = replace(file, distances=Matrix(ways + ways.T))
-    plan = make_plan("matrix-laplace:b=20", attacks=("clique",), repetitions=12, max_risk=0.52, budget=1e-4)
+    plan = make_plan("matrix-gaussian:sd=30", attacks=("clique",), repetitions=12, max_risk=0.52, budget=1e-4)
     needed, expected = trace(Audit(plan, matrix))
     assert any(unit.effort for unit in needed)
     assert needed <= expected.keys()

@@ -414,7 +414,20 @@ def test_every_command_joins_or_refuses(run: Run) -> None:
     PEOPLE.assign(lon=PLACES[:, 0] / 10, lat=PLACES[:, 1] / 10).to_csv("k.csv", index=False)
     named([name.upper() for name in IDS]).to_csv("d.csv")
     here = ("--id", "id", "--label", "sex")
-    audit = ("audit", "people.csv", *here, "--mask", "round:to=5", "--attack", "labels", "--repetitions", "1")
+    audit = (
+        "audit",
+        "people.csv",
+        *here,
+        "--mask",
+        "round:to=5",
+        "--attack",
+        "labels",
+        "--repetitions",
+        "1",
+        "--person-trials",
+        "10",
+        "--no-sensitivity",
+    )
     commands = (
         ("attack", "people.csv", "k.csv", *here, "--target-distances", "d.csv", "--known-coordinates", "lon,lat"),
         ("attack", "k.csv", "people.csv", *here, "--known-distances", "d.csv", "--target-coordinates", "lon,lat"),

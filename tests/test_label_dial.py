@@ -228,6 +228,7 @@ def test_an_audit_with_coarser_labels_is_that_of_a_file_with_them() -> None:
     made = table.assign(age=table["age"] // 20 * 20)
     plain = read(made, ("age",))
     about: dict[str, Any] = {"attacks": ["labels", "clique", "register"], "repetitions": 2, "overlap": 0.4, "budget": 1}
+    about |= {"sensitivity": False}
     generalise = labels.split(" | ")
     inside = dq.audit(read(table), MASK, generalise=generalise, **about).setting(f"{MASK} | {labels}")
     outside = dq.audit(plain, MASK, **about).settings[0]
@@ -285,7 +286,20 @@ def test_the_command_takes_ranges_drops_and_fixed_generalisers(run: Run) -> None
     """The label holds raw values of another column until a step is chosen; a fixed generaliser is as it was."""
     frame().to_csv("f.csv", index=False)
     columns = ("--id", "id", "--label", "group", "--label", "sex", "--coordinates", "lon,lat")
-    rest = ("--mask", "affine", "--attack", "labels", "--repetitions", "1", "--processes", "1", "--out")
+    rest = (
+        "--mask",
+        "affine",
+        "--attack",
+        "labels",
+        "--repetitions",
+        "1",
+        "--processes",
+        "1",
+        "--person-trials",
+        "10",
+        "--no-sensitivity",
+        "--out",
+    )
     dial = ("--generalise", "group=width:age:5..20", "--generalise", "drop:sex")
     code, shown, err = run("audit", "f.csv", *columns, *dial, *rest, "o")
     assert code == 0, err

@@ -25,7 +25,7 @@ from plausible_mistakes import KINDS, Files, list_mistakes, make_files, make_mis
 
 NAMED = ("--id", "pid", "--label", "geschlecht", "--label", "altersklasse")
 COLUMNS = (*NAMED, "--coordinates", "laenge,breite")
-QUICK = ("--repetitions", "2", "--processes", "1", "--no-sensitivity", "--out", "o")
+QUICK = ("--repetitions", "2", "--processes", "1", "--person-trials", "10", "--no-sensitivity", "--out", "o")
 LIMIT = ("--max-risk", "0.2")
 
 

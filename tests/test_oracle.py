@@ -213,6 +213,7 @@ def risk_of(**more: object) -> float:
     return run_audit(make_audit("gaussian:sigma=25km", **asked)).settings[0].risk.value
 
 
+@pytest.mark.slow
 def test_a_series_is_attacked_as_a_whole() -> None:
     """Four releases give away more than one; rows that do not tell who is who help less, and never hinder."""
     once, linked, unlinked = risk_of(), risk_of(releases=4), risk_of(releases=4, linked=False)

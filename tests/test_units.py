@@ -432,7 +432,22 @@ PLANE = ("--coordinates", "x,y", "--metric", "euclidean")
 BESIDE = ("attack", "f.csv", "k.csv", *COLUMNS, "--target-distances", "m.csv", "--known-coordinates", "lon,lat")
 BOTH = ("attack", "f.csv", "k.csv", *COLUMNS, "--target-distances", "m.csv", "--known-distances", "m.csv")
 MASKED = ("mask", "f.csv", *COLUMNS, "--out", "r.csv")
-AUDITED = ("audit", "f.csv", *COLUMNS, "--out", "a", "--repetitions", "1", "--attack", "labels", "--processes", "1")
+AUDITED = (
+    "audit",
+    "f.csv",
+    *COLUMNS,
+    "--out",
+    "a",
+    "--repetitions",
+    "1",
+    "--attack",
+    "labels",
+    "--processes",
+    "1",
+    "--person-trials",
+    "10",
+    "--no-sensitivity",
+)
 POINTS = ("calibrate", "--points", "f.csv", *PLANE, "--mask", "gaussian:sigma=500m")
 REFUSED = {
     "mask, unsaid": ((*MASKED, *MATRIX, "--mask", "matrix-gaussian:sd=500m"), UNSAID),

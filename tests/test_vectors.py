@@ -242,6 +242,7 @@ def test_commands_take_vectors_from_columns_and_files(tmp_path: Path) -> None:
         "--json", tmp_path / "found.json")  # fmt: skip
     assert json.loads((tmp_path / "found.json").read_text())["attacks"][0]["recall"] == 1.0
     said = run("audit", table, *common, "--vectors", array, "--mask", "gaussian:sigma=0.01", "--repetitions", 1,
+               "--person-trials", "10", "--no-sensitivity",
                "--attack", "extend", "--processes", 1, "--out", tmp_path / "audit")  # fmt: skip
     found = dq.read_result(tmp_path / "audit" / "result.json")
     assert found.settings[0].risk.value == 1.0, said

@@ -94,6 +94,12 @@ class AuditOptions(FileOptions):
     )
     repetitions: int | None = option("Draws of every mask setting.", panel=WORK, default=20)
     seed: int | None = option("All chance follows from it.", panel=WORK, default=0)
+    person_trials: int | None = option(
+        "Draws by which every person's risk is measured under the setting that the verdict names.",
+        panel=WORK,
+        default=200,
+        metavar="N",
+    )
     sensitivity: bool | None = option(
         "Ask how the risk depends on the overlap and on label errors.", panel=WORK, default=True
     )
@@ -307,6 +313,7 @@ def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
         missing=str(options.missing),
         scenario=str(options.scenario),
         max_risk_person=number(options.max_risk_person),
+        person_trials=int(options.person_trials or 0),
         releases=int(options.releases or 0),
         linked=not options.unlinked,
         utility=str(options.utility),
