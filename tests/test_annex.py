@@ -36,7 +36,7 @@ from disclique.measures.risk import Truth
 from disclique.measures.utility import measures
 from disclique.runs import Unit
 from disclique.show.report.formats import figure, measured, title_of
-from small_files import COLUMNS, make_audit, make_file, make_plan, people
+from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people
 
 DECISION = {"author": "A. Meyer", "purpose": "teaching <b>only</b>", "date": date(2026, 3, 1), "holder": "The Office"}
 MASK = "gaussian:sigma=25km"
@@ -386,7 +386,7 @@ def test_the_command_can_be_repeated_from_the_report(run: Run) -> None:
         'mask = ["affine"]\noverlap = 0.5\nattack = ["labels"]\nseed = 7\n'
         '[decision]\nauthor = "A. Meyer"\ndate = 2026-03-01\nk = 5\n'
     )
-    quick = ("--repetitions", "1", "--processes", "1", "--person-trials", "10", "--no-sensitivity")
+    quick = ("--repetitions", "1", "--processes", "1", *LIGHT)
     code, _, err = run("audit", "my file.csv", *COLUMNS, *quick, "--config", "plan.toml", "--out", "o")
     assert code == 0, err
     assert "note: Only labels was tried" in err

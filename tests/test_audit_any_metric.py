@@ -31,7 +31,7 @@ from disclique.measures.risk import Truth, judge
 from disclique.model import Candidates, Claims, Microdata
 from disclique.synthetic.misspelling import misspell
 from disclique.synthetic.strangers import invent
-from small_files import make_file
+from small_files import LIGHT, make_file
 
 FIRST = ("anna", "otto", "ida", "paul", "marie", "karl", "lena", "emil", "rosa", "hugo", "clara", "jakob")
 LAST = ("meier", "weber", "kern", "schulz", "fischer", "bauer", "wolf", "klein", "neumann", "braun", "lang", "roth")
@@ -354,9 +354,7 @@ def test_the_command_audits_texts_and_vectors(tmp_path: Path) -> None:
         1,
         "--processes",
         1,
-        "--person-trials",
-        "10",
-        "--no-sensitivity",
+        *LIGHT,
     )
     work = ("--attack", "labels", "--attack", "extend", "--overlap", 0.5)
     for name, more in {

@@ -16,7 +16,7 @@ from disclique.data.distances import Points
 from disclique.data.reading import Layout, read
 from disclique.errors import InputError
 from disclique.synthetic.survey import survey, survey_file
-from small_files import COLUMNS, FAST, people
+from small_files import COLUMNS, FAST, LIGHT, people
 
 
 def result_in(folder: str) -> Any:
@@ -64,9 +64,7 @@ def test_the_exit_status_is_the_verdict(run: Run, status: str) -> None:
         "1",
         "--processes",
         "1",
-        "--person-trials",
-        "10",
-        "--no-sensitivity",
+        *LIGHT,
         "--quiet",
         "--out",
         "o",

@@ -211,7 +211,7 @@ def record_of(
     return ReleaseRecord(COMMON, tuple(range(COMMON)), Hits(), asked, None, tuple(made), COMMON, seeded)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.tuples(ATTEMPT, ATTEMPT), min_size=1, max_size=4),
     st.none() | st.lists(st.integers(0, COMMON), min_size=4, max_size=4),

@@ -23,7 +23,7 @@ from disclique.audits.result import decode_result, encode_result
 from disclique.data.distances import Matrix, full_matrix
 from disclique.errors import InputError
 from disclique.runs import Executor, OnDask, Processes, Serial, Unit
-from small_files import COLUMNS, make_audit, make_file, make_plan, people, without_times
+from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -153,9 +153,7 @@ def test_killed_for_real_it_resumes(tmp_path: Path, run: Run) -> None:
         "clique",
         "--processes",
         "1",
-        "--person-trials",
-        "10",
-        "--no-sensitivity",
+        *LIGHT,
         "--quiet",
         "--out",
     ]

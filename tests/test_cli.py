@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from conftest import Run
+from small_files import LIGHT
 
 TARGET = "id,sex,age,lon,lat\n1,f,30,10.0,50.0\n2,m,30,11.0,50.0\n3,f,40,10.0,51.5\n"
 KNOWN = "id,sex,age,lon,lat\n1,f,30,10.0,50.0\n2,m,30.0,11.0,50.0\n3,f,40,10.0,51.5\n4,f,30,8.0,53.0\n"
@@ -268,7 +269,7 @@ def test_unpublished_cells_need_to_be_said(run: Run) -> None:
     assert (code, len(out.strip().splitlines())) == (0, 4)
 
 
-AUDIT = ("--attack", "labels", "--repetitions", "1", "--processes", "1", "--person-trials", "10", "--no-sensitivity")
+AUDIT = ("--attack", "labels", "--repetitions", "1", "--processes", "1", *LIGHT)
 
 
 @pytest.mark.parametrize(("back", "accepted"), [("278.71646572664184", True), ("278.7164667266418", False)])

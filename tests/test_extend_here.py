@@ -26,6 +26,7 @@ from disclique.masks.base import EntryMask
 from disclique.measures import utility as measure_registry
 from disclique.measures.utility import Measure, register_measure, utility
 from disclique.model import Candidates, Clique, FloatArray, Graph, ProductGraph
+from small_files import LIGHT
 
 SMALL_STUDY = {"sigma": 0.01, "alpha": 0.5, "repetitions": 1, "n": [30, 20], "common": 10}
 
@@ -180,9 +181,7 @@ def test_a_measure_is_found_everywhere(people: dq.Microdata, file: str, run: Run
         "labels",
         "--repetitions",
         "1",
-        "--person-trials",
-        "10",
-        "--no-sensitivity",
+        *LIGHT,
     )
     code, out, err = run("audit", file, *COLUMNS, *options, "--out", "audit", "--processes", "1")
     assert code == 0, err

@@ -158,7 +158,7 @@ def audit_of(file: Path, given_options: dict[str, Any], config: Path | None = No
 
 
 @settings(
-    max_examples=600,
+    max_examples=400,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

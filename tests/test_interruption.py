@@ -25,7 +25,7 @@ from disclique.audits.records import ReleaseRecord
 from disclique.audits.result import encode_result
 from disclique.data.distances import Matrix, full_matrix
 from disclique.runs import Forecast, Journal, Serial, Unit, run_units, try_units
-from small_files import COLUMNS, make_audit, make_file, make_plan, people, without_times
+from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
 
 SOON = 5.0  # seconds: it should be 2, but the machine may be busy
 START = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which a test runner may ignore
@@ -145,9 +145,7 @@ ARGUMENTS = [
     "40",
     "--attack",
     "labels",
-    "--person-trials",
-    "10",
-    "--no-sensitivity",
+    *LIGHT,
 ]
 ARGUMENTS += ["--out", "o"]
 

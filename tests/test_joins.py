@@ -15,6 +15,7 @@ from conftest import Run
 from disclique.data.joins import count_of
 from disclique.data.spellings import describe_difference
 from disclique.data.tables import select_records
+from small_files import LIGHT
 
 N = 7
 RNG = np.random.default_rng(3)
@@ -424,9 +425,7 @@ def test_every_command_joins_or_refuses(run: Run) -> None:
         "labels",
         "--repetitions",
         "1",
-        "--person-trials",
-        "10",
-        "--no-sensitivity",
+        *LIGHT,
     )
     commands = (
         ("attack", "people.csv", "k.csv", *here, "--target-distances", "d.csv", "--known-coordinates", "lon,lat"),

@@ -26,6 +26,7 @@ from disclique.model import Microdata
 from disclique.runs import Unit
 from disclique.studies import define_study, load_study
 from disclique.synthetic.people import germany
+from small_files import LIGHT
 
 MASK = "gaussian:sigma=2km"
 AGES = "age=width:age:1..40"
@@ -227,8 +228,13 @@ def test_an_audit_with_coarser_labels_is_that_of_a_file_with_them() -> None:
     table = frame()
     made = table.assign(age=table["age"] // 20 * 20)
     plain = read(made, ("age",))
-    about: dict[str, Any] = {"attacks": ["labels", "clique", "register"], "repetitions": 2, "overlap": 0.4, "budget": 1}
-    about |= {"sensitivity": False}
+    about: dict[str, Any] = {
+        "attacks": ["labels", "clique", "register"],
+        "repetitions": 2,
+        "overlap": 0.4,
+        "budget": 0.1,
+    }
+    about |= {"sensitivity": False, "person_trials": 40}
     generalise = labels.split(" | ")
     inside = dq.audit(read(table), MASK, generalise=generalise, **about).setting(f"{MASK} | {labels}")
     outside = dq.audit(plain, MASK, **about).settings[0]
@@ -295,9 +301,7 @@ def test_the_command_takes_ranges_drops_and_fixed_generalisers(run: Run) -> None
         "1",
         "--processes",
         "1",
-        "--person-trials",
-        "10",
-        "--no-sensitivity",
+        *LIGHT,
         "--out",
     )
     dial = ("--generalise", "group=width:age:5..20", "--generalise", "drop:sex")

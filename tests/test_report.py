@@ -44,7 +44,7 @@ def made() -> AuditResult:
     )
     file = dq.microdata(table, [EVIL, "age"], coordinates=["lon", "lat"], ids="id", name=f"{EVIL} & survey.csv")
     names = ["labels", "clique", "quasi:gamma=0.7"]
-    asked = {"overlap": 0.5, "repetitions": 3, "max_risk": 0.5, "attacks": names, "budget": 0.1, "person_trials": 20}
+    asked = {"overlap": 0.5, "repetitions": 2, "max_risk": 0.5, "attacks": names, "budget": 0.02, "person_trials": 20}
     return dq.audit(file, MASKS, with_records=True, **asked)
 
 

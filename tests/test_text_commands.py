@@ -10,6 +10,7 @@ import disclique as dq
 from disclique.data import full_matrix
 from disclique.data.encodings import parse_encodings
 from disclique.studies import define_study
+from small_files import LIGHT
 
 
 def names(n, seed):
@@ -133,7 +134,7 @@ def test_distances_without_a_unit_are_plain_numbers(run, tmp_path):
 def test_an_audit_takes_text(run, tmp_path):
     people(12).to_csv(tmp_path / "p.csv", index=False)
     mask = ("--mask", "bloom:bits=2..4", "--mask", "bloom:length=64,flip=0.1")
-    fast = ("--repetitions", "1", "--processes", "1", "--attack", "labels", "--person-trials", "10", "--no-sensitivity")
+    fast = ("--repetitions", "1", "--processes", "1", "--attack", "labels", *LIGHT)
     assert run("audit", "p.csv", "--id", "uid", "--text", "first", "--label", "sex", *mask, *fast, "--out", "a")[0] == 0
     result = json.loads((tmp_path / "a" / "result.json").read_text())
     turned = [(one["dial"], one["dial_value"]) for one in result["settings"]]

@@ -24,6 +24,7 @@ from disclique.masks import Mask
 from disclique.masks.registry import bare_lengths, masks, name_units
 from disclique.model import Distances
 from disclique.quantities import Quantity, length_in, measured
+from small_files import LIGHT
 
 N = 40
 TABLE = dq.survey().iloc[:N].reset_index(drop=True)
@@ -444,9 +445,7 @@ AUDITED = (
     "labels",
     "--processes",
     "1",
-    "--person-trials",
-    "10",
-    "--no-sensitivity",
+    *LIGHT,
 )
 POINTS = ("calibrate", "--points", "f.csv", *PLANE, "--mask", "gaussian:sigma=500m")
 REFUSED = {

@@ -20,6 +20,7 @@ from disclique.cli import app
 from disclique.data.distances import full_matrix
 from disclique.masks import masks
 from disclique.show.plots import layout
+from small_files import LIGHT
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
 VECTORS = arrays(float, st.tuples(st.integers(2, 6), st.integers(1, 5)), elements=NUMBERS)
@@ -242,7 +243,7 @@ def test_commands_take_vectors_from_columns_and_files(tmp_path: Path) -> None:
         "--json", tmp_path / "found.json")  # fmt: skip
     assert json.loads((tmp_path / "found.json").read_text())["attacks"][0]["recall"] == 1.0
     said = run("audit", table, *common, "--vectors", array, "--mask", "gaussian:sigma=0.01", "--repetitions", 1,
-               "--person-trials", "10", "--no-sensitivity",
+               *LIGHT,
                "--attack", "extend", "--processes", 1, "--out", tmp_path / "audit")  # fmt: skip
     found = dq.read_result(tmp_path / "audit" / "result.json")
     assert found.settings[0].risk.value == 1.0, said

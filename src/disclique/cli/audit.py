@@ -122,7 +122,8 @@ def command(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="TOML file with any of these options, and a section [decision] for the annex.", rich_help_panel=WORK
+            help="TOML file with any of these options, and a section decision for the annex.",
+            rich_help_panel=WORK,
         ),
     ] = None,
     processes: Annotated[int | None, typer.Option(help="Processes (all cores).", rich_help_panel=WORK)] = None,

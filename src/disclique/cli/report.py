@@ -15,7 +15,7 @@ def command(
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     annex: Annotated[bool, typer.Option("--annex", help="Write annex.html for the board beside it.")] = False,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with the section [decision] that the annex shows.")
+        Path | None, typer.Option(help="TOML file with the section decision that the annex shows.")
     ] = None,
     force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,

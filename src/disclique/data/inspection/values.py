@@ -159,7 +159,8 @@ class Inspection:
         """Say what was found, the remarks last."""
         found = [line for file in self.files for line in file.lines()]
         if self.shared_ids is not None:
-            found.append(f"ids in both files: {self.shared_ids}")
+            sizes = " and ".join(str(file.records) for file in self.files[:2])
+            found.append(f"ids in both files: {self.shared_ids} of {sizes}")
         found += [f"label {meeting}" for meeting in self.meetings if meeting.target_only or meeting.known_only]
         return found + [str(remark) for remark in self.remarks]
 
