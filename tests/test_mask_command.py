@@ -340,3 +340,17 @@ def test_an_attack_on_labels_that_never_meet_ends_with_the_fix(run: Run) -> None
     code, _, err = run(*attack)
     assert (code, "differ only in case" in err) == (2, True), err
     assert run(*attack, "--force")[0] == 0
+
+
+def test_a_file_that_can_only_be_mistaken_is_not_released(run: Run) -> None:
+    """Records at 0,0, an id among the labels: nothing is written unless it is forced."""
+    table = pd.read_csv("f.csv")
+    table.assign(lon=table.lon.where(table.index > 0, 0.0), lat=table.lat.where(table.index > 0, 0.0)).to_csv(
+        "zero.csv", index=False
+    )
+    command = ("mask", "zero.csv", *MASK[2:], *SIGMA, "--out", "z.csv")
+    code, _, err = run(*command)
+    assert (code, "0,0" in err, list(Path().glob("z*.csv"))) == (2, True, [Path("zero.csv")])
+    code, _, err = run(*MASK, "--label", "name", *SIGMA, "--out", "z.csv")
+    assert (code, "looks like an id" in err) == (2, True)
+    assert run(*command, "--force")[0] == 0

@@ -44,18 +44,21 @@ def command(
 
     A mask that encodes text puts a column of encodings into the table instead; the text itself is never released.
 
+    First it says what it understood of the file, and ends if that can only be a mistake (--force goes on).
+
     Beside it goes a recipe with mask, seed, versions and hashes, which only you can read. With the recipe the noise can
     be taken off again: keep it, and do not publish it. A seed of your own is for trials: a short one is found by
     trying, and what is made with it is not for publication.
     """
     from disclique.cli.screen import Screen
     from disclique.data.geography import LAT, LON
+    from disclique.data.inspection import inspect
     from disclique.data.provenance import hashes
     from disclique.data.reading import Layout, read
     from disclique.data.tables import CATEGORY
     from disclique.data.write import check_writable
     from disclique.releases import TRIAL, release, write_release
-    from disclique.releases.publish import name_files
+    from disclique.releases.publish import choose_kind, name_files
 
     options = options.filled()
     read_from = [file, options.distances, options.vectors, *options.encoding_files]
@@ -66,12 +69,12 @@ def command(
         hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]
         if name in (options.id, LON, LAT, *hidden, *layout.text, layout.encodings):
             raise InputError(f"--label {name}: ids, coordinates, text and encodings are never released as they are")
-    made = release(read(file, layout, distances=options.distances, vectors=options.vectors), mask, seed)
+    data = read(file, layout, distances=options.distances, vectors=options.vectors)
+    made, screen = release(data, mask, seed), Screen(quiet)
+    choose_kind(made, matrix)
+    screen.look(inspect(data), force=force, yes=True)  # before anything is written
     written = write_release(made, out, inputs=hashes(read_from), kind=matrix, key=key, force=force)
-    screen, columns = (
-        Screen(quiet),
-        ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none",
-    )
+    columns = ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none"
     unit = "" if made.unit is None or made.encoded else f"; distances {SAID[made.unit]}"
     screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}{unit}"])
     screen.say([f"{what}: {path}" for what, path in written.items()])

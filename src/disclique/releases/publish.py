@@ -184,11 +184,7 @@ def write_release(
     and key carry the number of this run, so that a key is not taken for that of another release (``read_key``). No
     file is replaced without ``force``.
     """
-    kind = kind or (NO_MATRIX if made.encoded else KINDS[0])
-    if kind not in (*KINDS, NO_MATRIX):
-        raise InputError(f"--matrix {kind}: choose one of {', '.join((*KINDS, NO_MATRIX))}")
-    if kind == NO_MATRIX and not made.encoded:
-        raise InputError(f"--matrix none: under the mask {made.mask} the distances are what is released")
+    kind = choose_kind(made, kind)
     matrix, recipe, note = name_files(out, kind)
     check_writable([out, matrix, note, recipe, key], force=force)
     run = secrets.token_hex(8)  # drawn by itself: nothing of the seed may follow from what is published
@@ -222,6 +218,16 @@ def write_release(
         "key (keep, do not publish)": key,
     }
     return {what: path for what, path in paths.items() if path is not None}
+
+
+def choose_kind(made: Release, kind: str | None) -> str:
+    """Return the form of the distance file, by default csv, or none where the table has encodings."""
+    kind = kind or (NO_MATRIX if made.encoded else KINDS[0])
+    if kind not in (*KINDS, NO_MATRIX):
+        raise InputError(f"--matrix {kind}: choose one of {', '.join((*KINDS, NO_MATRIX))}")
+    if kind == NO_MATRIX and not made.encoded:
+        raise InputError(f"--matrix none: under the mask {made.mask} the distances are what is released")
+    return kind
 
 
 def name_files(out: Path, kind: str | None) -> tuple[Path | None, Path, Path]:
