@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from disclique.audits.decision import Decision
 from disclique.audits.definition import Audit
+from disclique.audits.facts import GroupRisk, PeopleRisk
 from disclique.audits.rates import measure_risk
 from disclique.audits.records import Records
-from disclique.audits.result import GroupRisk, PeopleRisk
 from disclique.audits.settings import recode
 from disclique.data.labels import label_tuples
 from disclique.data.recoding import split_setting

@@ -14,11 +14,12 @@ from disclique.audits.decision import Decision, Look, Steps, Wish, search_range,
 from disclique.audits.declaration import declare
 from disclique.audits.definition import Audit
 from disclique.audits.exposure import Findings
+from disclique.audits.facts import Setting
 from disclique.audits.inspection import inspect_audit
 from disclique.audits.plan import PEOPLE, Plan, Snooper
 from disclique.audits.ranges import MaskRange
 from disclique.audits.records import Records, ReleaseRecord
-from disclique.audits.result import ANNEX, REPORT, AuditResult, Setting, write_result
+from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
 from disclique.audits.sensitivity import choose_variants, list_units
 from disclique.audits.summarise import About, look_at, summarise
 from disclique.audits.unit import run_unit

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from disclique.audits.definition import Audit
+from disclique.audits.facts import Sensitivity, SensitivityPoint, Setting
 from disclique.audits.plan import VARIED, Plan
 from disclique.audits.rates import measure_attack, measure_oracle, measure_risk
 from disclique.audits.records import Records
-from disclique.audits.result import Sensitivity, SensitivityPoint, Setting
 from disclique.errors import InputError
 from disclique.quantities import percent
 from disclique.runs import Unit

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from disclique.attacks import parse_attack, parse_attacks
 from disclique.audits.definition import Audit
+from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, PeopleRisk, Setting, SnooperFacts, Verdict
 from disclique.audits.plan import MOST_EFFORT, RAISE, Plan
 from disclique.audits.rates import AttackRisk, SettingRisk
-from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN, PeopleRisk, Setting, SnooperFacts, Verdict
 from disclique.audits.unit import SAMPLED
 from disclique.data.kinds import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
 from disclique.data.recoding import split_setting

@@ -27,12 +27,7 @@ from disclique.audits.exposure import (
     measure_people,
     tabulate_people,
 )
-from disclique.audits.inspection import doubt_input
-from disclique.audits.known_file import draw_known_file
-from disclique.audits.rates import OracleRisk, average_utility, measure_attack, measure_oracle, measure_risk
-from disclique.audits.records import Attempt, Records
-from disclique.audits.result import (
-    AuditResult,
+from disclique.audits.facts import (
     FileFacts,
     InsiderShare,
     LabelGroup,
@@ -45,6 +40,11 @@ from disclique.audits.result import (
     SnooperFacts,
     TypicalMatches,
 )
+from disclique.audits.inspection import doubt_input
+from disclique.audits.known_file import draw_known_file
+from disclique.audits.rates import OracleRisk, average_utility, measure_attack, measure_oracle, measure_risk
+from disclique.audits.records import Attempt, Records
+from disclique.audits.result import AuditResult
 from disclique.audits.sensitivity import choose_variants, describe_sensitivity
 from disclique.audits.sentences import (
     decide,

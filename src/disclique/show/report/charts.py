@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from disclique.attacks import attack_names
+from disclique.audits.facts import Setting
 from disclique.audits.rates import AttackRisk
-from disclique.audits.result import AuditResult, Setting
+from disclique.audits.result import AuditResult
 from disclique.data.recoding import split_setting
 from disclique.measures.utility import measures
 from disclique.model import Json

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from disclique.audits.result import FAILS, MEASURED, MEETS, UNPROVEN
+from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN
 from disclique.errors import MissingDependency
 from disclique.show.report.extent import draw_extent
 from disclique.show.report.formats import QUANTILES, figure, interval, measured, percent, title_of

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from disclique.attacks import attack_names, attacks
+from disclique.audits.facts import Setting, TypicalMatches
 from disclique.audits.figures import tabulate_figures
 from disclique.audits.rates import AttackRisk
-from disclique.audits.result import AuditResult, Setting, TypicalMatches
+from disclique.audits.result import AuditResult
 from disclique.checks import check_kind
 from disclique.data.kinds import MAPS
 from disclique.measures.utility import measures

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from disclique.audits.result import AuditResult, PlanFacts
+from disclique.audits.facts import PlanFacts
+from disclique.audits.result import AuditResult
 from disclique.show.report.formats import SPACE, percent
 
 

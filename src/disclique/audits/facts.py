@@ -1,0 +1,280 @@
+"""The facts of an audit as frozen values: verdict, file, snooper, settings, people, other assumptions, plan.
+
+``result`` puts them together and writes them; the classes here are most of its schema.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
+from disclique.audits.settings import LabelUse
+from disclique.checks import short_repr
+
+MEETS, UNPROVEN, FAILS, MEASURED = "meets", "unproven", "fails", "measured"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The decision in words: ``meets`` only when it is shown that the setting keeps the limit.
+
+    ``unproven``: what was measured keeps the limit, but it is not shown that the release does. ``fails``: no setting
+    tried keeps it. ``measured``: no limit was set. ``cautions`` say what could not be attacked, was cut short, did not
+    apply or was not asked for, as it belongs to the headline.
+    """
+
+    status: str
+    setting: str
+    sentences: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class LabelGroup:
+    """Records by how many of them share a label."""
+
+    size: str
+    records: int
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """The file that was audited; no value of it. ``distances`` says what they are between (``kind_of``).
+
+    ``missing_labels`` counts the records with an empty label value. ``unit`` is that of its distances, empty where it
+    is not known.
+    """
+
+    name: str
+    records: int
+    labels: tuple[str, ...]
+    distances: str
+    label_groups: tuple[LabelGroup, ...]
+    missing_labels: int = 0
+    unit: str = ""
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class SnooperFacts:
+    """What the snooper was assumed to know, in numbers and sentences; ``records`` are those of one release."""
+
+    mode: str
+    sentences: tuple[str, ...]
+    records: int
+    known: float
+    common: float
+    guess: float
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class InsiderShare:
+    """The share of the other people that an insider finds who knows of ``seeds`` people which records they are."""
+
+    seeds: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a mask: risk, attacks, yardsticks, utility.
+
+    ``meets`` is None without a limit. ``open`` says that what was measured keeps the limit but that this is not shown,
+    ``open_why`` why; ``settled`` says why work that was cut short does not matter. ``guess`` is the risk of guessing by
+    labels, ``oracle`` what the masked data give one who knows how they lie, under the exact law of the mask (None, and
+    ``oracle_why``, where that is not modelled), ``simulated`` that this law was learned from draws of the mask, and
+    ``again`` what the oracle finds with one release more. ``seeded`` says what insiders find who know some people's
+    records beforehand, by the attacks that can start from these. ``person`` is the risk of the most exposed person
+    where it was measured. ``turns`` says, of a setting above the limit, that more repetitions might change that.
+    ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
+    labels, in an audit that makes them coarser.
+    """
+
+    spec: str
+    mask: str
+    on: str
+    reference: str
+    dial: str | None
+    dial_value: float | None
+    family: str
+    repetitions: int
+    risk: SettingRisk
+    meets: bool | None
+    open: bool
+    open_why: str
+    settled: str
+    guess: float
+    oracle: OracleRisk | None
+    oracle_why: str
+    simulated: bool
+    again: float | None
+    attacks: tuple[AttackRisk, ...]
+    utility: dict[str, float | None] | None
+    usefulness: float | None
+    person: float | None = None
+    pareto: bool = False
+    seeded: tuple[InsiderShare, ...] = ()
+    turns: bool = False
+    brief: str = ""
+    labels: LabelUse | None = None
+
+    __repr__ = short_repr
+
+    @property
+    def label_information(self) -> float:
+        """What the labels still tell, as a share of what they tell as they are."""
+        return 1.0 if self.labels is None else self.labels.information
+
+
+@dataclass(frozen=True)
+class GroupRisk:
+    """Mean and highest risk of the records of a group.
+
+    ``by`` is ``label`` (how many share the label) or ``density`` (how near the fifth nearest record is).
+    """
+
+    spec: str
+    by: str
+    group: str
+    records: int
+    risk: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class PeopleRisk:
+    """How the risk is spread over people under one setting.
+
+    ``trials`` is how often each person was asked for at the least, ``source`` by what: the ``oracle`` or the worst
+    attack. ``quantiles`` are the median, the ninth decile, the 99th percentile and the highest; ``above_half`` counts
+    the people who are more likely to be identified than not.
+    """
+
+    spec: str
+    source: str
+    trials: int
+    people: int
+    mean: float
+    quantiles: dict[str, float]
+    above_half: int
+    sentence: str
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class TypicalMatches:
+    """The matches of the worst attack in a typical repetition, as outcomes without any place or name.
+
+    ``shown`` are the outcomes of some known people in random order: ``correct``, ``wrong``, or ``none`` where nobody
+    was named. ``lines`` lead from a record to the person it was taken for, both as places in this list, -1 for somebody
+    who is not in it.
+    """
+
+    spec: str
+    attack: str
+    common: int
+    correct: int
+    wrong: int
+    shown: tuple[str, ...]
+    lines: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class SensitivityPoint:
+    """The risk if one thing is assumed otherwise, or as ``declared``.
+
+    ``varied`` is ``overlap`` (the share of the released people who are known) or ``label-error``, ``value`` the share.
+    ``common`` is how many people are known, ``high`` the upper end over ``draws`` releases; ``keeps`` says whether that
+    is under the limit.
+    """
+
+    varied: str
+    value: float
+    declared: bool
+    common: float
+    risk: float
+    high: float
+    draws: int
+    keeps: bool | None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How the risk of the verdict's setting depends on what was assumed, measured ``by`` the oracle or one attack."""
+
+    spec: str
+    by: str
+    points: tuple[SensitivityPoint, ...]
+    sentences: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class Person:
+    """One record with its risk, for a report that stays with the data holder."""
+
+    row: int
+    id: str
+    label_k: int
+    risk: float | None
+    by: str
+    times_known: int
+    x: float | None = None
+    y: float | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """From the true home of a claimed record to the home of the person it was taken for."""
+
+    x: float
+    y: float
+    x2: float
+    y2: float
+    true: bool
+
+
+@dataclass(frozen=True)
+class PeopleAtRisk:
+    """The records themselves under one setting."""
+
+    spec: str
+    people: tuple[Person, ...]
+    lines: tuple[Line, ...]
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """What was asked, so that it can be repeated."""
+
+    masks: tuple[str, ...]
+    snooper: dict[str, Any]
+    repetitions: int
+    max_risk: float | None
+    attacks: tuple[str, ...]
+    seed: int
+    alpha: float
+    budget: float
+    missing: str
+    scenario: str
+    max_risk_person: float | None
+    person_trials: int
+    releases: int
+    linked: bool
+    utility: str
+    inputs: dict[str, str]
+    generalise: tuple[str, ...] = ()
+    sensitivity: bool = True
+
+    __repr__ = short_repr
