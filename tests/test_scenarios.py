@@ -117,7 +117,7 @@ def test_an_empty_label_excludes_nobody_by_default() -> None:
     table = people(60)
     table.loc[np.random.default_rng(0).random(60) < 0.4, "age"] = None
     file = microdata(table, ["sex", "age"], coordinates=["lon", "lat"], ids="id", name="file.csv")
-    asked = {"attacks": ("labels", "clique", "register"), "repetitions": 2}
+    asked = {"attacks": ("labels", "clique", "register"), "repetitions": 2, "thorough": True}
     result = run_audit(Audit(make_plan("affine", **asked), file))
     assert result.settings[0].risk.value == 1.0
     empty = int(table["age"].isna().sum())

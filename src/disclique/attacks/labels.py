@@ -23,6 +23,7 @@ class LabelAttack(Attack):
     name: ClassVar[str] = "labels"
     needs: ClassVar[str] = "labels"
     summary: ClassVar[str] = "Records whose label occurs once in either file."
+    cost: ClassVar[int] = 0
 
     @classmethod
     def build(cls, knowledge: Knowledge, search: Search) -> Self:
@@ -44,6 +45,7 @@ class Guess(Attack):
     needs: ClassVar[str] = "labels"
     summary: ClassVar[str] = "For each released record one of the known records that share its label, at random."
     in_all: ClassVar[bool] = False
+    cost: ClassVar[int] = 0
 
     seed: int = 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -205,26 +205,43 @@ def truth_of(target: Microdata, known: Microdata, column: str) -> Truth:
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """An attack that was tried: its claims, or the sentence that says why it cannot be carried out here."""
+    """An attack that was tried: its claims, or the sentence that says why it cannot or need not be carried out here."""
 
     spec: str
     claims: Claims | None
     why: str
     seconds: float
+    spared: str = ""
+
+    @property
+    def laid(self) -> bool:
+        """True if the attack laid a map of all records on the known file, and so used all that the release says."""
+        found = self.claims
+        return found is not None and len(found.target) > 0 and found.details.get("unlaid") == 0
 
 
 def run_attacks(
-    attacks: Mapping[str, Attack], target: Microdata, known: Microdata, candidates: Callable[[Attack], Candidates]
+    attacks: Mapping[str, Attack],
+    target: Microdata,
+    known: Microdata,
+    candidates: Callable[[Attack], Candidates],
+    *,
+    spare: Callable[[Attack, Sequence[Tried]], str] | None = None,
 ) -> list[Tried]:
     """Carry out several attacks, by their specs, on the same files; what some of them share is searched once.
 
     ``candidates`` chooses the pairs that an attack may link. An attack that does not apply to these files says why, and
     the others go on. One that would apply but could not be carried out claims nothing and was cut short: that is no
-    sign of safety.
+    sign of safety. ``spare`` says of an attack, after those that were tried before it, why it need not be carried out;
+    cheap ones are tried first.
     """
     fetch = fetcher(target, known, candidates)
-    tried = []
-    for spec, attack in attacks.items():
+    tried: list[Tried] = []
+    for spec, attack in sorted(attacks.items(), key=lambda one: one[1].cost):
+        needless = "" if spare is None else spare(attack, tried)
+        if needless:
+            tried.append(Tried(spec, None, "", 0.0, needless))
+            continue
         begun = time.perf_counter()
         tell(spec)
         claims, why = None, ""
@@ -233,4 +250,5 @@ def run_attacks(
         except InputError as error:
             why = str(error)
         tried.append(Tried(spec, claims, why, round(time.perf_counter() - begun, 6)))
-    return tried
+    place = {spec: number for number, spec in enumerate(attacks)}
+    return sorted(tried, key=lambda one: place[one.spec])

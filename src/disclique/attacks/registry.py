@@ -33,6 +33,8 @@ class Attack:
     differ; to the others a wrong label excludes a pair. What is not ``in_all`` is run only when asked for by name: an
     attack that others outdo, or a yardstick. With ``sees_points`` it is given the masked points themselves. With
     ``by_seeds`` it starts from the pairs that an insider knows (``Knowledge.seeds``) where there are any.
+    ``cost`` says how its work grows: 0 it is nothing, 1 like the records, 2 like pairs of them, 3 faster; where several
+    are carried out, the cheap ones are first.
     Fields with a default and ``metadata={"spec": True}`` can be set in a spec, such as ``quasi:gamma=0.7``.
 
     >>> from disclique.attacks import LabelAttack
@@ -48,6 +50,7 @@ class Attack:
     in_all: ClassVar[bool] = True
     sees_points: ClassVar[bool] = False
     by_seeds: ClassVar[bool] = False
+    cost: ClassVar[int] = 3
 
     def __init_subclass__(cls) -> None:
         if "__repr__" not in cls.__dict__:

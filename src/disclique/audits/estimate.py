@@ -16,6 +16,7 @@ from disclique.data.recoding import parse_recoding
 from disclique.runs import Estimate, Executor, Journal, Progress, Unit, try_units
 
 TRIALS = 4  # masks of which releases are tried before an estimate
+MANY = 5000  # records from which that takes long, so that only one mask is tried
 
 
 def describe_work(audit: Audit) -> list[str]:
@@ -77,24 +78,23 @@ def estimate_audit(
     """
     book = Journal[ReleaseRecord]() if journal is None else journal
     run = partial(run_unit, audit.lean())
-    trials = list_trials(audit.plan)
+    trials = list_trials(audit)
     try_units(run, trials, book, executor=executor, progress=progress)
     rehearsal = Rehearsal(audit, book, executor)
-    people = rehearsal.guess_people()
-    if people:
-        try_units(run, people[:1], book, executor=executor, progress=progress)
-    costs = Costs(audit.plan, book)
-    expected = {unit: costs.of(unit) for unit in dict.fromkeys([*rehearsal.units, *people, *rehearsal.guess_varied()])}
-    return Estimate(expected, {unit: book.done[unit] for unit in [*trials, *people[:1]]})
+    costs = Costs(audit, book)
+    more = [*rehearsal.guess_people(), *rehearsal.guess_varied()]
+    expected = {unit: costs.of(unit) for unit in dict.fromkeys([*rehearsal.units, *more])}
+    return Estimate(expected, {unit: book.done[unit] for unit in trials})
 
 
-def list_trials(plan: Plan) -> list[Unit]:
-    """Return the releases to be tried: without the control, which is measured at one setting only, and that last."""
-    ranges = plan.ranges[:: max(1, len(plan.ranges) // TRIALS)][:TRIALS]
+def list_trials(audit: Audit) -> list[Unit]:
+    """Return the releases to be tried, of large files fewer: without the control, so that they take seconds."""
+    plan = audit.plan
+    ranges = plan.ranges[:: max(1, len(plan.ranges) // TRIALS)][: TRIALS if len(audit.target) < MANY else 1]
     specs = [mask.settings[place] for mask in ranges for place in _places(mask)]
     plain = min(SAMPLED, plan.repetitions - 1)
     first = Unit(specs[0], min(plain + 1, plan.repetitions - 1))  # compiles, and its time is not counted
-    return list(dict.fromkeys([first, *(Unit(spec, plain) for spec in specs), Unit(specs[0], 0)]))
+    return list(dict.fromkeys([*([first] if len(audit.target) < MANY else []), *(Unit(spec, plain) for spec in specs)]))
 
 
 def _places(mask: MaskRange) -> list[int]:

@@ -276,5 +276,6 @@ class PlanFacts:
     inputs: dict[str, str]
     generalise: tuple[str, ...] = ()
     sensitivity: bool = True
+    thorough: bool = False
 
     __repr__ = short_repr

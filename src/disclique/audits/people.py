@@ -65,15 +65,22 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
     return ReleaseRecord(known_size, (), Hits(), None, None, (), released, trials=trials)
 
 
+def count_groups(audit: Audit) -> int:
+    """Return in how many groups the people of a release are known, one after the other."""
+    overlap, size = audit.plan.snooper.overlap, len(audit.target)
+    if overlap is None or audit.splits:
+        return 1
+    # a few more known than asked for can only make people easier to find
+    return min(-(-size // count_common(overlap, size)), GROUPS)
+
+
 def _known_files(audit: Audit, number: int, rng: np.random.Generator) -> Iterator[KnownFile]:
     """Draw known files of one release in which together every released person is known, where the file is drawn."""
     snooper, size = audit.plan.snooper, len(audit.target)
     if snooper.overlap is None or audit.splits:
         yield draw_known_file(audit, number)
         return
-    common = count_common(snooper.overlap, size)
-    groups = min(-(-size // common), GROUPS)  # a few more known than asked for can only make people easier to find
-    parts = np.array_split(rng.permutation(size), groups)
+    parts = np.array_split(rng.permutation(size), count_groups(audit))
     others = draw_others(audit, max((snooper.size or size) - len(parts[0]), 0), rng)
     for part in parts:
         data = add_errors(audit, join_files(select_records(audit.target, part), others), rng)

@@ -19,12 +19,13 @@ from disclique.model import Json
 from disclique.quantities import LENGTH_UNITS, Quantity, parse_quantity
 from disclique.runs import Chance, Unit
 
-FORMAT = 6  # raised when the same plan no longer gives the same records
+FORMAT = 7  # raised when the same plan no longer gives the same records
 RAISE = 5  # how much more work a search may do each time it is repeated
 MOST_EFFORT = 2  # how often it is repeated
 MOST_RELEASES = 100
 PEOPLE = "people"  # the part of an audit that asks the oracle for every person, many times
 DRAWS = 10  # releases in one unit of that
+REST = "rest"  # the part that carries out attacks which were spared at first
 VARIED = "varied"  # how the parts begin that assume one thing otherwise
 MOST_VARIED = 10  # releases of each of these
 SYNTHETIC, GERMANY = "synthetic", "germany"
@@ -103,6 +104,7 @@ class Plan:
     ``inputs`` are names and hashes of the files, so that an audit is never continued on other data. ``generalise``
     makes labels coarser in steps, each tried with every mask: ``age=width:age:1..40``, ``plz=prefix:plz:2..5``, or
     ``drop:sex``, with and without. ``sensitivity`` asks how the risk depends on the overlap and on label errors.
+    Costly attacks that cannot be expected to find more are spared, unless the audit is ``thorough``.
 
     >>> Plan(("gaussian:sigma=1km..4km",), attacks=("labels",)).settings[0]
     'gaussian:sigma=1km'
@@ -127,6 +129,7 @@ class Plan:
     inputs: tuple[tuple[str, str], ...] = ()
     generalise: tuple[str, ...] = ()
     sensitivity: bool = True
+    thorough: bool = False
 
     __repr__ = short_repr
 
@@ -214,7 +217,11 @@ class Plan:
             return False
         if unit.part.startswith(f"{VARIED}:"):
             return 0 <= unit.repetition < MOST_VARIED
-        return 0 <= unit.repetition < {"": self.repetitions, PEOPLE: self.people_units}.get(unit.part, 0)
+        return (
+            0
+            <= unit.repetition
+            < {"": self.repetitions, REST: self.repetitions, PEOPLE: self.people_units}.get(unit.part, 0)
+        )
 
     @property
     def people_units(self) -> int:

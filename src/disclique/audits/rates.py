@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from disclique.audits.records import Attempt, Records, ReleaseRecord
+from disclique.audits.records import Attempt, Records, ReleaseRecord, fill_spared
 from disclique.measures.bounds import lower_end, repetitions_needed, smooth_upper_end, upper_end
 from disclique.measures.scenarios import Hits, trials
 
@@ -56,7 +56,9 @@ class AttackRisk:
     most probable record is theirs. ``cut`` counts the repetitions in which its work was cut short, for instance because
     of ``cut_why``; ``most`` is the risk that it could have reached at the very most. ``control`` is the share of
     records falsely claimed in a file without any target. ``unlaid`` is the share of the released records that an
-    attack by maps could not lay on the known file; None for other attacks.
+    attack by maps could not lay on the known file; None for other attacks. ``spared`` counts the repetitions in which
+    it was not carried out because that could not be expected to find more: there it counts as what was found without
+    it, and ``why`` says the reason.
     """
 
     attack: str
@@ -75,6 +77,7 @@ class AttackRisk:
     doubtful: int = 0
     seconds: float = 0.0
     unlaid: float | None = None
+    spared: int = 0
 
 
 Tries = Sequence[tuple[ReleaseRecord, Attempt]]
@@ -86,9 +89,11 @@ def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk |
     ran = [(record, one) for record, one in pairs if one.applies]
     if not pairs:
         return None
+    needless = [one.spared for _, one in pairs if one.spared]
     if not ran:
-        return AttackRisk(attack, applies=False, why=pairs[0][1].why)
-    shares = [_share(one.hits, record, scenario) for record, one in ran]
+        return AttackRisk(attack, applies=False, why=pairs[0][1].why or needless[0], spared=len(needless))
+    filled = [(record, fill_spared(record, one, scenario)) for record, one in pairs if one.applies or one.spared]
+    shares = [_share(one.hits, record, scenario) for record, one in filled]
     asked = sum(one.control_targets or 0 for _, one in ran)
     cut = [one.cut for _, one in ran if one.cut]
     claimed = [len(one.correct) / one.claims for _, one in ran if one.claims]
@@ -96,7 +101,7 @@ def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk |
     return AttackRisk(
         attack=attack,
         applies=True,
-        why="" if len(ran) == len(pairs) else f"it could be carried out in {len(ran)} of {len(pairs)} repetitions",
+        why=_why_not(len(pairs), len(ran), needless),
         risk=rate(shares),
         highest=max(shares),
         named=rate([_share(one.hits, record, "prosecutor") for record, one in ran]),
@@ -110,7 +115,17 @@ def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk |
         doubtful=sum(bool(one.doubt) for _, one in ran),
         seconds=float(np.mean([one.seconds for _, one in ran])),
         unlaid=float(np.mean(unlaid)) if unlaid else None,
+        spared=len(needless),
     )
+
+
+def _why_not(tried: int, ran: int, needless: Sequence[str]) -> str:
+    """Say in how many repetitions an attack was not carried out, and why."""
+    if ran == tried:
+        return ""
+    if ran + len(needless) < tried:
+        return f"it could be carried out in {ran} of {tried} repetitions"
+    return f"it was spared in {len(needless)} of {tried} repetitions: {needless[0]}"
 
 
 def _share(hits: Hits, record: ReleaseRecord, scenario: str) -> float:

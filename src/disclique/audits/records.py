@@ -12,18 +12,19 @@ from disclique.measures.scenarios import Hits
 class Attempt:
     """One attack on one release, or what the oracle makes of it.
 
-    ``why`` says why it could not be carried out; empty if it was. ``correct`` are the target rows it claimed rightly,
-    ``wrong`` its wrong pairs. ``named`` are the rows of known people with the chance that they are identified in the
-    scenario of the audit, where there is any, and ``hits`` how many people are expected to be found in each scenario.
-    ``taken`` are pairs (target row, row of the known file) of people for whom the wrong record was named, where the
-    scenario names one for everybody. ``cut`` says what was cut short, and then at most ``most`` people could have been
-    claimed. ``control`` counts the claims on a known file without any of ``control_targets`` released people: all
-    false. ``unlaid`` counts the released records that lie on no map, or on a part of one that could not be laid on the
-    known file; None where none is needed.
+    ``why`` says why it could not be carried out, ``spared`` why it need not be; both are empty if it was. ``correct``
+    are the target rows it claimed rightly, ``wrong`` its wrong pairs. ``named`` are the rows of known people with the
+    chance that they are identified in the scenario of the audit, where there is any, and ``hits`` how many people are
+    expected to be found in each scenario. ``taken`` are pairs (target row, row of the known file) of people for whom
+    the wrong record was named, where the scenario names one for everybody. ``cut`` says what was cut short, and then at
+    most ``most`` people could have been claimed. ``control`` counts the claims on a known file without any of
+    ``control_targets`` released people: all false. ``unlaid`` counts the released records that lie on no map, or on a
+    part of one that could not be laid on the known file; None where none is needed.
     """
 
     attack: str
     why: str = ""
+    spared: str = ""
     correct: tuple[int, ...] = ()
     wrong: tuple[tuple[int, int], ...] = ()
     named: tuple[tuple[int, float], ...] = ()
@@ -41,7 +42,7 @@ class Attempt:
     @property
     def applies(self) -> bool:
         """True if the attack was carried out."""
-        return not self.why
+        return not self.why and not self.spared
 
     @property
     def claims(self) -> int:
@@ -99,12 +100,25 @@ class ReleaseRecord:
             self, attempts=tuple(_worse(a, again[a.attack]) if a.attack in again else a for a in self.attempts)
         )
 
+    def with_rest(self, rest: ReleaseRecord) -> ReleaseRecord:
+        """Return the record with attacks in the place of those that were spared at first."""
+        ran = {attempt.attack: attempt for attempt in rest.attempts}
+        return replace(
+            self, attempts=tuple(ran[a.attack] if a.spared and a.attack in ran else a for a in self.attempts)
+        )
+
 
 def _worse(first: Attempt, later: Attempt) -> Attempt:
     """Return the attempt that found more people, as far from its end as the later one is."""
     found = first if first.hits.prosecutor > later.hits.prosecutor else later
     found = replace(found, cut=later.cut, most=later.most, why=later.why)
     return replace(found, control=first.control, control_targets=first.control_targets)
+
+
+def fill_spared(record: ReleaseRecord, one: Attempt, scenario: str) -> Attempt:
+    """Return what a snooper has who spared an attack: what was found without it."""
+    ran = [other for other in record.attempts if other.applies]
+    return max(ran, key=lambda other: other.hits.of(scenario), default=one) if one.spared else one
 
 
 Records = Mapping[int, ReleaseRecord]  # of one setting, by repetition

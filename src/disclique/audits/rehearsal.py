@@ -9,7 +9,8 @@ import numpy as np
 from disclique.attacks import parse_attack
 from disclique.audits.decision import Limits, Look
 from disclique.audits.definition import Audit
-from disclique.audits.plan import DRAWS, PEOPLE, RAISE, VARIED, Plan
+from disclique.audits.people import count_groups
+from disclique.audits.plan import DRAWS, PEOPLE, RAISE, Plan
 from disclique.audits.rates import SettingRisk
 from disclique.audits.records import ReleaseRecord
 from disclique.audits.run import Work
@@ -23,26 +24,26 @@ from disclique.runs import Executor, Journal, Unit
 class Costs:
     """How long units take, by those that were measured."""
 
-    def __init__(self, plan: Plan, journal: Journal[ReleaseRecord]) -> None:
-        self.plan, self.journal = plan, journal
+    def __init__(self, audit: Audit, journal: Journal[ReleaseRecord]) -> None:
+        self.audit, self.plan, self.journal = audit, audit.plan, journal
         self.measured = {unit: s for unit, s in journal.seconds.items() if not unit.part and not unit.effort}
         pairs = [
             (s, self.measured[other])
             for unit, s in self.measured.items()
             if unit.repetition < SAMPLED and (other := Unit(unit.mask, SAMPLED)) in self.measured
         ]
-        # attacks on the control and by insiders come to about twice the attack itself
-        self.ratio = sum(s for s, _ in pairs) / sum(s for _, s in pairs) if pairs else 3.0
+        # with the control and a second release about twice the attack itself
+        self.ratio = sum(s for s, _ in pairs) / sum(s for _, s in pairs) if pairs else 2.0
 
     def of(self, unit: Unit) -> float:
         """Return the seconds that a unit may take."""
         if unit in self.journal.seconds:
             return self.journal.seconds[unit]
-        if unit.part.startswith(VARIED):
-            people = [s for other, s in self.journal.seconds.items() if other.part == PEOPLE]
-            return mean(people) / DRAWS if people else interpolate(self.plan, unit.mask, self._plain())
         if unit.part:
-            return mean([s for other, s in self.journal.seconds.items() if other.part == unit.part])
+            asked = interpolate(self.plan, unit.mask, self._oracle())
+            if unit.part == PEOPLE:
+                return asked * DRAWS * count_groups(self.audit)
+            return asked or interpolate(self.plan, unit.mask, self._plain())
         if unit.effort:
             return self._search(unit.mask) * float(RAISE**unit.effort)
         plain = interpolate(self.plan, unit.mask, self._plain())
@@ -54,6 +55,14 @@ class Costs:
         for unit, seconds in self.measured.items():
             found.setdefault(unit.mask, []).append(seconds / (self.ratio if unit.repetition < SAMPLED else 1.0))
         return {spec: mean(seconds) for spec, seconds in found.items()}
+
+    def _oracle(self) -> dict[str, float]:
+        """Return the seconds in which the oracle answers, by setting."""
+        return {
+            unit.mask: record.oracle.seconds
+            for unit, record in self.journal.done.items()
+            if not unit.part and record.oracle is not None
+        }
 
     def _search(self, spec: str) -> float:
         """Return the seconds of the searches that are repeated when a budget is raised."""

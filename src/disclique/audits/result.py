@@ -41,7 +41,7 @@ from disclique.quantities import percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KIND, VERSION = "disclique audit", 4
+KIND, VERSION = "disclique audit", 5
 RESULT, RECORDS, REPORT, ANNEX = "result.json", "records.csv", "report.html", "annex.html"
 
 

@@ -16,11 +16,12 @@ from disclique.audits.definition import Audit
 from disclique.audits.exposure import Findings
 from disclique.audits.facts import Setting
 from disclique.audits.inspection import inspect_audit
-from disclique.audits.plan import PEOPLE, Plan, Snooper
+from disclique.audits.plan import PEOPLE, REST, Plan, Snooper
 from disclique.audits.ranges import MaskRange
 from disclique.audits.records import Records, ReleaseRecord
 from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
 from disclique.audits.sensitivity import choose_variants, list_units
+from disclique.audits.sparing import FIRST, find_promising
 from disclique.audits.summarise import About, look_at, summarise
 from disclique.audits.unit import run_unit
 from disclique.checks import check_kind, check_path, show
@@ -166,6 +167,7 @@ class Work:
         # repetitions and effort asked for: a resumed search sees no more than the first one did
         self.granted: dict[str, Wish] = {}
         self.asked: list[str] = []  # settings in which the oracle was asked for everybody
+        self.promising: list[str] = []  # settings in which attacks that were spared are carried out after all
         self.changed: list[Unit] = []  # units in which one thing is assumed otherwise
 
     @property
@@ -189,7 +191,8 @@ class Work:
             for effort in range(1, granted.effort + 1):
                 later = self.journal.done.get(Unit(spec, repetition, effort))
                 record = record if later is None else record.with_more_effort(later)
-            found[repetition] = record
+            rest = self.journal.done.get(Unit(spec, repetition, part=REST)) if spec in self.promising else None
+            found[repetition] = record if rest is None else record.with_rest(rest)
         return found
 
     @property
@@ -266,9 +269,27 @@ class Work:
             again = [Unit(spec, r, effort) for spec in specs for r in self._cut(spec, effort)]
             if again:
                 self._run_units(again)
+        self._run_rest()
         if self.plan.max_risk_person is not None:
             tried = [spec for spec, wish in self.granted.items() if wish.repetitions >= self.plan.repetitions]
             self.ask_for_everybody([spec for spec in tried if self._keeps_mean(spec)])
+
+    def _run_rest(self) -> None:
+        """Carry out the attacks that were spared where they had found more on the releases on which they were tried."""
+        granted = [spec for spec, wish in self.granted.items() if wish.repetitions > FIRST]
+        self.promising += [
+            spec
+            for spec in granted
+            if spec not in self.promising and find_promising(self._records(spec), self.plan.scenario)
+        ]
+        again = [Unit(spec, k, part=REST) for spec in self.promising for k in range(self.granted[spec].repetitions)]
+        again = [
+            unit
+            for unit in again
+            if any(one.spared for one in self.journal.done[Unit(unit.mask, unit.repetition)].attempts)
+        ]
+        if again:
+            self._run_units(again)
 
     def _keeps_mean(self, spec: str) -> bool:
         look, limit = self._look(spec), self.plan.max_risk

@@ -72,8 +72,9 @@ def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
     lines = []
     if not ran:
         lines.append("No attack could be carried out on this release: nothing is known of its risk.")
-    elif idle := [one.attack for one in chosen.attacks if not one.applies]:
+    elif idle := [one.attack for one in chosen.attacks if not one.applies and not one.spared]:
         lines.append(f"Not applicable to this release, so not tried: {', '.join(idle)} (why: see Method).")
+    lines += _say_spared(chosen)
     if left := not_asked_for(plan.attacks):
         only = ", ".join(one.attack for one in ran) or "nothing"
         lines.append(
@@ -82,7 +83,7 @@ def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
             + (" and may find more." if chosen.oracle is None else ".")
         )
     for one in ran:
-        if one.why:
+        if one.why and not one.spared:
             lines.append(f"{one.attack}: {one.why}.")
         if one.cut:
             lines.append(_say_cut(one, chosen))
@@ -94,6 +95,15 @@ def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
     if chosen.oracle is None and chosen.oracle_why:
         lines.append(f"What the masked data give away at the most is not known: {chosen.oracle_why}.")
     return lines + _unlaid(chosen) + _call_for_more(status, chosen, plan)
+
+
+def _say_spared(chosen: Setting) -> list[str]:
+    """Say which attacks were left out where they need not be carried out, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for one in chosen.attacks:
+        if one.spared:
+            reasons.setdefault(one.why.rpartition("repetitions: ")[2], []).append(one.attack)
+    return [f"Left out of some or all repetitions: {', '.join(names)} ({why})." for why, names in reasons.items()]
 
 
 def _say_cut(one: AttackRisk, chosen: Setting) -> str:
@@ -377,12 +387,18 @@ def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts, 
         f"Utility, the control and what insiders find were measured in at most {SAMPLED} repetitions of each setting.",
         *_yardsticks(settings),
     ]
-    idle = {one.attack: one.why for s in settings for one in s.attacks if not one.applies}
+    idle = {one.attack: one.why for s in settings for one in s.attacks if not one.applies and not one.spared}
     busy = {one.attack for s in settings for one in s.attacks if one.applies}
     lines += [
         f"The attack {name} was not carried out{' everywhere' if name in busy else ''}: {why}"
         for name, why in idle.items()
     ]
+    if any(one.spared for s in settings for one in s.attacks):
+        lines.append(
+            "Costly attacks were spared where cheaper ones find about as many people as the masked data give away at "
+            "the most, where files are large, and after the first releases of a setting if they found no more there; "
+            "--thorough carries all of them out on every release."
+        )
     guess = min(s.guess for s in settings) if plan.generalise else facts.guess
     if plan.max_risk is not None and guess > plan.max_risk:
         lines.append(

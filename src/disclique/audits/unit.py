@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 
@@ -13,10 +13,11 @@ from disclique.attacks.series import link_releases
 from disclique.audits.definition import Audit
 from disclique.audits.known_file import KnownFile, draw_known_file
 from disclique.audits.people import ask_for_everybody, draw_releases
-from disclique.audits.plan import PEOPLE, RAISE
+from disclique.audits.plan import PEOPLE, RAISE, REST
 from disclique.audits.records import Attempt, ReleaseRecord
 from disclique.audits.sensitivity import parse_variant, vary
 from disclique.audits.settings import at_labels
+from disclique.audits.sparing import CHEAP, find_spared
 from disclique.audits.yardsticks import (
     ask_insiders,
     consult_oracle,
@@ -64,7 +65,12 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     published = _publish(audit, unit, known, masked[: plan.releases], knowledge)
     target = replace(known.released, distances=published)
     labels = match_labels(audit, target, known.data)
-    tries = run_attacks(attacks, target, known.data, labels)
+    more = bool(unit.effort) or unit.part == REST  # than was carried out before on the same release
+    asked = None if more else consult_oracle(masked[: plan.releases], known, knowledge, labels)
+    saved = None
+    if asked is not None and not plan.thorough:
+        saved = find_spared(asked, knowledge, known, labels.exact, scenario=plan.scenario, repetition=unit.repetition)
+    tries = run_attacks(attacks, target, known.data, labels, spare=saved)
     attempts = []
     for tried in tries:
         attempt, attack = weigh_attempt(tried, known, labels.exact, plan.scenario), attacks[tried.spec]
@@ -74,9 +80,8 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
         attempts.append(attempt)
     common = tuple(known.rows[known.sought.pairs[:, 0]].tolist())
     record = ReleaseRecord(len(known.data), common, Hits(), None, None, tuple(attempts), len(target))
-    if unit.effort:
+    if asked is None:
         return record
-    asked = consult_oracle(masked[: plan.releases], known, knowledge, labels)
     record = replace(
         record,
         guess=guess_by_labels(known, labels.exact),
@@ -84,7 +89,7 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     )
     if unit.repetition >= SAMPLED or variant is not None:
         return record
-    build = partial(build_attacks, audit, unit)
+    build = partial(build_attacks, audit, unit, without={one.spec for one in tries if one.spared})
     again = consult_oracle(masked, known, knowledge, labels)
     useful = utility(known.released.distances, masked[0], rng=rng("utility", unit.repetition), mask=mask)
     return replace(
@@ -122,17 +127,18 @@ def _without_pairs(oracle: Attempt) -> Attempt:
 _known_file = lru_cache(maxsize=32)(draw_known_file)
 
 
-def build_attacks(audit: Audit, unit: Unit, known: KnownFile) -> dict[str, Attack]:
+def build_attacks(audit: Audit, unit: Unit, known: KnownFile, without: Collection[str] = ()) -> dict[str, Attack]:
     """Build the attacks, each told how the mask works; with more effort only those that rest on a budgeted search.
 
-    An insider is told the seeds of the known file.
+    An insider is told the seeds of the known file. The part ``rest`` has only the attacks that may have been spared.
     """
     plan = audit.plan
     starts = STARTS_ON_MAP if audit.places is not None and audit.places.is_map else STARTS
     search = Search(budget=Budget(work=plan.budget * RAISE**unit.effort), threads=1, limit=TIES, starts=starts)
     specs = [spec for spec in parse_attacks(plan.attacks) if spec.kind.by_agreement or not unit.effort]
+    specs = [spec for spec in specs if spec.kind.cost > CHEAP or unit.part != REST]
     knowledge = replace(_knowledge(audit.plain, unit.mask, known.share), seeds=known.seeds)
-    return {spec.spec: spec.build(knowledge, search) for spec in specs}
+    return {spec.spec: spec.build(knowledge, search) for spec in specs if spec.spec not in without}
 
 
 @lru_cache(maxsize=64)

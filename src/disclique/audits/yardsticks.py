@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from disclique.attacks import Attack, Ceiling, LabelAttack, LabelRule, Tried, run_attacks
+from disclique.attacks import Attack, Ceiling, LabelAttack, LabelRule, Tried, parse_attack, run_attacks
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.oracle import NAME, Holder, ask_oracle
 from disclique.audits.definition import Audit
@@ -68,7 +69,8 @@ def guess_by_labels(known: KnownFile, exact: Candidates) -> Hits:
 def weigh_attempt(tried: Tried, known: KnownFile, exact: Candidates, scenario: str) -> Attempt:
     """Judge what the attack claims; or say why it does not apply."""
     if tried.claims is None:
-        return Attempt(tried.spec, why=tried.why or "it failed", seconds=tried.seconds)
+        why = "" if tried.spared else tried.why or "it failed"
+        return Attempt(tried.spec, why=why, spared=tried.spared, seconds=tried.seconds)
     claims = tried.claims
     judged = judge(claims, known.truth, known.seeds)
     chances = find_chances(claims, known, exact, scenario)
@@ -112,11 +114,12 @@ def find_taken(claims: Claims, known: KnownFile, scenario: str) -> list[tuple[in
 
 def consult_oracle(masked: Sequence[Distances], known: KnownFile, knowledge: Knowledge, labels: LabelPairs) -> Tried:
     """Ask what the masked data give one who knows how they lie, under the exact law of the mask; or say why not."""
-    holder = Holder(known.released, known.data, labels(Ceiling), known.truth)
+    holder, begun = Holder(known.released, known.data, labels(Ceiling), known.truth), time.perf_counter()
     try:
-        return Tried(NAME, ask_oracle(masked, holder, knowledge), "", 0.0)
+        claims = ask_oracle(masked, holder, knowledge)
     except InputError as error:
         return Tried(NAME, None, str(error), 0.0)
+    return Tried(NAME, claims, "", round(time.perf_counter() - begun, 6))
 
 
 def ask_insiders(
@@ -130,19 +133,20 @@ def ask_insiders(
     """Count what insiders find who know some true pairs beforehand: by the attacks that start from these, or any other.
 
     ``tries`` are the attacks without seeds, which an insider can carry out as well; ``build`` builds those that are
-    told a known file's seeds.
+    told a known file's seeds, unless they were spared because there is nothing to gain.
     """
     if known.seeds:  # the attacks themselves are those of an insider
         return ()
     found = []
     labels = match_labels(audit, target, known.data)
+    spared = any(one.spared and parse_attack(one.spec).kind.by_seeds for one in tries)
     for count in INSIDERS:
         if count > len(known.truth) / 2:  # too few people are left to be found
             continue
         insider = known.with_seeds(count, audit.chance.rng("insider", count, repetition))
         attacks = {spec: attack for spec, attack in build(insider).items() if attack.by_seeds}
         told = run_attacks(attacks, target, known.data, labels)
-        if any(one.claims is not None for one in told):
+        if spared or any(one.claims is not None for one in told):
             claims = [one.claims for one in (*told, *tries) if one.claims is not None]
             hits = [count_hits(one, insider, labels.exact) for one in claims]
             most = Hits(*(max(one.of(name) for one in hits) for name in SCENARIOS))

@@ -100,6 +100,11 @@ class AuditOptions(FileOptions):
         default=200,
         metavar="N",
     )
+    thorough: bool | None = option(
+        "Carry out every attack on every release, also where it cannot be expected to find more.",
+        panel=WORK,
+        default=False,
+    )
     sensitivity: bool | None = option(
         "Ask how the risk depends on the overlap and on label errors.", panel=WORK, default=True
     )
@@ -236,7 +241,7 @@ def announce(work: Audit, out: Path, executor: Executor, screen: Screen, *, keep
             screen.say([] if keep else [f"{out}: finished before, as it seems"])
             return Forecast({}, finished=True)
         screen.say([f"{out}: an audit was begun here and goes on"])
-    trials = Forecast(dict.fromkeys(list_trials(work.plan), 1.0))
+    trials = Forecast(dict.fromkeys(list_trials(work), 1.0))
     what = "releases attacked to estimate the time"
     with (
         open_journal(out if keep else None, work, ReleaseRecord) as journal,
@@ -320,4 +325,5 @@ def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
         utility=str(options.utility),
         generalise=tuple(spec for spec in list_of(options.generalise) if is_dial(spec)),
         sensitivity=options.sensitivity is not False,
+        thorough=bool(options.thorough),
     )

@@ -54,6 +54,7 @@ class RegisterAttack(MapAttack):
         "The map is rebuilt from the distances, laid on the snooper's map by labels and density, and pairs are judged "
         "by the probability that they belong together."
     )
+    cost: ClassVar[int] = 1
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link the pairs that lie together on the map."""
@@ -68,6 +69,7 @@ class IsomapAttack(MapAttack):
     name: ClassVar[str] = "isomap"
     needs: ClassVar[str] = "small distances on the sphere or in the plane, and coordinates (or distances) of the known"
     summary: ClassVar[str] = "The same as register from small distances only, by shortest paths."
+    cost: ClassVar[int] = 2
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link the pairs that lie together on the map."""
@@ -84,6 +86,7 @@ class Ceiling(MapAttack):
     summary: ClassVar[str] = "What a snooper could claim who is given the masked points themselves, truly aligned."
     in_all: ClassVar[bool] = False
     sees_points: ClassVar[bool] = True
+    cost: ClassVar[int] = 1
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link the pairs that lie together; the target's distances must be its masked points."""

@@ -57,10 +57,11 @@ def report(result: AuditResult, *, figures: str = "") -> str:
 
 @dataclass(frozen=True)
 class WhatRan:
-    """The attacks by what became of them: carried out, not applicable with the reason, and not asked for."""
+    """The attacks by what became of them: carried out, not applicable or spared with the reason, and not asked for."""
 
     busy: dict[str, Any]
     idle: dict[str, str]
+    spared: dict[str, str]
     left: tuple[str, ...]
 
     @property
@@ -75,11 +76,12 @@ class WhatRan:
 
 def _what_ran(result: AuditResult) -> WhatRan:
     ran = [one.attack for s in result.settings for one in s.attacks if one.applies]
-    idle = {one.attack: one.why for s in result.settings for one in s.attacks if not one.applies}
+    rest = [one for s in result.settings for one in s.attacks if not one.applies and one.attack not in ran]
     asked = {spec.partition(":")[0] for spec in result.plan.attacks}
     return WhatRan(
         {spec: attacks().get(spec.partition(":")[0]) for spec in dict.fromkeys(ran)},
-        {name: why for name, why in idle.items() if name not in ran},
+        {one.attack: one.why for one in rest if not one.spared},
+        {one.attack: one.why for one in rest if one.spared},
         tuple(name for name in attack_names() if name not in asked),
     )
 
@@ -124,6 +126,8 @@ def _attacks_by_setting(result: AuditResult) -> Grid:
 def _cell(grid: Grid, setting: Setting, one: AttackRisk | None) -> Cell:
     if one is None:
         return Cell("–", grid.note("it was not tried on this setting"))
+    if not one.applies and one.spared:
+        return Cell("–", grid.note(f"{one.attack} was spared: {one.why}"))
     if not one.applies:
         return Cell("n/a", grid.note(f"{one.attack} does not apply: {one.why}"))
     bound = "≥ " if one.cut and setting.risk.lower_bound else ""
