@@ -1,23 +1,26 @@
 """The exact solver: sweep all roots, sift those that remain, search the few that still may hold a larger clique.
 
 Vertices stand in a fixed order: by number in a product graph, in degeneracy order in a plain one. A root is a vertex
-with its later neighbours; its *ceiling* bounds the cliques whose first vertex it is. Sweeping and sifting lower the
-ceilings cheaply and find good cliques on the way; branch and bound settles the roots whose ceiling is still above the
-best clique. A last pass picks the clique to return, so that neither the number of threads nor their timing shows.
-Nothing is kept between two searches: what one learned, and a listing of all maximum cliques can use, is in the clique.
+with its later neighbours; its *ceiling* bounds the cliques whose first vertex it is. Large graphs are climbed first,
+which lowers all ceilings at a small part of the cost of a sweep. Sweeping and sifting lower them further, the highest
+first, so that the bound falls steadily, and find good cliques on the way; branch and bound settles the roots whose
+ceiling is still above the best clique. A last pass picks the clique to return, so that neither the number of threads
+nor their timing shows. Nothing is kept between two searches: what one learned, and a listing of all maximum cliques can
+use, is in the clique.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.engine.kernels import order, roots, search, sweep
+from disclique.engine.kernels import climb, order, roots, search, sweep
 from disclique.engine.kernels import threads as cores
 from disclique.engine.stopwatch import Stopwatch
 from disclique.model import Clique, Graph, IntArray, ProductGraph
@@ -25,7 +28,9 @@ from disclique.model import Clique, Graph, IntArray, ProductGraph
 WEDGES = 10_000_000  # pairs of edges looked at between two looks at the clock
 STEPS = 20_000  # branches between two looks at the clock
 BITS = 256 * 1024**2  # bytes that rows of bits may take
-MANY = 80_000_000  # pairs of edges from which they pay
+MANY = 80_000_000  # pairs of edges from which they pay, and from which a climb does where they take too much
+BLOCK = 512  # roots whose rows of bits stay in the cache
+TASTE = 64  # roots swept before a climb, so that there is a clique if it takes all the time
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +65,31 @@ class State:
         """Number of vertices."""
         return len(self.ceiling)
 
+    @property
+    def edges(self) -> int:
+        """Number of edges."""
+        return int(self.later.start[-1])
+
+    @property
+    def average(self) -> float:
+        """Later neighbours of a vertex."""
+        return self.edges / self.order
+
+    @property
+    def large(self) -> bool:
+        """True if a plain sweep is not the fastest way."""
+        return self.average * self.edges > MANY
+
+    @property
+    def stored(self) -> bool:
+        """True if rows are in memory, False if they are made on demand."""
+        return len(self.later.source.target) == 0
+
+    @property
+    def fits_bits(self) -> bool:
+        """True if rows of bits may be used."""
+        return self.stored and self.order**2 // 8 <= BITS
+
     def keep(self, places: list[int]) -> None:
         """Take over a clique if it is larger than the best so far."""
         with self.lock:
@@ -92,12 +122,12 @@ class State:
 
 def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     """Return a maximum clique with its proof, or what was found when the stopwatch stopped the search."""
-    return _run(graph, stopwatch, _sweep, _sift, _settle, _choose)
+    return _run(graph, stopwatch, _climb, _sweep, _sift, _settle, _choose)
 
 
 def greedy(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     """Return the best clique of a greedy choice at every promising root, and a bound; no search."""
-    return _run(graph, stopwatch, _sweep, _sift)
+    return _run(graph, stopwatch, _climb, _sweep, _sift)
 
 
 def _run(graph: Graph | ProductGraph, stopwatch: Stopwatch, *steps: Callable[[State, Stopwatch], None]) -> Clique:
@@ -122,6 +152,7 @@ def list_cliques(
             state.later = state.later._replace(bits=np.zeros((0, (state.order + 63) // 64), np.int64))
     else:
         state.best[:] = size, 0, 1
+        _climb(state, stopwatch)
         _sweep(state, stopwatch)
         _sift(state, stopwatch)
         left = np.flatnonzero(state.ceiling >= size).tolist()
@@ -163,31 +194,75 @@ def _shared(work: Callable[[Callable[[], int], roots.Workspace], None], state: S
     cores.run(one, range(threads), stop)
 
 
+Look = Callable[[roots.Later, Any, roots.Workspace, NDArray[np.int64], NDArray[np.int32]], None]
+
+
+def _pass(state: State, stopwatch: Stopwatch, look: Look, parts: Sequence[Any], threads: int) -> None:
+    """Have a kernel lower the ceilings of these parts of the roots, and keep the cliques it finds on the way."""
+
+    def work(turn: Callable[[], int], space: roots.Workspace) -> None:
+        while (at := turn()) < len(parts) and not stopwatch.over(len(state.clique)) and not state.best[1]:
+            space.work[1] = stopwatch.left()
+            look(state.later, parts[at], space, state.best, state.ceiling)
+            stopwatch.spend(_worked(space))
+            state.keep(space.clique[: space.size[0]].tolist())
+            stopwatch.tell(at + 1, len(parts), len(state.clique))
+
+    _shared(work, state, threads)
+
+
+def _parts(which: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    """Return these roots in parts of ``size``."""
+    return [which[at : at + size] for at in range(0, len(which), size)]
+
+
+def _chunk(state: State, threads: int) -> int:
+    """Return the number of roots between two looks at the clock."""
+    return int(min(max(16, WEDGES / (state.average**2 + 1)), 1 + state.order // (8 * threads)))
+
+
+def _climb(state: State, stopwatch: Stopwatch) -> None:
+    """Lower the ceilings of a large graph from the last root to the first, within half of what may be spent."""
+    if not state.large or state.fits_bits:
+        return
+    _pass(state, stopwatch, sweep.sweep, _parts(np.argsort(-state.ceiling, kind="stable")[:TASTE], 1), 1)
+    chunk, half = _chunk(state, stopwatch.threads), stopwatch.half()
+    ends = range(state.order, 0, -chunk)
+    done = np.zeros(len(ends), bool)
+
+    def work(turn: Callable[[], int], space: roots.Workspace) -> None:
+        while (at := turn()) < len(ends) and not half.over(len(state.clique)) and not state.best[1]:
+            space.work[1] = half.left()
+            span = max(0, ends[at] - chunk), ends[at]
+            done[at] = climb.climb(state.later, span, space, state.best, state.ceiling)
+            half.spend(worked := _worked(space))
+            stopwatch.spend(worked)
+            stopwatch.tell(at + 1, len(ends), len(state.clique))
+
+    _shared(work, state, stopwatch.threads)
+    if not done.all() and state.stored and not state.best[1]:
+        climb.extrapolate(state.later, ends[int(done.argmin())], state.workspace(), state.ceiling)
+
+
 def _sweep(state: State, stopwatch: Stopwatch) -> None:
     """Lower the ceiling of every root by its inner degrees.
 
-    From the side where a large clique is met soon: the start of an arbitrary order, since that is where the first of
-    many members lies; the end of a degeneracy order, where the dense part is.
+    After a climb the highest ceilings first. Otherwise from the side where a large clique is met soon: the start of an
+    arbitrary order, since that is where the first of many members lies; the end of a degeneracy order, where the dense
+    part is.
     """
-    n = state.order
-    look = sweep.sweep
-    average = len(state.later.row) / n
-    chunk = int(min(max(16, WEDGES / (average * average + 1)), 1 + n // (8 * stopwatch.threads)))
-    threads = stopwatch.threads if len(state.later.row) > 20_000 else 1
-    if n * n // 8 <= BITS and average * len(state.later.row) > MANY:
+    n, threads = state.order, stopwatch.threads if state.edges > 20_000 else 1
+    if state.large and not state.fits_bits:
+        left = np.flatnonzero(state.ceiling >= state.best[0])
+        left = left[np.argsort(-state.ceiling[left], kind="stable")]
+        _pass(state, stopwatch, sweep.sweep, _parts(left, 4), threads)
+    elif state.large:
         _set_bits(state, threads)
-        look, chunk = sweep.sweep_bits, 512
-    starts = range(0, n, chunk) if state.vertices is None else range(0, n, chunk)[::-1]
-
-    def work(turn: Callable[[], int], space: roots.Workspace) -> None:
-        while (at := turn()) < len(starts) and not stopwatch.over(len(state.clique)) and not state.best[1]:
-            space.work[1] = stopwatch.left()
-            look(state.later, (starts[at], min(n, starts[at] + chunk)), space, state.best, state.ceiling)
-            stopwatch.spend(_worked(space))
-            state.keep(space.clique[: space.size[0]].tolist())
-            stopwatch.tell(at + 1, len(starts), len(state.clique))
-
-    _shared(work, state, threads)
+        spans = [(first, min(n, first + BLOCK)) for first in range(0, n, BLOCK)]
+        _pass(state, stopwatch, sweep.sweep_bits, spans if state.vertices is None else spans[::-1], threads)
+    else:
+        parts = _parts(np.arange(n), _chunk(state, stopwatch.threads))
+        _pass(state, stopwatch, sweep.sweep, parts if state.vertices is None else parts[::-1], threads)
 
 
 def _set_bits(state: State, threads: int) -> None:
@@ -207,16 +282,10 @@ def _set_bits(state: State, threads: int) -> None:
 def _sift(state: State, stopwatch: Stopwatch) -> None:
     """Lower the ceiling of the roots that may still hold a clique as large as the best."""
     left = np.flatnonzero(state.ceiling >= state.best[0])
-    chunk = 16
-
-    def work(turn: Callable[[], int], space: roots.Workspace) -> None:
-        while (first := turn() * chunk) < len(left) and not stopwatch.over(len(state.clique)) and not state.best[1]:
-            space.work[1] = stopwatch.left()
-            sweep.sift(state.later, left[first : first + chunk], space, state.best, state.ceiling)
-            stopwatch.spend(_worked(space))
-            state.keep(space.clique[: space.size[0]].tolist())
-
-    _shared(work, state, stopwatch.threads if len(left) > 2 * chunk else 1)
+    if state.large and not state.fits_bits:
+        left = left[np.argsort(-state.ceiling[left], kind="stable")]
+    parts = _parts(left, 16)
+    _pass(state, stopwatch, sweep.sift, parts, stopwatch.threads if len(parts) > 2 else 1)
 
 
 def _settle(state: State, stopwatch: Stopwatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from disclique.engine.kernels import threads as cores
 from disclique.engine.kernels.roots import ENDLESS
@@ -46,6 +46,13 @@ class Stopwatch:
     def left(self) -> int:
         """Operations that may still be spent."""
         return ENDLESS if self.work == float("inf") else max(0, round((self.work - self.spent) * BILLION))
+
+    def half(self) -> Stopwatch:
+        """Return a stopwatch that stops when half of what is left has been spent."""
+        now = time.perf_counter()
+        deadline = self.deadline if self.deadline == float("inf") else now + (self.deadline - now) / 2
+        work = self.work if self.work == float("inf") else self.spent + (self.work - self.spent) / 2
+        return replace(self, deadline=deadline, work=work)
 
     def spend(self, operations: float) -> None:
         """Count work done."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.engine.kernels import demand
 from disclique.engine.kernels.compiled import kernel, lowest, popcount
 
 ONE = np.uint64(1)
@@ -21,7 +22,7 @@ class Later(NamedTuple):
     """Later neighbours of each vertex in compressed rows, and two free colourings (empty where there are none).
 
     Vertices with the same ``first`` are never adjacent, nor are those with the same ``second``: product vertices that
-    share a record.
+    share a record. Where rows are made on demand, ``row`` is empty and ``start`` still tells how long they are.
     """
 
     start: NDArray[np.uint64]
@@ -29,6 +30,7 @@ class Later(NamedTuple):
     first: NDArray[np.int32]
     second: NDArray[np.int32]
     bits: NDArray[np.int64]  # (vertices, words): all neighbours as bits, where that pays; else no rows, see ``inner``
+    source: demand.Source = demand.STORED
 
 
 class Workspace(NamedTuple):
@@ -53,7 +55,7 @@ def new_workspace(later: Later, widest: int) -> Workspace:
     return Workspace(
         np.zeros(n, np.uint8),
         np.zeros(n, np.uint32),
-        np.empty(widest, np.uint32),
+        np.empty(widest + 1, np.uint32),
         np.empty(widest, np.int32),
         np.empty(widest + 1, np.uint32),
         np.zeros((1, later.bits.shape[1]), np.int64),
@@ -67,11 +69,46 @@ def new_workspace(later: Later, widest: int) -> Workspace:
 @kernel
 def candidates(later: Later, root: int, space: Workspace) -> int:
     """Number of later neighbours of ``root``, listed in the workspace."""
+    if len(later.source.target) > 0:
+        return demand.make_row(later.source, root, space.candidate)
     begin = np.int64(later.start[root])
     count = np.int64(later.start[root + 1]) - begin
     for i in range(count):
         space.candidate[i] = later.row[begin + i]
     return count
+
+
+@kernel
+def set_marks(count: int, space: Workspace, value: int) -> None:
+    """Mark the candidates, or unmark them with the value 0."""
+    for i in range(count):
+        space.mark[space.candidate[i]] = value
+
+
+@kernel
+def shared(later: Later, u: int, count: int, space: Workspace) -> int:
+    """Number of candidates that are later neighbours of ``u``; the candidates must be marked."""
+    space.work[0] += np.int64(later.start[u + 1]) - np.int64(later.start[u])
+    if len(later.source.target) > 0:
+        return demand.shared(later.source, u, space.candidate, count, space.hit)
+    mark, found = space.mark, np.uint64(0)
+    for e in range(later.start[u], later.start[u + 1]):
+        found += np.uint64(mark[later.row[e]])
+    return np.int64(found)
+
+
+@kernel
+def list_shared(later: Later, u: int, count: int, space: Workspace) -> int:
+    """Do the same, and list them in ``space.hit``: gathered without a branch, since no hit can be predicted."""
+    if len(later.source.target) > 0:
+        return shared(later, u, count, space)
+    space.work[0] += np.int64(later.start[u + 1]) - np.int64(later.start[u])
+    mark, hit, hits = space.mark, space.hit, np.uint64(0)
+    for e in range(later.start[u], later.start[u + 1]):
+        x = later.row[e]
+        hit[hits] = x
+        hits += np.uint64(mark[x])
+    return np.int64(hits)
 
 
 @kernel
@@ -83,31 +120,23 @@ def inner(later: Later, count: int, space: Workspace) -> None:
     if len(later.bits) > 0:
         inner_bits(later, count, space)
         return
-    mark, slot, candidate, degree, hit = space.mark, space.slot, space.candidate, space.degree, space.hit
-    work = np.int64(0)
+    slot, candidate, degree, hit = space.slot, space.candidate, space.degree, space.hit
+    before = space.work[0]
+    set_marks(count, space, 1)
     for i in range(count):
-        mark[candidate[i]] = 1
         slot[candidate[i]] = i
         degree[i] = 0
     for i in range(count):
-        u = np.uint64(candidate[i])
-        work += np.int64(later.start[u + ONE] - later.start[u])
-        hits = np.uint64(0)
-        for e in range(later.start[u], later.start[u + ONE]):
-            x = later.row[e]
-            hit[hits] = x  # gathered without a branch: which neighbour is a hit cannot be predicted
-            hits += np.uint64(mark[x])
+        hits = np.uint64(list_shared(later, np.int64(candidate[i]), count, space))
         for h in range(hits):
             degree[slot[hit[h]]] += 1
         degree[i] += np.int32(hits)
-    for i in range(count):
-        mark[candidate[i]] = 0
+    set_marks(count, space, 0)
     if later.bits.shape[1] > 0:
         low, high = later.bits.shape[1], 0
         for i in range(count):
             low, high = min(low, candidate[i] // 64), max(high, candidate[i] // 64 + 1)
-        work = np.int64(count * max(high - low, 0))
-    space.work[0] += work
+        space.work[0] = before + np.int64(count * max(high - low, 0))
 
 
 @kernel
@@ -182,7 +211,7 @@ def thin(later: Later, count: int, least: int, space: Workspace) -> int:
 @kernel
 def matrix(later: Later, count: int, space: Workspace) -> NDArray[np.int64]:
     """Return the candidates' adjacency as rows of bits."""
-    mark, slot, candidate = space.mark, space.slot, space.candidate
+    slot, candidate = space.slot, space.candidate
     rows = np.zeros((count, (count + 63) // 64), np.int64)
     space.work[0] += count * count
     if len(later.bits) > 0:
@@ -192,18 +221,17 @@ def matrix(later: Later, count: int, space: Workspace) -> NDArray[np.int64]:
                 v = np.int64(candidate[j])
                 rows[i, j // 64] |= ((later.bits[u, v // 64] >> np.int64(v % 64)) & np.int64(1)) << np.int64(j % 64)
         return rows
+    before = space.work[0]
+    set_marks(count, space, 1)
     for i in range(count):
-        mark[candidate[i]] = 1
         slot[candidate[i]] = i
     for i in range(count):
-        u = np.uint64(candidate[i])
-        for e in range(later.start[u], later.start[u + ONE]):
-            if mark[later.row[e]] != 0:
-                j = np.int64(slot[later.row[e]])
-                rows[i, j // 64] |= np.int64(1) << np.int64(j % 64)
-                rows[j, i // 64] |= np.int64(1) << np.int64(i % 64)
-    for i in range(count):
-        mark[candidate[i]] = 0
+        for h in range(list_shared(later, np.int64(candidate[i]), count, space)):
+            j = np.int64(slot[space.hit[h]])
+            rows[i, j // 64] |= np.int64(1) << np.int64(j % 64)
+            rows[j, i // 64] |= np.int64(1) << np.int64(i % 64)
+    set_marks(count, space, 0)
+    space.work[0] = before
     return rows
 
 

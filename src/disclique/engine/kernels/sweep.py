@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.engine.kernels import demand
 from disclique.engine.kernels.compiled import kernel, lowest, popcount
 from disclique.engine.kernels.roots import (
     ONE,
@@ -20,6 +21,8 @@ from disclique.engine.kernels.roots import (
     height,
     inner,
     matrix,
+    set_marks,
+    shared,
     thin,
 )
 
@@ -101,26 +104,18 @@ def hopeless(later: Later, count: int, least: int, space: Workspace) -> bool:
     Rows that are too short, or too near to the end of the order, are not even read, so that this costs less than half
     of the inner degrees.
     """
-    many = np.uint64(max(0, least - 2))
-    mark, candidate = space.mark, space.candidate
-    last = np.uint64(beyond(count, least - 2, len(mark), space))
+    many = max(0, least - 2)
+    last = beyond(count, least - 2, len(space.mark), space)
+    found = False
+    set_marks(count, space, 1)
     for i in range(count):
-        mark[candidate[i]] = 1
-    found, work = False, np.int64(0)
-    for i in range(count):
-        u = np.uint64(candidate[i])
-        if u >= last or later.start[u + ONE] - later.start[u] < many:
+        u = np.int64(space.candidate[i])
+        if u >= last or np.int64(later.start[u + 1] - later.start[u]) < many:
             continue
-        shared = np.uint64(0)
-        for e in range(later.start[u], later.start[u + ONE]):
-            shared += np.uint64(mark[later.row[e]])
-        work += np.int64(later.start[u + ONE] - later.start[u])
-        if shared >= many:
+        if shared(later, u, count, space) >= many:
             found = True
             break
-    for i in range(count):
-        mark[candidate[i]] = 0
-    space.work[0] += work
+    set_marks(count, space, 0)
     return not found
 
 
@@ -142,6 +137,20 @@ def beyond(count: int, many: int, vertices: int, space: Workspace) -> int:
 
 
 @kernel
+def adjacent(later: Later, v: int, u: int) -> bool:
+    """True if two vertices are joined."""
+    if len(later.bits) > 0:
+        return (later.bits[v, u // 64] >> np.int64(u % 64)) & np.int64(1) != 0
+    if len(later.source.target) > 0:
+        return demand.joined(later.source, v, u)
+    low, high = np.uint64(min(v, u)), np.uint32(max(v, u))
+    found = np.uint64(0)
+    for e in range(later.start[low], later.start[low + ONE]):
+        found += np.uint64(later.row[e] == high)
+    return found > 0
+
+
+@kernel
 def around_top(later: Later, count: int, space: Workspace) -> int:
     """Number of candidates left when only the one of largest inner degree and its neighbours stay."""
     top = 0
@@ -152,7 +161,7 @@ def around_top(later: Later, count: int, space: Workspace) -> int:
     kept = 0
     for i in range(count):
         v = np.int64(space.candidate[i])
-        if i == top or (later.bits[u, v // 64] >> np.int64(v % 64)) & np.int64(1) != 0:
+        if i == top or adjacent(later, v, u):
             space.candidate[kept] = space.candidate[i]
             kept += 1
     return kept
@@ -170,21 +179,20 @@ def appraise(
     count = thin(later, count, least, space)
     ceiling[root] = min(ceiling[root], max(least - 1, height(space.degree, count, space.hit)))
     if ceiling[root] > best[0] and best[2] == 0:
-        if len(later.bits) > 0:
-            count = around_top(later, count, space)
+        count = around_top(later, count, space)
         greedy(matrix(later, count, space), root, space, best)
 
 
 @kernel
 def sweep(
-    later: Later, span: tuple[int, int], space: Workspace, best: NDArray[np.int64], ceiling: NDArray[np.int32]
+    later: Later, roots: NDArray[np.int64], space: Workspace, best: NDArray[np.int64], ceiling: NDArray[np.int32]
 ) -> None:
-    """Lower the ceilings of the roots in ``span`` by one look at their inner degrees.
+    """Lower the ceilings of ``roots`` by one look at their inner degrees.
 
     Tries for a clique where that may pay. ``best`` is the size of the best clique, a flag that asks to stop, and one
     that no larger clique is wanted. Cost: for each root the later neighbours of its later neighbours.
     """
-    for root in range(span[0], span[1]):
+    for root in roots:
         least = best[0]  # read once: other threads raise it
         if ceiling[root] < least or best[1] != 0 or space.work[0] > space.work[1]:
             continue

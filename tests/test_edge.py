@@ -1,0 +1,141 @@
+"""Searches at the edge of time and memory: bounds that hold when a search is stopped, rows that are made on demand."""
+
+import itertools
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from disclique.bench import instance
+from disclique.engine import exact, is_clique, maximum_clique, maximum_cliques
+from disclique.engine.kernels import climb, roots
+from disclique.engine.product import product_graph
+from disclique.engine.stopwatch import Stopwatch
+from disclique.model import UNLIMITED, Budget, Graph
+
+
+@pytest.fixture
+def _climbing(monkeypatch):
+    """Take the way of large graphs through the engine with small ones."""
+    monkeypatch.setattr(exact, "MANY", 0)
+    monkeypatch.setattr(exact, "BITS", 0)
+    monkeypatch.setattr(exact, "TASTE", 2)
+
+
+def random_graph(rng, order):
+    upper = np.triu(rng.random((order, order)) < rng.uniform(0.1, 0.9), 1)
+    both = upper | upper.T
+    offsets = np.concatenate([[0], np.cumsum(both.sum(axis=1))]).astype(np.int64)
+    return Graph(offsets, np.nonzero(both)[1].astype(np.int32)), nx.Graph(both)
+
+
+def random_product(rng, **more):
+    """A product graph of two small files, and its reference."""
+    files = instance(float(rng.choice([0.01, 0.05, 0.3])), 0.5, records=int(rng.integers(50, 80)), common=8)
+    graph = product_graph(files.target, files.known, candidates=files.candidates, agreement=files.agreement, **more)
+    whole = product_graph(files.target, files.known, candidates=files.candidates, agreement=files.agreement)
+    return graph, nx_of(whole)
+
+
+def nx_of(graph):
+    reference = nx.Graph()
+    reference.add_nodes_from(range(graph.order))
+    rows = graph.later
+    for v in range(graph.order):
+        reference.add_edges_from((v, int(u)) for u in rows.neighbours[rows.offsets[v] : rows.offsets[v + 1]])
+    return reference
+
+
+def largest_from(reference, place):
+    """The size of the largest clique whose first vertex is each one, by listing; ``place`` is the order."""
+    truth = np.zeros(len(place), int)
+    for clique in nx.find_cliques(reference):
+        for start, members in zip(sorted(place[clique]), range(len(clique), 0, -1), strict=True):
+            truth[start] = max(truth[start], members)
+    return truth
+
+
+@pytest.mark.usefixtures("_climbing")
+@pytest.mark.parametrize("kind", ["plain", "product"])
+def test_a_climb_never_lowers_a_ceiling_below_the_truth(kind):
+    rng = np.random.default_rng(11)
+    for trial in range(30):
+        graph, reference = random_graph(rng, 35) if kind == "plain" else random_product(rng)
+        if graph.order == 0:
+            continue
+        state = exact._state(graph)
+        place = np.arange(graph.order) if state.vertices is None else np.argsort(state.vertices)
+        truth = largest_from(reference, place)
+        degrees = state.ceiling.copy()
+        if trial % 2:  # what remains of a climb that did not begin
+            climb.extrapolate(state.later, graph.order, state.workspace(), state.ceiling)
+            assert (state.ceiling >= truth).all()
+        exact._climb(state, Stopwatch.start(UNLIMITED, 1 + trial % 3, None))
+        assert (state.ceiling >= np.minimum(truth, state.best[0] - 1)).all()
+        assert state.ceiling.sum() < degrees.sum()
+
+
+@pytest.mark.usefixtures("_climbing")
+@pytest.mark.parametrize("kind", ["plain", "product"])
+def test_the_bound_of_a_stopped_search_holds(kind):
+    """Wherever the work ends, and it comes down to the proof."""
+    rng = np.random.default_rng(12)
+    stopped = 0
+    for _ in range(25):
+        graph, reference = random_graph(rng, 60) if kind == "plain" else random_product(rng)
+        truth = max(map(len, nx.find_cliques(reference)))
+        for work in 10.0 ** rng.uniform(-7, -4 if kind == "product" else -3, 6):
+            found = maximum_clique(graph, budget=Budget(work=work))
+            assert found.size <= truth <= found.bound
+            assert is_clique(graph, found.members)
+            stopped += not found.proven
+        whole = maximum_clique(graph, threads=1)
+        assert whole.size == whole.bound == truth
+        assert maximum_clique(graph, threads=2) == whole
+    assert stopped > 20
+
+
+@pytest.mark.usefixtures("_climbing")
+def test_a_climb_changes_nothing_but_the_time(monkeypatch):
+    files = instance(0.05, 0.5, records=120, common=20)
+    graph = product_graph(files.target, files.known, candidates=files.candidates, agreement=files.agreement)
+    climbed = [maximum_clique(graph, threads=threads) for threads in (1, 2, 3)]
+    listed = maximum_cliques(graph, climbed[0])
+    monkeypatch.undo()
+    plain = maximum_clique(graph)
+    assert all(one == plain for one in climbed)
+    assert maximum_cliques(graph, plain) == listed
+
+
+def test_the_members_of_a_chain_are_as_many_as_their_ceilings_allow():
+    """Against all subsets: the j-th of z members has a ceiling of z - j + 1 or more."""
+    rng = np.random.default_rng(13)
+    for _ in range(200):
+        ceilings = rng.integers(0, 7, rng.integers(0, 7)).tolist()
+        top = 7
+        tally = np.bincount(ceilings, minlength=top + 1).astype(np.int64)
+        most = max(
+            z
+            for z in range(len(ceilings) + 1)
+            for chosen in itertools.permutations(ceilings, z)
+            if all(c >= z - j for j, c in enumerate(chosen))
+        )
+        assert climb.members(tally, top) == most
+        assert not tally.any()
+
+
+def test_neighbours_in_common_are_counted_and_listed():
+    rng = np.random.default_rng(14)
+    graph, reference = random_graph(rng, 50)
+    state = exact._state(graph)
+    place = np.argsort(state.vertices)
+    space = state.workspace()
+    for root in range(50):
+        count = roots.candidates(state.later, root, space)
+        chosen = set(space.candidate[:count].tolist())
+        roots.set_marks(count, space, 1)
+        for u in sorted(chosen):
+            both = {v for v in place[list(reference[state.vertices[u]])].tolist() if v > u} & chosen
+            assert roots.shared(state.later, u, count, space) == len(both)
+            assert set(space.hit[: roots.list_shared(state.later, u, count, space)].tolist()) == both
+        roots.set_marks(count, space, 0)
