@@ -1,6 +1,7 @@
 """Searches at the edge of time and memory: bounds that hold when a search is stopped, rows that are made on demand."""
 
 import itertools
+import pickle
 
 import networkx as nx
 import numpy as np
@@ -8,10 +9,13 @@ import pytest
 
 from disclique.bench import instance
 from disclique.engine import exact, is_clique, maximum_clique, maximum_cliques
-from disclique.engine.kernels import climb, roots
+from disclique.engine.kernels import climb, demand, roots
 from disclique.engine.product import product_graph
+from disclique.engine.rows import RowsOnDemand
 from disclique.engine.stopwatch import Stopwatch
+from disclique.errors import TooLarge
 from disclique.model import UNLIMITED, Budget, Graph
+from test_product import random_files
 
 
 @pytest.fixture
@@ -139,3 +143,79 @@ def test_neighbours_in_common_are_counted_and_listed():
             assert roots.shared(state.later, u, count, space) == len(both)
             assert set(space.hit[: roots.list_shared(state.later, u, count, space)].tolist()) == both
         roots.set_marks(count, space, 0)
+
+
+def on_demand(files):
+    """The product graph as it is stored, and with so little memory that rows are made, or None."""
+    target, known, candidates, agreement = files
+    stored = product_graph(target, known, candidates=candidates, agreement=agreement)
+    less = 4 * stored.size + 40 * stored.order - 1
+    if less < 48 * stored.order + 32 * target.size**2 + 8 * known.size**2:
+        return stored, None
+    made = product_graph(target, known, candidates=candidates, agreement=agreement, memory=less, on_demand=1e3)
+    assert isinstance(made.later, RowsOnDemand)
+    return stored, made
+
+
+def parts(files):
+    return files.target, files.known, files.candidates, files.agreement
+
+
+@pytest.mark.parametrize("climbs", [False, True])
+def test_rows_made_on_demand_are_the_rows_that_would_be_stored(climbs, request):
+    """Unpublished and directed distances, labels that match several others, agreements of any kind; one row by one."""
+    if climbs:
+        request.getfixturevalue("_climbing")
+    rng = np.random.default_rng(15)
+    tried, directed = 0, 0
+    while tried < 15:
+        files = random_files(rng, largest=22)
+        stored, made = on_demand(files)
+        if made is None:
+            continue
+        tried += 1
+        directed += files[0].directed
+        rows, out = stored.later, np.empty(stored.order + 1, np.uint32)
+        assert (made.order, made.size) == (stored.order, stored.size)
+        for v in range(stored.order):
+            row = rows.neighbours[rows.offsets[v] : rows.offsets[v + 1]]
+            count = demand.make_row(made.later.source, v, out)
+            assert out[:count].tolist() == sorted(row.tolist())
+        expected = maximum_clique(stored)
+        assert maximum_clique(made, threads=1) == maximum_clique(made, threads=2) == expected
+        assert maximum_cliques(made, expected, limit=50) == maximum_cliques(stored, expected, limit=50)
+        assert is_clique(made, expected.members)
+        assert is_clique(made, (0, 1)) == is_clique(stored, (0, 1))
+    assert directed
+
+
+def test_a_stopped_search_of_rows_on_demand_has_a_bound_that_holds():
+    stored, made = on_demand(parts(instance(0.2, 0.9, records=200, common=30)))
+    truth = maximum_clique(stored)
+    for work in (1e-5, 1e-4, 1e-3, 1e-2):
+        found = maximum_clique(made, budget=Budget(work=work))
+        assert found.size <= truth.size <= found.bound
+        assert is_clique(stored, found.members)
+
+
+def test_whoever_needs_all_rows_at_once_is_refused():
+    """A graph without edges, as an empty array would make it, looks safe."""
+    _, made = on_demand(parts(instance(0.2, 0.9, records=200, common=30)))
+    again = pickle.loads(pickle.dumps(made.later))
+    assert again.order == made.order
+    for ask in (lambda: made.graph, lambda: again.neighbours, lambda: maximum_clique(made, solver="mcqd")):
+        with pytest.raises(TooLarge, match=r"edges, which need .* make rows on demand"):
+            ask()
+    assert "edges" in repr(made)
+
+
+def test_edges_that_do_not_fit_are_made_where_the_budget_allows_it():
+    target, known, candidates, agreement = parts(instance(0.3, 0.9, records=200, common=30))
+    graph = product_graph(target, known, candidates=candidates, agreement=agreement)
+    tight = {"candidates": candidates, "agreement": agreement, "memory": 4 * graph.size}
+    for work, says in ((0.0, "allowed; use a narrower"), (1e-6, "to make them on demand takes about")):
+        with pytest.raises(TooLarge, match=says):
+            product_graph(target, known, on_demand=work, **tight)
+    assert product_graph(target, known, on_demand=10, **tight).size == graph.size
+    with pytest.raises(TooLarge, match="from which edges could be made on demand, need"):
+        product_graph(target, known, on_demand=10, **(tight | {"memory": 35 * 200**2}))

@@ -156,7 +156,7 @@ class ProductGraph:
     @property
     def size(self) -> int:
         """Number of edges."""
-        return len(self.later.neighbours)
+        return int(self.later.offsets[-1])
 
     @cached_property
     def graph(self) -> Graph:

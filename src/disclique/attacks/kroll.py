@@ -12,7 +12,7 @@ import numpy as np
 from disclique.attacks.knowledge import ALPHA, Knowledge, Search
 from disclique.attacks.registry import Attack, Fetch, Oracle, attacks
 from disclique.engine import maximum_clique, maximum_cliques
-from disclique.engine.product import DEFAULT_MEMORY, product_graph
+from disclique.engine.product import product_graph
 from disclique.engine.quasi import quasi_clique
 from disclique.engine.subgraph import common_subgraph, member_pairs, violation
 from disclique.errors import TooLarge
@@ -29,6 +29,7 @@ from disclique.model import (
 )
 from disclique.progress import tell, teller
 
+PACE = 2.0  # billions of operations a second, see ``Budget``
 ENOUGH = 10.0  # billions of operations for a search in a graph of about one vertex a person
 
 
@@ -36,8 +37,9 @@ ENOUGH = 10.0  # billions of operations for a search in a graph of about one ver
 class CliqueAttack(Attack):
     """The paper's attack: the matches of a maximum approximate common subgraph.
 
-    Where the product graph does not fit into ``memory``, it is thinned to the pairs that the attack ``thinner`` holds
-    for possible, if there is one.
+    Where the product graph does not fit into ``memory`` (by default half of the machine's), its rows are made on demand
+    if the budget allows that. Otherwise it is thinned to the pairs that the attack ``thinner`` holds for possible, if
+    there is one.
     """
 
     name: ClassVar[str] = "clique"
@@ -50,7 +52,7 @@ class CliqueAttack(Attack):
 
     agreement: Agreement
     search: Search = Search()  # noqa: RUF009 - a frozen value
-    memory: int = DEFAULT_MEMORY
+    memory: int | None = None
     thinner: Attack | None = None
 
     @classmethod
@@ -64,7 +66,12 @@ class CliqueAttack(Attack):
         search = self.search
         tell("product graph")
         graph = product_graph(
-            target.distances, known.distances, candidates=candidates, agreement=self.agreement, memory=self.memory
+            target.distances,
+            known.distances,
+            candidates=candidates,
+            agreement=self.agreement,
+            memory=self.memory,
+            on_demand=_worth(search),
         )
         tell("maximum clique")
         clique = maximum_clique(
@@ -151,6 +158,17 @@ class QuasiCliqueAttack(Attack):
         found = quasi_clique(graph, gamma=self.gamma, budget=self.search.budget)
         clique = Clique(found.members, max(found.bound, len(found.members)), self.name, found.seconds)
         return _claim(self.name, graph, clique, MaximumCliques((found.members,), complete=False))
+
+
+def _worth(search: Search) -> float:
+    """Return the billions of operations that a search may cost where rows are made on demand; 0 by other solvers."""
+    budget = search.budget
+    if search.solver not in ("exact", "greedy"):
+        return 0.0
+    return min(
+        float("inf") if budget.work is None else budget.work,
+        float("inf") if budget.seconds is None else PACE * budget.seconds,
+    )
 
 
 def _claim(attack: str, graph: ProductGraph, clique: Clique, cliques: MaximumCliques) -> Claims:

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.engine.kernels import climb, order, roots, search, sweep
+from disclique.engine.kernels import climb, demand, order, roots, search, sweep
 from disclique.engine.kernels import threads as cores
+from disclique.engine.rows import RowsOnDemand
 from disclique.engine.stopwatch import Stopwatch
 from disclique.model import Clique, Graph, IntArray, ProductGraph
 
@@ -86,9 +87,9 @@ class State:
         return len(self.later.source.target) == 0
 
     @property
-    def fits_bits(self) -> bool:
-        """True if rows of bits may be used."""
-        return self.stored and self.order**2 // 8 <= BITS
+    def climbs(self) -> bool:
+        """True if a climb is: the graph is large, and rows of bits would take too much."""
+        return self.large and not (self.stored and self.order**2 // 8 <= BITS)
 
     def keep(self, places: list[int]) -> None:
         """Take over a clique if it is larger than the best so far."""
@@ -168,15 +169,18 @@ def list_cliques(
 
 def _state(graph: Graph | ProductGraph) -> State:
     """Return the state before a search of this graph."""
-    vertices = None
-    if isinstance(graph, ProductGraph):
+    vertices, source = None, demand.STORED
+    if isinstance(graph, ProductGraph) and isinstance(graph.later, RowsOnDemand):
+        start, row, source = graph.later.offsets, np.empty(0, np.int32), graph.later.source
+        first, second = graph.target, graph.known
+    elif isinstance(graph, ProductGraph):
         start, row = graph.later.offsets, graph.later.neighbours
         first, second = graph.target, graph.known
     else:
         vertices = order.degeneracy(graph.offsets, graph.neighbours)
         start, row = order.orient(graph.offsets, graph.neighbours, vertices)
         first = second = np.empty(0, np.int32)
-    later = roots.Later(start.view(np.uint64), row.view(np.uint32), first, second, np.zeros((0, 0), np.int64))
+    later = roots.Later(start.view(np.uint64), row.view(np.uint32), first, second, np.zeros((0, 0), np.int64), source)
     ceiling = (np.diff(start) + 1).astype(np.int32)
     return State(later, vertices, ceiling, np.array([1, 0, 0], np.int64), [0])
 
@@ -223,7 +227,7 @@ def _chunk(state: State, threads: int) -> int:
 
 def _climb(state: State, stopwatch: Stopwatch) -> None:
     """Lower the ceilings of a large graph from the last root to the first, within half of what may be spent."""
-    if not state.large or state.fits_bits:
+    if not state.climbs:
         return
     _pass(state, stopwatch, sweep.sweep, _parts(np.argsort(-state.ceiling, kind="stable")[:TASTE], 1), 1)
     chunk, half = _chunk(state, stopwatch.threads), stopwatch.half()
@@ -245,18 +249,15 @@ def _climb(state: State, stopwatch: Stopwatch) -> None:
 
 
 def _sweep(state: State, stopwatch: Stopwatch) -> None:
-    """Lower the ceiling of every root by its inner degrees.
+    """Lower the ceiling of every root by its inner degrees; after a climb there is nothing left but to sift.
 
-    After a climb the highest ceilings first. Otherwise from the side where a large clique is met soon: the start of an
-    arbitrary order, since that is where the first of many members lies; the end of a degeneracy order, where the dense
-    part is.
+    From the side where a large clique is met soon: the start of an arbitrary order, since that is where the first of
+    many members lies; the end of a degeneracy order, where the dense part is.
     """
     n, threads = state.order, stopwatch.threads if state.edges > 20_000 else 1
-    if state.large and not state.fits_bits:
-        left = np.flatnonzero(state.ceiling >= state.best[0])
-        left = left[np.argsort(-state.ceiling[left], kind="stable")]
-        _pass(state, stopwatch, sweep.sweep, _parts(left, 4), threads)
-    elif state.large:
+    if state.climbs:
+        return
+    if state.large:
         _set_bits(state, threads)
         spans = [(first, min(n, first + BLOCK)) for first in range(0, n, BLOCK)]
         _pass(state, stopwatch, sweep.sweep_bits, spans if state.vertices is None else spans[::-1], threads)
@@ -280,11 +281,14 @@ def _set_bits(state: State, threads: int) -> None:
 
 
 def _sift(state: State, stopwatch: Stopwatch) -> None:
-    """Lower the ceiling of the roots that may still hold a clique as large as the best."""
+    """Lower the ceiling of the roots that may still hold a clique as large as the best; after a climb the highest first.
+
+    There the bound falls steadily so, and the first roots hold cliques that spare the others.
+    """
     left = np.flatnonzero(state.ceiling >= state.best[0])
-    if state.large and not state.fits_bits:
+    if state.climbs:
         left = left[np.argsort(-state.ceiling[left], kind="stable")]
-    parts = _parts(left, 16)
+    parts = _parts(left, 4 if state.climbs else 16)
     _pass(state, stopwatch, sweep.sift, parts, stopwatch.threads if len(parts) > 2 else 1)
 
 

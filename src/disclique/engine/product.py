@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.engine.agreement import fit_agreement
-from disclique.engine.kernels import edges, merge, threads, vertices
+from disclique.engine.kernels import demand, edges, merge, threads, vertices
+from disclique.engine.rows import RowsOnDemand, mirror, source_of
 from disclique.errors import TooLarge
+from disclique.memory import default_memory, say_memory
 from disclique.model import Agreement, Candidates, Distances, FloatArray, Graph, IntArray, ProductGraph, Rows
 
-DEFAULT_MEMORY = 2 * 1024**3  # bytes that the graph may take
+CLIMBED = 0.25  # of the pairs of edges at a vertex, about so many are looked at by a search that begins with a climb
+LONGEST = 100_000.0  # billions of operations, most of a day: a search that takes longer is refused at once
 CHUNK = 4 * 1024**2  # distances asked for at a time
 
 
@@ -24,18 +27,34 @@ def product_graph(
     *,
     candidates: Candidates,
     agreement: Agreement,
-    memory: int = DEFAULT_MEMORY,
+    memory: int | None = None,
+    on_demand: float = 0.0,
 ) -> ProductGraph:
-    """Return the product graph of two files, within ``memory`` bytes.
+    """Return the product graph of two files, within ``memory`` bytes (by default half of what the machine has).
 
     Vertices are the candidate pairs, ascending by (known row, target row). Two of them are adjacent if they differ in
     both records and either both distances are published and the known one lies in the agreement interval of the target
     one, or neither is published. If either file is directed this must hold for the distances both ways. Only records
     that have a candidate are asked for their distances.
+
+    Edges that do not fit are refused, unless the search of such a graph, about so many billions of operations, may be
+    worth ``on_demand``: then rows are made whenever they are needed. It is the same graph, searched more slowly.
     """
+    memory = default_memory() if memory is None else memory
     pairs = _candidate_pairs(candidates, memory)
     agreement = fit_agreement(agreement, target, known)
-    later = _later(pairs, *_both(target, known, pairs, agreement, memory), memory)
+    files = _both(target, known, pairs, agreement, memory)
+    found = _Meeting(len(pairs.target_row), *files, pairs.relation)
+    need = 4 * found.edges + 40 * found.order
+    if need <= memory:
+        later = found.rows()
+    else:
+        why = (
+            f"the product graph has {found.order:,} vertices and {found.edges:,} edges, which need {say_memory(need)} "
+            f"of the {say_memory(memory)} allowed"
+        )
+        _check_work(found, why, on_demand)
+        later = RowsOnDemand(found.offsets(), _source(target, known, pairs, agreement, memory), why)
     return ProductGraph(pairs.target_row, pairs.known_row, later, _complete)
 
 
@@ -122,7 +141,7 @@ def _check_vertices(order: int, memory: int) -> None:
     if order * 16 > memory or order >= 2**31:
         raise TooLarge(
             f"the product graph has {order:,} vertices (pairs of records with matching labels), which need "
-            f"{order * 16 / 1e9:.1f} GB of the {memory / 1e9:.1f} GB allowed; use more selective labels"
+            f"{say_memory(order * 16)} of the {say_memory(memory)} allowed; use more selective labels"
         )
 
 
@@ -132,7 +151,7 @@ def _matrix(distances: Distances, side: _Side, memory: int) -> FloatArray:
     need = 24 * n * n + 16 * len(side.begin) ** 2
     if need > memory:
         raise TooLarge(
-            f"{n:,} records have a candidate; their distances need {need / 1e9:.1f} GB of the {memory / 1e9:.1f} GB "
+            f"{n:,} records have a candidate; their distances need {say_memory(need)} of the {say_memory(memory)} "
             "allowed; use more selective labels"
         )
     step = max(1, CHUNK // max(n, 1))
@@ -167,43 +186,91 @@ def _intervals(agreement: Agreement, distance: FloatArray) -> tuple[FloatArray, 
     return low, high
 
 
-def _later(pairs: _CandidatePairs, target: merge.TargetEdges, known: edges.Edges, memory: int) -> Rows:
-    """Return every product edge once, in compressed rows of the larger neighbours."""
-    n = len(pairs.target_row)
-    workers = threads.available() if len(target.low) > 20_000 else 1
-    shares = _shares(merge.weights(target, known, pairs.relation), workers)
-    found: list[tuple[merge.Windows, int, int]] = [()] * len(shares)  # type: ignore[list-item]
-    larger = np.zeros((len(shares), n), np.uint32)
+class _Meeting:
+    """The windows in which the edges of both files meet: how many product edges there are, and their rows."""
 
-    def meet(share: int) -> None:
-        found[share] = merge.windows(target, known, pairs.relation, shares[share])
+    def __init__(self, order: int, target: merge.TargetEdges, known: edges.Edges, relation: merge.Relation) -> None:
+        self.order, self._files = order, (target, known)
+        workers = threads.available() if len(target.low) > 20_000 else 1
+        shares = _shares(merge.weights(target, known, relation), workers)
+        self._found: list[tuple[merge.Windows, int, int]] = [()] * len(shares)  # type: ignore[list-item]
 
-    def count(share: int) -> None:
-        merge.degrees(target, known, *found[share][:2], larger[share])
+        def meet(share: int) -> None:
+            self._found[share] = merge.windows(target, known, relation, shares[share])
 
-    threads.run(meet, range(len(shares)))
-    _check_edges(n, sum(total for _, _, total in found), memory)
-    threads.run(count, range(len(shares)))
-    below = np.cumsum(larger, axis=0, dtype=np.int64)
-    offsets = np.concatenate([[0], np.cumsum(below[-1])])
-    heads = np.concatenate([offsets[:-1][None], offsets[:-1] + below[:-1]]).astype(np.uint64)
-    row = np.empty(offsets[-1], np.uint32)
+        threads.run(meet, range(len(shares)))
 
-    def write(share: int) -> None:
-        merge.fill(target, known, *found[share][:2], (heads[share], row))
+    @property
+    def edges(self) -> int:
+        """Number of product edges; of directed files at the most."""
+        return sum(total for _, _, total in self._found)
 
-    threads.run(write, range(len(shares)))
-    return Rows(offsets, row.view(np.int32))
+    def _below(self) -> NDArray[np.int64]:
+        """Return the larger neighbours of each vertex in the shares up to each."""
+        larger = np.zeros((len(self._found), self.order), np.uint32)
+
+        def count(share: int) -> None:
+            merge.degrees(*self._files, *self._found[share][:2], larger[share])
+
+        threads.run(count, range(len(self._found)))
+        return np.cumsum(larger, axis=0, dtype=np.int64)
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Return where rows would begin and end."""
+        return np.concatenate([[0], np.cumsum(self._below()[-1])])
+
+    def rows(self) -> Rows:
+        """Return every product edge once, in compressed rows of the larger neighbours."""
+        below = self._below()
+        offsets = np.concatenate([[0], np.cumsum(below[-1])])
+        heads = np.concatenate([offsets[:-1][None], offsets[:-1] + below[:-1]]).astype(np.uint64)
+        row = np.empty(offsets[-1], np.uint32)
+
+        def write(share: int) -> None:
+            merge.fill(*self._files, *self._found[share][:2], (heads[share], row))
+
+        threads.run(write, range(len(self._found)))
+        return Rows(offsets, row.view(np.int32))
 
 
-def _check_edges(order: int, size: int, memory: int) -> None:
-    """Raise TooLarge if the edges do not fit."""
-    need = 4 * size + 40 * order
+def _check_work(found: _Meeting, why: str, allowed: float) -> None:
+    """Raise TooLarge if rows on demand are not wanted, or would cost more work than is allowed."""
+    work = CLIMBED * found.edges**2 / found.order / 1e9
+    if allowed <= 0:
+        raise TooLarge(f"{why}; use a narrower agreement or more selective labels")
+    if work > min(allowed, LONGEST):
+        raise TooLarge(
+            f"{why}; to make them on demand takes about {work:,.0f} billion operations or more, and "
+            f"{min(allowed, LONGEST):,.3g} are allowed; use a narrower agreement or more selective labels"
+        )
+
+
+def _source(
+    target: Distances, known: Distances, pairs: _CandidatePairs, agreement: Agreement, memory: int
+) -> demand.Source:
+    """Return what rows are made from on demand; raise TooLarge if not even that fits."""
+    records = len(pairs.target.rows), len(pairs.known.rows)
+    need = 48 * len(pairs.target_row) + 32 * records[0] ** 2 + 8 * records[1] ** 2
     if need > memory:
         raise TooLarge(
-            f"the product graph has {order:,} vertices and {size:,} edges, which need {need / 1e9:.1f} GB of the "
-            f"{memory / 1e9:.1f} GB allowed; use a narrower agreement or more selective labels"
+            f"the vertices and the distances of {records[0]:,} and {records[1]:,} records, from which edges could be "
+            f"made on demand, need {say_memory(need)} of the {say_memory(memory)} allowed; use more selective labels"
         )
+    directed = target.directed or known.directed
+    lengths, distance = _matrix(target, pairs.target, memory).copy(), _matrix(known, pairs.known, memory).copy()
+    if not directed:
+        mirror(lengths)
+        mirror(distance)
+    low, high = (end.reshape(lengths.shape) for end in _intervals(agreement, lengths.ravel()))
+    places = _places(pairs.target.rows, pairs.target_row), _places(pairs.known.rows, pairs.known_row)
+    return source_of((low, high), distance, places, directed)
+
+
+def _places(rows: IntArray, of: IntArray) -> NDArray[np.uint32]:
+    """Return the places among ``rows`` of the records ``of``."""
+    place = np.zeros(int(rows.max(initial=-1)) + 1, np.uint32)
+    place[rows] = np.arange(len(rows))
+    return place[of]
 
 
 def _complete(later: Rows) -> Graph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -10,6 +11,8 @@ import numpy as np
 
 from disclique.checks import check_kind, check_whole, show
 from disclique.engine import exact, libraries, mcqd
+from disclique.engine.kernels import demand
+from disclique.engine.rows import RowsOnDemand
 from disclique.engine.stopwatch import CliqueProgress, Stopwatch
 from disclique.errors import InputError
 from disclique.model import UNLIMITED, Budget, Clique, Graph, MaximumCliques, ProductGraph
@@ -129,6 +132,8 @@ def is_clique(graph: Graph | ProductGraph, members: Iterable[int]) -> bool:
     chosen = np.array(sorted(members), dtype=np.int64)
     if len(chosen) and (chosen[0] < 0 or chosen[-1] >= graph.order or (np.diff(chosen) == 0).any()):
         return False
+    if isinstance(rows, RowsOnDemand):
+        return all(demand.joined(rows.source, v, u) for v, u in itertools.combinations(chosen.tolist(), 2))
     larger = np.zeros(graph.order, dtype=bool)  # the members above the one looked at
     larger[chosen] = True
     for above, v in zip(range(len(chosen) - 1, -1, -1), chosen.tolist(), strict=True):

@@ -66,16 +66,12 @@ def make_row(source: Source, root: int, out: NDArray[np.uint32]) -> int:
         for v in range(at, end):
             s = np.uint64(source.target[v])
             out[hits] = np.uint32(v)
-            hits += np.uint64(agrees(low[s], high[s], d))
+            hit = agrees(low[s], high[s], d)
+            if hit and source.directed:
+                hit = agrees(source.low[s, t], source.high[s, t], source.distance[other, k])
+            hits += np.uint64(hit)
         at = end
-    if not source.directed:
-        return np.int64(hits)
-    kept = 0
-    for i in range(hits):
-        if joined(source, root, np.int64(out[i])):
-            out[kept] = out[i]
-            kept += 1
-    return kept
+    return np.int64(hits)
 
 
 @kernel

@@ -251,6 +251,7 @@ def local(later: Later, root: int, least: int, space: Workspace) -> tuple[NDArra
     Min-width order: always a candidate of least degree among those left goes to the end.
     """
     count = candidates(later, root, space)
+    space.candidate[:count].sort()  # rows stand in any order: which cliques come first must not depend on it
     inner(later, count, space)
     count = thin(later, count, least, space)
     words = (count + 63) // 64
