@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register import ceiling, isomap, register
-from disclique.data.distances import Matrix, Points, full_matrix, pairwise
+from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.metrics import pairwise
 from disclique.model import Candidates, Claims, Distances, FloatArray, Spread
 from disclique.synthetic.people import germany
 

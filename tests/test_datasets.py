@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
-from disclique.data.distances import paired
+from disclique.data.metrics import paired
 from disclique.errors import InputError
 from disclique.synthetic.people import area_points, germany, home_points, population
 from disclique.synthetic.settlements import germany_settlements, inside, read_table, uniform_points

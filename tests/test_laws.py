@@ -12,7 +12,8 @@ from scipy.integrate import quad
 
 from disclique.attacks.calibration import calibrate
 from disclique.attacks.knowledge import learn
-from disclique.data.distances import Points, paired
+from disclique.data.distances import Points
+from disclique.data.metrics import paired
 from disclique.masks import LENGTH, PointMask, Swap, masks, parse_mask
 from disclique.masks.laws import (
     ExchangeLaw,

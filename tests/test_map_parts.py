@@ -24,7 +24,8 @@ from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.records import ReleaseRecord
 from disclique.audits.unit import run_unit
-from disclique.data.distances import Matrix, Points, as_matrix, full_matrix, pairwise
+from disclique.data.distances import Matrix, Points, as_matrix, full_matrix
+from disclique.data.metrics import pairwise
 from disclique.data.scaled import ScaledMatrix
 from disclique.geodesy import shift
 from disclique.model import Candidates, Claims, Distances, Microdata, Spread

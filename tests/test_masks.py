@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from disclique.data.distances import Matrix, Points, full_matrix, paired, pairwise
+from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.metrics import paired, pairwise
 from disclique.errors import InputError
 from disclique.geodesy import displacement_km
 from disclique.masks import (

@@ -15,7 +15,8 @@ from disclique.audits import Audit, Snooper, run_audit
 from disclique.audits.known_file import draw_known_file
 from disclique.audits.rates import measure_oracle, measure_risk
 from disclique.audits.unit import run_unit
-from disclique.data.distances import Matrix, Points, full_matrix, pairwise
+from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.metrics import pairwise
 from disclique.data.series import Series
 from disclique.errors import InputError
 from disclique.geodesy import sphere_km

@@ -9,8 +9,9 @@ import pytest
 
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register import best_of_each_target, ceiling, isomap, register
-from disclique.data.distances import Matrix, Points, full_matrix, pairwise
+from disclique.data.distances import Matrix, Points, full_matrix
 from disclique.data.labels import candidates
+from disclique.data.metrics import pairwise
 from disclique.errors import InputError
 from disclique.model import Candidates, Claims, Spread
 from disclique.synthetic.people import germany

@@ -13,8 +13,9 @@ from disclique.attacks.register.by_law import measure_scatter
 from disclique.attacks.register.coincide import find_coinciding
 from disclique.attacks.register.positions import locate_known
 from disclique.attacks.register.posterior import matching_posterior
-from disclique.data.distances import Points, as_matrix, pairwise
+from disclique.data.distances import Points, as_matrix
 from disclique.data.labels import candidates
+from disclique.data.metrics import pairwise
 from disclique.data.series import Series
 from disclique.masks import LENGTH, PointMask, parse_mask
 from disclique.masks.laws import GaussianLaw, RadialLaw, Ring, Walk

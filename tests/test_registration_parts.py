@@ -16,7 +16,8 @@ from disclique.attacks.register.positions import Motion, locate_known
 from disclique.attacks.register.posterior import estimated_share, matching_posterior
 from disclique.attacks.register.refine import Aligner
 from disclique.attacks.register.weigh import equalise_ties
-from disclique.data.distances import Points, full_matrix, pairwise
+from disclique.data.distances import Points, full_matrix
+from disclique.data.metrics import pairwise
 from disclique.engine.kernels.alignment import AlignmentSearch, KnownRecords, evaluate_likelihood, score_motion
 from disclique.engine.kernels.neighbours import build_index, find_near
 from disclique.model import Candidates, Spread

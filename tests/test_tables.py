@@ -12,8 +12,9 @@ from scipy.sparse.csgraph import shortest_path
 
 import disclique as dq
 from disclique.attacks.result import find_twins as twins
-from disclique.data.distances import as_matrix, full_matrix, paired, pairwise
+from disclique.data.distances import as_matrix, full_matrix
 from disclique.data.labels import candidates
+from disclique.data.metrics import paired, pairwise
 from disclique.data.reading import Layout, read
 from disclique.data.tables import select_records
 from disclique.measures.risk import Risk, wilson

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.checks import check_kind, check_rng, check_whole, show
-from disclique.data.distances import Metric, Points, full_matrix, paired, select_distances, unit_of
+from disclique.data.distances import Points, full_matrix, select_distances, unit_of
+from disclique.data.metrics import Metric, paired
 from disclique.engine.agreement import Between
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC

@@ -22,7 +22,8 @@ from disclique.attacks.register.likelihood import find_pairs
 from disclique.attacks.register.positions import KnownMap, locate_known
 from disclique.attacks.register.posterior import matching_posterior
 from disclique.attacks.register.weigh import AttackInputs, weigh_matchings
-from disclique.data.distances import Points, full_matrix, pairwise, unit_of
+from disclique.data.distances import Points, full_matrix, unit_of
+from disclique.data.metrics import pairwise
 from disclique.data.scaled import ScaledMatrix
 from disclique.errors import InputError
 from disclique.masks.base import Mask

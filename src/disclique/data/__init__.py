@@ -5,18 +5,10 @@ Labels are made comparable (``labels``), coarser (``generalise``) or compared wi
 results are written (``write``, ``provenance``). Nothing here alters a distance, attacks a file or draws at random.
 """
 
-from disclique.data.distances import (
-    Matrix,
-    Metric,
-    Points,
-    as_matrix,
-    full_matrix,
-    paired,
-    pairwise,
-    select_distances,
-)
+from disclique.data.distances import Matrix, Points, as_matrix, full_matrix, select_distances
 from disclique.data.encodings import Encodings
 from disclique.data.labels import Comparator, Exact, candidates, canonical, label_tuples
+from disclique.data.metrics import Metric, paired, pairwise
 from disclique.data.reading import Layout, read
 from disclique.data.tables import microdata, select_records
 from disclique.data.texts import Texts

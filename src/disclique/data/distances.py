@@ -15,71 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.data.gower import Gower, mixed_table
+from disclique.data.metrics import GOWER, METRICS, VECTORIAL, Metric, find_directions, measure_each, paired, pairwise
 from disclique.errors import InputError
-from disclique.geodesy import GEOGRAPHIC, ellipsoid_km, sphere_km
+from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, FloatArray, IntArray
 from disclique.quantities import ASK, KM, KM_IN, NO_UNIT, check_unit
 
-GOWER = "gower"
-VECTORIAL = ("euclidean", "cosine")
-METRICS = (*GEOGRAPHIC, *VECTORIAL, GOWER)
 ZERO = "the vector is zero, and has no direction by which the cosine could compare it"
 ROUNDING = 512 * np.finfo(float).eps
 """How far two values of one distance may lie apart, relative to the larger: what sums of some hundred double-precision
 lengths in another order explain (1e-13), far below what anybody prints or publishes."""
 
-Metric = str | Callable[[Any, Any], float]
 Where = Callable[[int, int], str]
-
-
-def pairwise(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> FloatArray:
-    """Return distances from each point of ``a`` to each point of ``b``, shape (len(a), len(b))."""
-    if metric == "sphere":
-        return sphere_km(a[:, None, :], b[None, :, :])
-    if metric == "euclidean":
-        from scipy.spatial.distance import cdist
-
-        return np.asarray(cdist(a, b))
-    if metric == "cosine":
-        return _cosine(a, b)
-    if isinstance(metric, Gower):
-        return metric.pairwise(a, b)
-    i, j = np.divmod(np.arange(len(a) * len(b)), max(len(b), 1))
-    return _one_by_one(a[i], b[j], metric).reshape(len(a), len(b))
-
-
-def paired(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> FloatArray:
-    """Return the distance of each point of ``a`` from the point of ``b`` in the same row."""
-    if metric == "sphere":
-        return sphere_km(a, b)
-    if metric == "euclidean":
-        return np.asarray(np.sqrt(((a - b) ** 2).sum(axis=1)))
-    if metric == "cosine":
-        return np.asarray(((_directions(a) - _directions(b)) ** 2).sum(axis=1) / 2)
-    return _one_by_one(a, b, metric)
-
-
-def _cosine(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return 1 - cos, as half the squared chord of the directions: exactly 0 between equal vectors, never negative."""
-    from scipy.spatial.distance import cdist
-
-    return np.asarray(cdist(_directions(a), _directions(b), "sqeuclidean") / 2)
-
-
-def _directions(vectors: FloatArray) -> FloatArray:
-    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
-    scaled = vectors / np.where(largest > 0, largest, 1.0)  # squares of tiny or huge numbers would be 0 or infinite
-    return np.asarray(scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300))
-
-
-def _one_by_one(a: NDArray[Any], b: NDArray[Any], metric: Metric) -> FloatArray:
-    if metric == "wgs84":
-        return ellipsoid_km(a, b)
-    if not callable(metric):
-        if metric == GOWER:
-            raise InputError("gower scales numbers by their range in a file: give the records of a file")
-        raise InputError(f"metric {metric!r}: choose one of {', '.join(METRICS)} or give a function of two points")
-    return np.array([float(metric(x, y)) for x, y in zip(a, b, strict=True)], dtype=float)
 
 
 def element(i: int, j: int) -> str:
@@ -216,7 +163,7 @@ class Points:
                 raise InputError(f"the coordinates are not numbers ({error})") from None
             _check_points(points, str(self.metric))
         elif not callable(self.metric):
-            _one_by_one(points[:0], points[:0], self.metric)
+            measure_each(points[:0], points[:0], self.metric)
         if self._check_unit() == "m":
             points = points * KM_IN["m"]
             object.__setattr__(self, "unit", KM)
@@ -285,7 +232,7 @@ class Points:
 
     def identities(self) -> list[Hashable]:
         """Return what makes two records the same: their places; by the cosine their directions."""
-        same = np.round(_directions(self.coordinates), 12) + 0.0 if self.metric == "cosine" else self.coordinates
+        same = np.round(find_directions(self.coordinates), 12) + 0.0 if self.metric == "cosine" else self.coordinates
         return [tuple(np.atleast_1d(row).tolist()) for row in same]
 
     def __repr__(self) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from disclique.data.distances import VECTORIAL, Points
+from disclique.data.distances import Points
 from disclique.data.encodings import Encodings
+from disclique.data.metrics import VECTORIAL
 from disclique.data.texts import Texts
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances

@@ -11,12 +11,13 @@ from typing import Any
 import pandas as pd
 
 from disclique.checks import check_kind, check_path
-from disclique.data.distances import Matrix, Metric
+from disclique.data.distances import Matrix
 from disclique.data.encodings import Encodings, parse_encodings
 from disclique.data.files import Part, read_distances, read_encodings, read_table, read_vectors
 from disclique.data.generalise import parse_generaliser
 from disclique.data.geography import LAT, LON, is_geographic, read_points, to_degrees
 from disclique.data.joins import Roster
+from disclique.data.metrics import Metric
 from disclique.data.sheets import check_dates, plain_dates
 from disclique.data.tables import check_names, microdata, record_ids
 from disclique.errors import InputError, guess_meant

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.data.distances import Matrix, Points, full_matrix, pairwise
+from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.metrics import pairwise
 from disclique.model import FloatArray
 
 

@@ -13,21 +13,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from disclique.checks import check_kind, show
-from disclique.data.distances import (
-    GOWER,
-    ZERO,
-    Matrix,
-    Metric,
-    Points,
-    Where,
-    check_matrix,
-    select_distances,
-    unit_of,
-)
+from disclique.data.distances import ZERO, Matrix, Points, Where, check_matrix, select_distances, unit_of
 from disclique.data.encodings import Encodings
 from disclique.data.gower import Gower, mixed_table
 from disclique.data.joins import BY_POSITION, Roster, names_of_index, roster_of_index
 from disclique.data.labels import canonical, canonical_labels
+from disclique.data.metrics import GOWER, Metric
 from disclique.data.projections import check_degrees
 from disclique.data.squares import matrix, numbers_in
 from disclique.data.texts import DEFAULT, Texts, join_columns

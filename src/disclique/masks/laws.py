@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ive, ndtri
 
-from disclique.data.distances import Points, paired
+from disclique.data.distances import Points
+from disclique.data.metrics import paired
 from disclique.geodesy import GEOGRAPHIC, shift
 from disclique.model import FloatArray, Spread
 

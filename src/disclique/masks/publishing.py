@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from disclique.data.distances import Matrix, Points, full_matrix, matrix_like, pairwise
+from disclique.data.distances import Matrix, Points, full_matrix, matrix_like
+from disclique.data.metrics import pairwise
 from disclique.errors import InputError
 from disclique.geodesy import draw_in_box, to_space
 from disclique.masks.base import Mask, one_of, whole

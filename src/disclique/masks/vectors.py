@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from disclique.data.distances import VECTORIAL, Points
+from disclique.data.distances import Points
+from disclique.data.metrics import VECTORIAL
 from disclique.errors import InputError
 from disclique.masks.base import PointMask
 from disclique.masks.placement import random_rotation

@@ -16,7 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.checks import check_rng, check_whole, show
-from disclique.data.distances import Points, full_matrix, paired, select_distances, shared_unit, unit_of
+from disclique.data.distances import Points, full_matrix, select_distances, shared_unit, unit_of
+from disclique.data.metrics import paired
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, box_area, from_space, to_space
 from disclique.masks import Mask

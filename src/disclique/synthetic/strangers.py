@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.data.distances import VECTORIAL, Points
+from disclique.data.distances import Points
 from disclique.data.gower import Gower
+from disclique.data.metrics import VECTORIAL
 from disclique.data.scaled import ScaledMatrix
 from disclique.data.texts import Texts
 from disclique.errors import InputError

@@ -12,10 +12,11 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.data.distances import Points, paired
+from disclique.data.distances import Points
 from disclique.data.inspection.lengths import name_unit
 from disclique.data.inspection.values import Remark, show_length
 from disclique.data.labels import label_tuples
+from disclique.data.metrics import paired
 from disclique.model import FloatArray, IntArray, Microdata
 from disclique.quantities import percent
 

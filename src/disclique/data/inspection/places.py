@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from disclique.data.distances import Points, paired
+from disclique.data.distances import Points
 from disclique.data.inspection.land import is_land, name_places
 from disclique.data.inspection.values import Extent, Remark, name_shares, round_out
+from disclique.data.metrics import paired
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import FloatArray, Microdata
 from disclique.quantities import percent
