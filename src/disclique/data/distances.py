@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from disclique.data.gower import Gower, mixed_table
 from disclique.data.metrics import GOWER, METRICS, VECTORIAL, Metric, find_directions, measure_each, paired, pairwise
+from disclique.data.unformed import FORMED, Unformed, hide
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Distances, FloatArray, IntArray
@@ -303,13 +304,16 @@ def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatA
     return np.asarray(distances.block(index, index))
 
 
-def as_matrix(distances: Distances, *, most: int = 4000) -> Distances:
-    """Return the distances as a matrix, symmetric bit by bit, or unchanged where there are more than ``most`` records.
+def as_matrix(distances: Distances, *, most: int = FORMED) -> Distances:
+    """Return the distances as a matrix, symmetric bit by bit; of more than ``most`` records none is formed.
 
-    This is what a release shows: distances, without the coordinates from which they come.
+    This is what a release shows: distances, without the coordinates from which they come, also where there are so many
+    that they are computed when asked for.
     """
-    if isinstance(distances, Matrix) or distances.size > most:
+    if isinstance(distances, Matrix):
         return distances
+    if distances.size > most:
+        return hide(distances)
     values = full_matrix(distances)
     if not distances.directed:
         upper = np.triu(values, 1)
@@ -378,7 +382,7 @@ def join_distances(one: Distances, other: Distances) -> Distances:
 
 def select_distances(distances: Distances, rows: NDArray[np.integer]) -> Distances:
     """Return the distances between some records, in the order of ``rows``."""
-    if isinstance(distances, Selectable):
-        return distances.select(rows)
+    if len(rows) > FORMED if isinstance(distances, Unformed) else isinstance(distances, Selectable):
+        return distances.select(rows)  # type: ignore[attr-defined,no-any-return]
     block = full_matrix(distances, rows=np.asarray(rows, dtype=np.int32))
     return matrix_like(block, distances)

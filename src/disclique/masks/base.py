@@ -13,8 +13,10 @@ import numpy as np
 from disclique.data.distances import Matrix, Points, full_matrix, matrix_like, unit_of
 from disclique.data.encodings import Encodings
 from disclique.data.texts import Texts
+from disclique.data.unformed import FORMED
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
+from disclique.masks.entrywise import Entrywise, draw_key
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
 from disclique.model import Distances, FloatArray, Spread
 from disclique.quantities import (
@@ -304,8 +306,15 @@ class EntryMask(Mask):
     on: ClassVar[str] = "distances"
     scope: ClassVar[str] = "entry"
 
-    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
-        """Return the masked matrix: symmetric unless directed, not negative, unpublished where it was."""
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix | Entrywise:
+        """Return the masked matrix: symmetric unless directed, not negative, unpublished where it was.
+
+        Of many records none is formed; every distance then has its noise whenever it is asked for.
+        """
+        if distances.size > FORMED:
+            masked = Entrywise(distances, self.in_unit_of(distances), draw_key(rng))
+            masked.block(np.arange(2, dtype=np.int32), np.arange(2, dtype=np.int32))  # what does not fit is said now
+            return masked
         values = np.array(full_matrix(distances))
         if distances.directed:
             entries = np.nonzero(~np.eye(len(values), dtype=bool))

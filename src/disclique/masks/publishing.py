@@ -8,13 +8,15 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from disclique.data.distances import Matrix, Points, full_matrix, matrix_like
-from disclique.data.metrics import pairwise
-from disclique.errors import InputError
+from disclique.data.distances import Matrix, Points, full_matrix, matrix_like, unit_of
+from disclique.data.metrics import VECTORIAL, pairwise
+from disclique.data.unformed import FORMED, Listed, Unformed
+from disclique.errors import InputError, TooLarge
 from disclique.geodesy import draw_in_box, to_space
 from disclique.masks.base import Mask, one_of, whole
+from disclique.masks.nearest import list_nearest
 from disclique.masks.registry import register_mask
-from disclique.model import Distances, FloatArray
+from disclique.model import Distances, FloatArray, IntArray
 
 
 @register_mask
@@ -32,8 +34,13 @@ class Nearest(Mask):
 
     k: int = field(metadata=whole(1))
 
-    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
-        """Return the matrix with NaN where nothing is published; ties are broken at random."""
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix | Listed:
+        """Return the matrix with NaN where nothing is published; ties are broken at random.
+
+        Of many records no matrix is formed: the published distances are listed.
+        """
+        if distances.size > FORMED:
+            return list_nearest(distances, self.k, rng)
         values = np.array(full_matrix(distances))
         size = len(values)
         candidates = np.where(np.isnan(values) | np.eye(size, dtype=bool), np.inf, values)
@@ -44,6 +51,36 @@ class Nearest(Mask):
             published |= published.T
         values[~published] = np.nan
         return matrix_like(values, distances)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Embedded(Unformed):
+    """Distances between the images of the records in a space, divided by ``scale``; the images are not shown."""
+
+    images: FloatArray = field(repr=False)
+    metric: str
+    scale: float = 1.0
+    unit: str | None = None
+    directed: ClassVar[bool] = False  # type: ignore[misc]
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """Number of records."""
+        return len(self.images)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return distances from each of ``rows`` to each of ``columns``."""
+        a, b = self.images[rows], self.images[columns]
+        found = pairwise(a, b, self.metric) if self.metric in VECTORIAL else cdist(a, b, self.metric)
+        return np.asarray(found / self.scale)
+
+
+def _between(images: Embedded, distances: Distances) -> Matrix | Embedded:
+    """Return a matrix in the place of the distances, or of many records what shows its entries."""
+    if images.size > FORMED:
+        return images
+    values = full_matrix(images)
+    return matrix_like((values + values.T) / 2, distances)
 
 
 @register_mask
@@ -72,17 +109,13 @@ class Lipschitz(Mask):
     drawn: str = field(default="area", metadata=one_of("area", "records"))
     norm: str = field(default="2", metadata=one_of("1", "2", "inf"))
 
-    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix | Embedded:
         """Return the distances between the embedded records."""
         if distances.directed:
             raise InputError("mask lipschitz: it takes distances without a direction")
-        embedded = self._embedded(distances, rng)
         metric = {"1": "cityblock", "2": "euclidean", "inf": "chebyshev"}[self.norm]
-        values = cdist(embedded, embedded, metric)
-        if self.norm != "inf":
-            values /= self.sets ** (1 / int(self.norm))
-        values = (values + values.T) / 2
-        return matrix_like(values, distances)
+        scale = 1.0 if self.norm == "inf" else self.sets ** (1 / int(self.norm))
+        return _between(Embedded(self._embedded(distances, rng), metric, scale, unit_of(distances)), distances)
 
     def _embedded(self, distances: Distances, rng: np.random.Generator) -> FloatArray:
         """Return one row per record, one column per reference set; an unpublished distance counts as infinite."""
@@ -124,12 +157,13 @@ class Projection(Mask):
 
     dimensions: int = field(metadata=whole(1))
 
-    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix:
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix | Embedded:
         """Return the straight distances between the projected records."""
         places = _places(distances)
         image = places @ rng.normal(0, 1 / np.sqrt(self.dimensions), (places.shape[1], self.dimensions))
         by_cosine = isinstance(distances, Points) and distances.metric == "cosine"
-        return matrix_like(pairwise(image, image, "cosine" if by_cosine else "euclidean"), distances)
+        metric = "cosine" if by_cosine else "euclidean"
+        return _between(Embedded(image, metric, 1.0, unit_of(distances)), distances)
 
 
 def _places(distances: Distances) -> FloatArray:
@@ -140,6 +174,11 @@ def _places(distances: Distances) -> FloatArray:
         return to_space(distances.coordinates, distances.metric)
     if distances.directed:
         raise InputError("mask projection: it takes distances without a direction")
+    if distances.size > FORMED:
+        raise TooLarge(
+            f"mask projection: it makes a space of the whole matrix, of at most {FORMED:,} records; of these "
+            f"{distances.size:,} it needs the coordinates"
+        )
     values = full_matrix(distances)
     if np.isnan(values).any():
         raise InputError("mask projection: it takes a complete matrix, but some distances are not published")

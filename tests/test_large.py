@@ -1,0 +1,314 @@
+"""Releases of more records than a matrix is formed of: the same distances, whichever block asks for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from disclique.data.distances import Matrix, Points, as_matrix, full_matrix, select_distances, unit_of
+from disclique.data.unformed import FORMED, Listed, Unformed, hide
+from disclique.errors import InputError, TooLarge
+from disclique.masks import EntryMask, parse_mask
+from disclique.masks.entrywise import EntryChance, threefry
+from disclique.masks.nearest import list_nearest
+from disclique.model import FloatArray
+
+MANY = FORMED + 200
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    """Return chance."""
+    return np.random.default_rng(seed)
+
+
+def places(n: int = MANY, seed: int = 1, metric: str = "sphere") -> Points:
+    """Return points of a country, in degrees or in km."""
+    return Points(rng(seed).uniform((6, 47), (15, 55), (n, 2)) * (1 if metric == "sphere" else 100), metric)
+
+
+def rows(*numbers: int) -> np.ndarray:
+    """Return rows as blocks take them."""
+    return np.array(numbers, dtype=np.int32)
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "found"),
+    [
+        ((0, 0), (0, 0), (0xC2B6E3A8C2C69865, 0x6F81ED42F350084D)),
+        ((2**64 - 1,) * 2, (2**64 - 1,) * 2, (0xE02CB7C4D95D277A, 0xD06633D0893B8B68)),
+        (
+            (0x243F6A8885A308D3, 0x13198A2E03707344),
+            (0xA4093822299F31D0, 0x082EFA98EC4E6C89),
+            (0x263C7D30BB0F0AF1, 0x56BE8361D3311526),
+        ),
+    ],
+)
+def test_the_cipher_gives_its_published_answers(
+    counter: tuple[int, int], key: tuple[int, int], found: tuple[int, int]
+) -> None:
+    """Known answers of Random123 for threefry2x64, 20 rounds."""
+    words = threefry(np.array(counter[:1], np.uint64), np.array(counter[1:], np.uint64), key)
+    assert tuple(int(word[0]) for word in words) == found
+
+
+@pytest.mark.parametrize(
+    ("draw", "law"),
+    [
+        (lambda chance, n: chance.random(n), stats.uniform()),
+        (lambda chance, n: chance.uniform(2.0, 5.0, n), stats.uniform(2, 3)),
+        (lambda chance, n: chance.normal(1.0, 2.0, n), stats.norm(1, 2)),
+        (lambda chance, n: chance.standard_normal(n), stats.norm()),
+        (lambda chance, n: chance.lognormal(-0.5, 0.3, n), stats.lognorm(0.3, scale=np.exp(-0.5))),
+        (lambda chance, n: chance.laplace(1.0, 3.0, n), stats.laplace(1, 3)),
+        (lambda chance, n: chance.exponential(2.0, n), stats.expon(scale=2)),
+    ],
+)
+def test_entries_have_their_law_and_are_independent(draw, law) -> None:  # type: ignore[no-untyped-def]
+    """The draws of neighbouring entries, and the next draws of the same ones, follow the law and do not correlate."""
+    i, j = (part.ravel().astype(np.int32) for part in np.indices((200, 200)))
+    chance = EntryChance((11, 12), i, j)
+    first, second, third = (draw(chance, i.shape) for _ in range(3))
+    assert stats.kstest(first, law.cdf).pvalue > 1e-3
+    ranks = [stats.rankdata(one) for one in (first, second, third, np.roll(first, 1), np.roll(first, 200))]
+    assert np.abs(np.corrcoef(ranks)[np.triu_indices(5, 1)]).max() < 4.5 / np.sqrt(len(i))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["matrix-gaussian:sd=5km", "matrix-laplace:b=5km", "multiplicative:sd=0.2", "round:to=10km", "topcode:max=300km"],
+)
+def test_noise_belongs_to_the_entry(spec: str) -> None:
+    """Whatever block asks for it, there or back, a distance is the same; another release has another one."""
+    source, mask = places(), parse_mask(spec)
+    masked = mask.apply(source, rng(3))
+    assert isinstance(masked, Unformed)
+    assert (masked.size, masked.directed, unit_of(masked)) == (MANY, False, "km")
+    some = rng(4).choice(MANY, 60, replace=False).astype(np.int32)
+    block = masked.block(some, some)
+    np.testing.assert_array_equal(block, block.T)
+    np.testing.assert_array_equal(np.diagonal(block), 0)
+    for k in (0, 7, 59):
+        np.testing.assert_array_equal(masked.block(some[::-1], some[k : k + 1])[::-1, 0], block[:, k])
+    np.testing.assert_array_equal(full_matrix(select_distances(masked, some)), block)
+    again, other = (full_matrix(mask.apply(source, rng(seed)), rows=some) for seed in (3, 5))
+    np.testing.assert_array_equal(again, block)
+    assert (spec[:5] in ("round", "topco")) == np.array_equal(other, block)
+
+
+@pytest.mark.parametrize(
+    "spec", ["matrix-gaussian:sd=5km", "matrix-laplace:b=5km", "round:to=10km", "topcode:max=300km"]
+)
+def test_large_and_small_files_are_masked_by_one_law(spec: str) -> None:
+    """What is computed on demand deviates from the truth as the formed matrix does."""
+    source, mask = places(), parse_mask(spec)
+    some = np.arange(300, dtype=np.int32)
+    small = source.select(some)
+    upper = np.triu_indices(300, 1)
+    large_off = (full_matrix(mask.apply(source, rng(3)), rows=some) - full_matrix(small))[upper]
+    small_off = (full_matrix(mask.apply(small, rng(3))) - full_matrix(small))[upper]
+    if mask.law is None:  # nothing is drawn
+        np.testing.assert_allclose(large_off, small_off, atol=1e-12)
+    else:
+        far = full_matrix(small)[upper] > 60  # nothing is cut at 0
+        assert stats.kstest(large_off[far], mask.law.cdf).pvalue > 1e-3
+
+
+def test_a_factor_has_mean_one() -> None:
+    """The logarithm of the factor has the stated standard deviation, and the factor mean 1."""
+    source = places()
+    some = np.arange(300, dtype=np.int32)
+    masked = full_matrix(parse_mask("multiplicative:sd=0.2").apply(source, rng(3)), rows=some)
+    factor = (masked / np.where(np.eye(300), 1, full_matrix(source, rows=some)))[np.triu_indices(300, 1)]
+    assert abs(factor.mean() - 1) < 4 * 0.2 / np.sqrt(len(factor))
+    assert np.log(factor).std() == pytest.approx(0.2, rel=0.02)
+
+
+def test_a_direction_has_noise_of_its_own() -> None:
+    """There and back are two distances where they have a direction, and one where they have none."""
+    source = Points(places().coordinates, directed=True)
+    masked = parse_mask("matrix-gaussian:sd=5km").apply(source, rng())
+    block = full_matrix(masked, rows=np.arange(40, dtype=np.int32))
+    upper = np.triu_indices(40, 1)
+    assert (block[upper] != block.T[upper]).mean() > 0.95
+
+
+@dataclass(frozen=True)
+class Own(EntryMask):
+    """A mask of one's own."""
+
+    name: ClassVar[str] = "own"
+    reference: ClassVar[str] = "a test"
+    how: ClassVar[str] = "normal"
+
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
+        """Draw in some way."""
+        if self.how == "normal":
+            return np.asarray(d + np.abs(rng.normal(0, 1, d.shape) + rng.random(len(d))))
+        if self.how == "below":
+            return np.asarray(d - 1000)
+        return np.asarray(d + (rng.gamma(2.0, 1.0, d.shape) if self.how == "gamma" else rng.normal(0, 1, 3).sum()))
+
+
+def test_masks_of_ones_own() -> None:
+    """They are computed on demand too; a draw that cannot belong to an entry is refused, not drawn anew each time."""
+    source = places()
+    masked = Own().apply(source, rng())
+    block = masked.block(rows(5, 9), rows(9, 5))
+    assert block[0, 0] == block[1, 1] == masked.block(rows(9), rows(5))[0, 0] > 0
+    for how, error in (("gamma", TooLarge), ("few", TooLarge), ("below", InputError)):
+        with pytest.raises(error, match=r"own|rng\.gamma|3 numbers"):
+            type("Other", (Own,), {"how": how})().apply(source, rng())
+
+
+def test_a_mask_that_does_not_fit_is_refused_before_any_block() -> None:
+    """A bare number beside kilometres is an error when the mask is applied, as with a small file."""
+    with pytest.raises(InputError, match="the unit is missing"):
+        parse_mask("round:to=10").apply(places(), rng())
+
+
+@pytest.mark.parametrize("metric", ["sphere", "euclidean", "cosine", "wgs84"])
+def test_what_is_shown_are_distances_alone(metric: str) -> None:
+    """The distances of many points are theirs, symmetric bit by bit, and nothing that an attack asks for is a point."""
+    source = places(metric=metric if metric == "sphere" else "euclidean")
+    source = Points(source.coordinates / (100 if metric == "wgs84" else 1), metric)
+    shown = as_matrix(source)
+    assert isinstance(shown, Unformed)
+    assert not isinstance(shown, Points)
+    assert not hasattr(shown, "coordinates")
+    assert as_matrix(shown) is shown is hide(shown)
+    assert unit_of(shown) == unit_of(source)
+    assert "coordinates" not in repr(shown)
+    some = rng(2).choice(MANY, 80, replace=False).astype(np.int32)
+    np.testing.assert_array_equal(full_matrix(shown, rows=some), full_matrix(source, rows=some))
+    np.testing.assert_array_equal(full_matrix(shown, rows=some), full_matrix(shown, rows=some).T)
+    mixed = rng(5).permutation(MANY)
+    turned = select_distances(shown, mixed)
+    assert isinstance(turned, Unformed)
+    np.testing.assert_array_equal(
+        full_matrix(turned, rows=some), full_matrix(source, rows=mixed[some].astype(np.int32))
+    )
+    assert isinstance(select_distances(turned, some), Matrix)
+
+
+def test_identities_of_hidden_records_name_no_place() -> None:
+    """Records at one place are the same, in any order, and what says so is a number."""
+    some = places().coordinates.copy()
+    some[[7, 4001]] = some[3]
+    shown = as_matrix(Points(some))
+    found = shown.identities()  # type: ignore[attr-defined]
+    assert [found[k] for k in (3, 7, 4001)] == [3, 3, 3]
+    assert len(set(found)) == MANY - 2
+    turned = shown.select(np.arange(MANY)[::-1]).identities()  # type: ignore[attr-defined]
+    assert turned[MANY - 1 - 7] == turned[MANY - 1 - 3]
+    assert len(set(turned)) == MANY - 2
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let blocks be small, so that several are needed."""
+    monkeypatch.setattr("disclique.masks.nearest.AT_ONCE", 2_000)
+    monkeypatch.setattr("disclique.masks.nearest._SOME", 70)
+
+
+def brute(values: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
+    """Return the distance of the k-th nearest of every record, and the matrix without the diagonal."""
+    away = np.where(np.eye(len(values), dtype=bool), np.inf, values)
+    return np.sort(away, axis=1)[:, k - 1], away
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("metric", ["sphere", "euclidean", "wgs84", "cosine", "matrix"])
+@pytest.mark.parametrize("ties", [False, True])
+def test_lists_of_the_nearest_are_those_of_the_matrix(metric: str, ties: bool) -> None:
+    """Tree or blocks: everybody nearer than the k-th is listed, of ties so many as are asked for, and nobody else."""
+    n, k = 300, 4
+    where = rng(1).uniform((6, 47), (15, 55), (n, 2))
+    where = np.round(where * 1.2) / 1.2 if ties else where
+    source = Points(where, "sphere" if metric == "matrix" else metric)
+    whole = as_matrix(source)
+    found = list_nearest(whole if metric == "matrix" else source, k, rng(2))
+    values = full_matrix(whole)
+    limit, away = brute(values, k)
+    listed = ~np.isnan(full_matrix(found)) & ~np.eye(n, dtype=bool)
+    np.testing.assert_array_equal(listed, listed.T)
+    np.testing.assert_allclose(full_matrix(found)[listed], values[listed], rtol=1e-12)
+    slack = 1e-9 * limit + 1e-12
+    surely = away < (limit - slack)[:, None]
+    possibly = away <= (limit + slack)[:, None]
+    assert listed[surely].all()
+    assert not listed[~(possibly | possibly.T)].any()
+    assert (listed.sum(axis=1) >= k).all()
+    assert len(found.value) <= n * k
+    if not ties:
+        np.testing.assert_array_equal(listed, surely | surely.T | possibly | possibly.T)
+
+
+def test_ties_are_broken_at_random() -> None:
+    """Of four who are equally near, and have somebody nearer, every one is listed about as often."""
+    ring = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
+    far = 1000 + 50 * np.arange(40)
+    where = np.concatenate([[[0, 0]], ring, 1.125 * ring, np.column_stack([far, far])])
+    seen, draws = np.zeros(4), rng(0)
+    for _ in range(200):
+        found = list_nearest(Points(where, "euclidean"), 1, draws)
+        seen += ~np.isnan(found.block(rows(0), rows(1, 2, 3, 4))[0])
+    assert seen.sum() == 200
+    assert stats.chisquare(seen).pvalue > 1e-4
+
+
+def test_many_people_at_one_place_do_not_form_the_matrix() -> None:
+    """Of thousands at a few places neighbours are found among those at the same place."""
+    where = rng(3).uniform((6, 47), (15, 55), (40, 2))[rng(4).integers(40, size=MANY)]
+    found = parse_mask("knn:k=3").apply(Points(where), rng())
+    assert isinstance(found, Listed)
+    assert (found.value == 0).all()
+    assert MANY * 3 / 2 <= len(found.value) <= MANY * 3
+    block = found.block(np.arange(50, dtype=np.int32), np.arange(MANY, dtype=np.int32))
+    assert ((~np.isnan(block)).sum(axis=1) >= 4).all()  # three, and the record itself
+
+
+def test_a_list_answers_any_block() -> None:
+    """Repeated, mixed and empty rows, a published 0, a direction: as a matrix with NaN answers."""
+    values = np.full((5, 5), np.nan)
+    np.fill_diagonal(values, 0)
+    first, second, value = np.array([0, 3, 1]), np.array([2, 1, 4]), np.array([2.0, 0.0, 5.0])
+    for directed in (False, True):
+        whole = values.copy()
+        whole[first, second] = value
+        if not directed:
+            whole[second, first] = value
+        found = Listed(5, first, second, value, directed)
+        for some, others in (
+            (rows(0, 1, 2, 3, 4), rows(0, 1, 2, 3, 4)),
+            (rows(3, 3), rows(1, 0, 1)),
+            (rows(), rows(1)),
+        ):
+            np.testing.assert_array_equal(found.block(some, others), whole[np.ix_(some, others)])
+    with pytest.raises(InputError, match="two records and a value"):
+        Listed(5, first, second, value[:2])
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "lipschitz:sets=8",
+        "lipschitz:sets=8,norm=1,drawn=records",
+        "lipschitz:sets=3,norm=inf",
+        "projection:dimensions=2",
+    ],
+)
+def test_embeddings_of_many_records(spec: str) -> None:
+    """The distances of an embedding on demand are those of its matrix."""
+    source, mask = places(300), parse_mask(spec)
+    whole = mask.apply(source, rng(3))
+    assert isinstance(whole, Matrix)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("disclique.masks.publishing.FORMED", 200)
+        masked = mask.apply(source, rng(3))
+    assert isinstance(masked, Unformed)
+    np.testing.assert_allclose(full_matrix(masked), whole.values, rtol=1e-12, atol=1e-9)
+    assert unit_of(masked) == unit_of(whole) == "km"
