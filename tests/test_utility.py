@@ -133,6 +133,49 @@ def test_a_large_file_is_sampled():
     assert found["variance"] == pytest.approx(2, rel=0.25)
 
 
+@pytest.mark.parametrize("mask", [Gaussian("10km"), MatrixGaussian("20km")])
+def test_the_error_of_a_sample_is_stated(mask):
+    """What all 3,000 records give lies within a few standard errors of what samples of 400 say, and not far inside."""
+    file = places(3000)
+    released = mask.apply(file, rng(1))
+    before, after = (full_matrix(which) for which in (file, released))
+    upper = np.triu_indices(3000, 1)
+    d, masked = before[upper], after[upper]
+    far = [np.argsort(side + np.diag(np.full(3000, np.inf)), axis=1)[:, :10] for side in (before, after)]
+    kept = np.mean([len(np.intersect1d(a, b)) for a, b in zip(*far, strict=True)]) / 10
+    truth = {
+        "neighbours_10": kept,
+        "pearson": np.corrcoef(d, masked)[0, 1],
+        "variance": np.var(d - masked, ddof=1),
+        "bias": (masked - d).mean(),
+        "stress": np.sqrt(((d - masked) ** 2).sum() / (d**2).sum()),
+        "q0.1": np.quantile(d - masked, 0.1),
+        "q0.5": np.quantile(d - masked, 0.5),
+    }
+    found = [utility(file, released, rng=rng(seed), sample=400, groups=2) for seed in range(6)]
+    off = np.array([[(one[name] - value) / one.errors[name] for name, value in truth.items()] for one in found])
+    assert np.abs(off).max() < 4.5
+    assert (np.sqrt((off**2).mean(axis=0)) < 2).all()
+    assert np.sqrt((off**2).mean()) > 0.4
+    assert found[0].sample == 400
+    assert found[0].errors["rand_index"] is None
+    assert "displacement_mean" not in found[0].errors
+    assert "on a sample of 400" in repr(found[0])
+    assert found[0].table().set_index("name")["error"]["bias"] == found[0].errors["bias"]
+
+
+def test_a_whole_file_has_no_error_and_a_tiny_sample_does_not_pretend_to_one():
+    """Nothing is stated where everybody was compared; where groups would be too small the error is not known."""
+    whole = measured(Gaussian("1km"), places(60))
+    assert (whole.sample, dict(whole.errors)) == (None, {})
+    assert "error" not in whole.table().columns
+    tiny = measured(Gaussian("1km"), places(60), sample=30)
+    assert tiny.sample == 30
+    assert set(tiny.errors.values()) == {None}
+    half, most = (measured(Gaussian("1km"), places(400), sample=size).errors["bias"] for size in (200, 399))
+    assert most < half / 5  # hardly anybody is missing
+
+
 def test_plain_values_for_json_and_tables():
     found = measured(Swap("50km"), places(60))
     assert json.loads(json.dumps(found.to_dict())) == found.to_dict()

@@ -92,6 +92,7 @@ class Setting:
     ``again`` what the oracle finds with one release more. ``seeded`` says what insiders find who know some people's
     records beforehand, by the attacks that can start from these. ``person`` is the risk of the most exposed person
     where it was measured. ``turns`` says, of a setting above the limit, that more repetitions might change that.
+    ``utility_error`` are the standard errors of what is an estimate from ``utility_sample`` records of a large file.
     ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
     labels, in an audit that makes them coarser.
     """
@@ -123,6 +124,8 @@ class Setting:
     turns: bool = False
     brief: str = ""
     labels: LabelUse | None = None
+    utility_error: dict[str, float | None] | None = None
+    utility_sample: int | None = None
 
     __repr__ = short_repr
 

@@ -75,7 +75,7 @@ def _people(result: AuditResult) -> list[dict[str, Any]]:
 
 def _utility(result: AuditResult) -> list[dict[str, Any]]:
     return [
-        {"setting": s.spec, "measure": name, "value": value}
+        {"setting": s.spec, "measure": name, "value": value, "error": (s.utility_error or {}).get(name)}
         for s in result.settings
         for name, value in (s.utility or {}).items()
     ]

@@ -266,3 +266,13 @@ def average_utility(records: Records) -> dict[str, float | None] | None:
     names = dict.fromkeys(name for one in taken for name in one)
     there = {name: [value for one in taken if (value := one.get(name)) is not None] for name in names}
     return {name: float(np.mean(values)) if values else None for name, values in there.items()}
+
+
+def average_errors(records: Records) -> dict[str, float | None] | None:
+    """Return the standard errors of averages of usefulness, whose samples are drawn anew in every repetition."""
+    taken = [record.utility_error for record in records.values() if record.utility_error is not None]
+    there = {name: [one.get(name) for one in taken] for name in dict.fromkeys(name for one in taken for name in one)}
+    return {
+        name: None if None in values else float(np.linalg.norm(np.array(values, dtype=float)) / len(values))
+        for name, values in there.items()
+    } or None

@@ -79,7 +79,8 @@ class ReleaseRecord:
     the exact law of the mask; its ``why`` says where that is not modelled, and None that it was not asked.
     ``released`` counts the records of the release; ``common`` are the known ones among them, without the seeds of an
     insider, as rows of the audited file. ``seeded`` says what insiders would find. ``again`` is what the oracle makes
-    of two releases. A unit that only asks the oracle, for every person many times, leaves ``trials`` and no attempt.
+    of two releases. Of a large file ``utility`` is an estimate from ``utility_sample`` records, with its standard
+    errors. A unit that only asks the oracle, for every person many times, leaves ``trials`` and no attempt.
     """
 
     known: int
@@ -92,6 +93,8 @@ class ReleaseRecord:
     seeded: tuple[Seeded, ...] = ()
     again: Hits | None = None
     trials: Trials | None = None
+    utility_error: dict[str, float | None] | None = None
+    utility_sample: int | None = None
 
     def with_more_effort(self, later: ReleaseRecord) -> ReleaseRecord:
         """Return the record with attacks that were repeated with a larger budget: the worse result of both."""

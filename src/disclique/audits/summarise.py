@@ -42,7 +42,14 @@ from disclique.audits.facts import (
 )
 from disclique.audits.inspection import doubt_input
 from disclique.audits.known_file import draw_known_file
-from disclique.audits.rates import OracleRisk, average_utility, measure_attack, measure_oracle, measure_risk
+from disclique.audits.rates import (
+    OracleRisk,
+    average_errors,
+    average_utility,
+    measure_attack,
+    measure_oracle,
+    measure_risk,
+)
 from disclique.audits.records import Attempt, Records
 from disclique.audits.result import AuditResult
 from disclique.audits.sensitivity import choose_variants, describe_sensitivity
@@ -202,6 +209,8 @@ def _setting(audit: Audit, spec: str, records: Records, trials: Records) -> Sett
         turns=look is not None and _may_turn(look, oracle, records, plan.scenario),
         brief=shorten(spec),
         labels=describe_labels(audit, spec),
+        utility_error=average_errors(records),
+        utility_sample=min((one.utility_sample for one in records.values() if one.utility_sample), default=None),
     )
 
 

@@ -95,6 +95,8 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     return replace(
         record,
         utility=useful.to_dict(),
+        utility_error=dict(useful.errors) or None,
+        utility_sample=useful.sample,
         attempts=tuple(run_control(audit, unit.repetition, attempts, target, known, build)),
         seeded=ask_insiders(audit, unit.repetition, target, known, tries, build),
         again=None if again.claims is None else count_hits(again.claims, known, labels.exact),

@@ -8,104 +8,22 @@ and its sentence, and from then on stands in every ``Utility``, table and list o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from disclique.checks import check_rng, check_whole, show
-from disclique.data.distances import Points, full_matrix, select_distances, shared_unit, unit_of
+from disclique.data.distances import select_distances, shared_unit, unit_of
 from disclique.data.metrics import paired
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, box_area, from_space, to_space
 from disclique.masks import Mask
+from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAfter, estimate_errors
 from disclique.measures.clusters import cluster
 from disclique.measures.linkage import best_f1, encode_twice
-from disclique.model import Distances, FloatArray, IntArray, Json
+from disclique.model import Distances, FloatArray, Json
 from disclique.quantities import KM, measured, percent
-
-PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-NEIGHBOURS = (5, 10, 25)
-_BLOCK = 4_000_000  # entries of the matrix held at a time
-
-
-@dataclass(frozen=True, eq=False)
-class BeforeAfter:
-    """The same records before and after a mask, from which every measure is computed.
-
-    Pairs are taken between the records ``rows``; ``order`` is a random order of all records, by which ties between
-    neighbours are broken; ``groups`` is the largest number of clusters. ``across`` are released distances from some
-    records to the same ones with typing errors, masked under the same key, where the mask can do that.
-    """
-
-    original: Distances
-    released: Distances
-    rows: IntArray
-    order: IntArray
-    groups: int = 20
-    across: FloatArray | None = None
-
-    @cached_property
-    def before(self) -> FloatArray:
-        """The original distances between ``rows``."""
-        return full_matrix(self.original, rows=self.rows)
-
-    @cached_property
-    def after(self) -> FloatArray:
-        """The released distances between ``rows``."""
-        return full_matrix(self.released, rows=self.rows)
-
-    @cached_property
-    def pairs(self) -> tuple[FloatArray, FloatArray, float]:
-        """Distances published before and after, and the share of the former that is still published."""
-        off = ~np.eye(len(self.before), dtype=bool)
-        entries = off if self.original.directed or self.released.directed else np.triu(off)
-        d, masked = self.before[entries], self.after[entries]
-        there = ~np.isnan(d)
-        kept = there & ~np.isnan(masked)
-        return d[kept], masked[kept], float(kept.sum() / max(int(there.sum()), 1))
-
-    @cached_property
-    def deviation(self) -> FloatArray:
-        """d - d′ of every pair."""
-        return np.asarray(self.pairs[0] - self.pairs[1])
-
-    @cached_property
-    def quantiles(self) -> dict[float, float]:
-        """Quantiles of d - d′ by probability; empty where there are no pairs."""
-        found = np.quantile(self.deviation, PROBABILITIES).tolist() if len(self.deviation) else ()
-        return dict(zip(PROBABILITIES, found, strict=False))
-
-    @cached_property
-    def neighbours_kept(self) -> dict[int, float]:
-        """Mean share of the k nearest records that are found again, by k; what is not published is not found."""
-        shares: dict[int, list[FloatArray]] = {k: [] for k in NEIGHBOURS if k < self.original.size}
-        for some in np.array_split(self.rows, -(-len(self.rows) * self.original.size // _BLOCK)):
-            before, after = (_nearest(which, some, self.order) for which in (self.original, self.released))
-            for k, found in shares.items():
-                there = before[:, :k] >= 0
-                again = (before[:, :k, None] == after[:, None, :k]).any(axis=2) & there
-                asked = there.sum(axis=1)
-                found.append(again.sum(axis=1)[asked > 0] / asked[asked > 0])
-        return {k: float(np.concatenate(found).mean()) for k, found in shares.items() if sum(map(len, found))}
-
-    @cached_property
-    def points(self) -> tuple[Points, Points] | None:
-        """Both sides, where they are points of the same space."""
-        one, other = self.original, self.released
-        if not (isinstance(one, Points) and isinstance(other, Points)):
-            return None
-        return (one, other) if one.metric == other.metric else None
-
-    @cached_property
-    def moved(self) -> FloatArray | None:
-        """How far each point moved, in the unit of the distances."""
-        if self.points is None:
-            return None
-        one, other = self.points
-        return paired(one.coordinates, other.coordinates, one.metric)
 
 
 @dataclass(frozen=True)
@@ -114,7 +32,9 @@ class Measure:
 
     ``title`` says it on an axis or in a table, ``sentence`` in a verdict, with ``{value}``. ``format`` is ``%`` for
     shares, else ``.2f``. Settings of a mask can be ranked by it if it ``ranks``: then more is better. ``power`` is 1 of
-    a measure in the unit of the distances, 2 of one in its square, else 0.
+    a measure in the unit of the distances, 2 of one in its square, else 0. It is ``sampled`` if of a large file it is
+    an estimate from some records, whose error the spread between parts of them shows if it is ``steady``; how far off
+    others are is not known, such as clusterings, which depend on how many are clustered.
     """
 
     name: str
@@ -124,6 +44,8 @@ class Measure:
     format: str = ".2f"
     ranks: bool = False
     power: int = 0
+    sampled: bool = True
+    steady: bool = True
 
     def head(self, unit: str | None) -> str:
         """Return the title with the unit of the distances behind it, where the measure has one."""
@@ -181,18 +103,25 @@ def _measure(name: str) -> Measure:
 
 @dataclass(frozen=True)
 class Utility:
-    """What a release is still good for: the value of every measure, None where it is not defined."""
+    """What a release is still good for: the value of every measure, None where it is not defined.
+
+    Of a large file ``sample`` records were compared, and ``errors`` has the standard error of every measure that is an
+    estimate for this reason, None where it is not known; one that is not there was taken of all records.
+    """
 
     records: int
     pairs: int
     values: Mapping[str, float | None]
     unit: str | None = None
+    sample: int | None = None
+    errors: Mapping[str, float | None] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         kept, bias = self.values.get("neighbours"), self.values.get("bias")
         told = [f"{self.records} records", f"{self.pairs} pairs"]
         told += [] if kept is None else [f"{percent(kept)} of the nearest neighbours kept"]
         told += [] if bias is None else [f"mean of d′ - d {measured(bias, self.unit, 3)}"]
+        told += [] if self.sample is None else [f"on a sample of {self.sample}"]
         return f"Utility({', '.join(told)})"
 
     def __getitem__(self, name: str) -> float | None:
@@ -205,9 +134,10 @@ class Utility:
     row = to_dict  # also one flat row of a table
 
     def table(self) -> pd.DataFrame:
-        """Return one row per measure: name, title, value."""
+        """Return one row per measure: name, title, value, and of a sample its standard error."""
         rows = [(name, _MEASURES[name].head(self.unit), value) for name, value in self.values.items()]
-        return pd.DataFrame(rows, columns=["name", "title", "value"])
+        found = pd.DataFrame(rows, columns=["name", "title", "value"])
+        return found if self.sample is None else found.assign(error=found["name"].map(dict(self.errors)))
 
     def _repr_html_(self) -> str:
         return str(self.table().to_html(index=False, na_rep="–"))
@@ -225,8 +155,9 @@ def utility(
     """Return the usefulness that is left in ``released`` for the records of ``original``, in the same order.
 
     At most ``sample`` records are compared with one another, and at most so many are asked for their neighbours in the
-    whole file; ``groups`` is the largest number of clusters into which the sample is divided. With the ``mask`` that
-    encoded texts it is also measured how well two files that it encodes under one key can be linked.
+    whole file: the result says how far off its values may be for this reason. ``groups`` is the largest number of
+    clusters into which the sample is divided. With the ``mask`` that encoded texts it is also measured how well two
+    files that it encodes under one key can be linked.
 
     >>> file = Points([[0, 0], [3, 4], [6, 0], [0, 8]], "euclidean")
     >>> utility(file, file, rng=np.random.default_rng(0))["published"]
@@ -250,7 +181,12 @@ def utility(
     across = encode_twice(select_distances(original, rows), mask, rng)
     found = BeforeAfter(original, released, rows, order, groups, across)
     values = {name: measure.compute(found) for name, measure in _MEASURES.items()}
-    return Utility(original.size, len(found.deviation), values, unit_of(original))
+    told = Utility(original.size, len(found.deviation), values, unit_of(original))
+    if not found.is_sample:
+        return told
+    estimates = [measure for name, measure in _MEASURES.items() if measure.sampled and values[name] is not None]
+    errors = estimate_errors(found, {one.name: one.compute for one in estimates if one.steady}, rng)
+    return replace(told, sample=len(rows), errors={one.name: errors.get(one.name) for one in estimates})
 
 
 def _neighbours(found: BeforeAfter) -> float | None:
@@ -354,16 +290,6 @@ def _of_deviations(statistic: Callable[[FloatArray], float]) -> Callable[[Before
     return lambda found: float(statistic(found.deviation)) if len(found.deviation) else None
 
 
-def _nearest(distances: Distances, rows: IntArray, columns: IntArray) -> NDArray[np.int64]:
-    """Return the nearest records of each of ``rows`` in order, -1 where no further distance is published."""
-    block = np.array(distances.block(rows, columns))
-    block[np.isnan(block) | (rows[:, None] == columns[None, :])] = np.inf
-    wanted = min(max(NEIGHBOURS), len(columns))
-    some = np.argpartition(block, wanted - 1, axis=1)[:, :wanted]
-    order = np.take_along_axis(some, np.argsort(np.take_along_axis(block, some, axis=1), axis=1, kind="stable"), axis=1)
-    return np.where(np.isinf(np.take_along_axis(block, order, axis=1)), -1, columns[order])
-
-
 def _kept(k: int) -> Callable[[BeforeAfter], float | None]:
     return lambda found: found.neighbours_kept.get(k)
 
@@ -390,18 +316,19 @@ for _each in (
         _rand_index,
         f"{_RANKED}agreement of clusterings (adjusted Rand index)",
         ranks=True,
+        steady=False,
     ),
-    Measure("linkage", "F1 of linking a copy with typing errors", _linkage, _LINKED, ranks=True),
+    Measure("linkage", "F1 of linking a copy with typing errors", _linkage, _LINKED, ranks=True, steady=False),
     Measure("bias", "mean of d′ - d", _of_deviations(lambda deviation: -deviation.mean()), power=1),
     Measure("variance", "variance of d - d′", _variance, power=2),
-    Measure("wasserstein", "Wasserstein distance of the distances", _wasserstein, power=1),
+    Measure("wasserstein", "Wasserstein distance of the distances", _wasserstein, power=1, steady=False),
     Measure("stress", "Kruskal's stress", _stress),
     Measure("published", "share of distances published", lambda found: found.pairs[2], format="%"),
     *(Measure(f"q{p:g}", f"{p:g} quantile of d - d′", _quantile(p), power=1) for p in PROBABILITIES),
-    Measure("displacement_mean", "mean move of a point", _of_moves(np.mean), power=1),
-    Measure("displacement_median", "median move of a point", _of_moves(np.median), power=1),
-    Measure("displacement_max", "longest move of a point", _of_moves(np.max), power=1),
-    Measure("displacement_centre_drift", "move of the centre", _centre_drift, power=1),
+    Measure("displacement_mean", "mean move of a point", _of_moves(np.mean), power=1, sampled=False),
+    Measure("displacement_median", "median move of a point", _of_moves(np.median), power=1, sampled=False),
+    Measure("displacement_max", "longest move of a point", _of_moves(np.max), power=1, sampled=False),
+    Measure("displacement_centre_drift", "move of the centre", _centre_drift, power=1, sampled=False),
     Measure("displacement_ripley", "largest change of Ripley's L", _ripley_change, power=1),
 ):
     register_measure(_each)

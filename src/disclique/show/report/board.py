@@ -97,5 +97,7 @@ def _measured(result: AuditResult) -> dict[str, str]:
     for name in dict.fromkeys((result.plan.utility, "spearman", "published")):
         measure, value = measures().get(name), (setting.utility or {}).get(name)
         if measure is not None and value is not None:
-            found[title_of(measure, result.file.unit).capitalize()] = measured(value, measure, result.file.unit)
+            found[title_of(measure, result.file.unit).capitalize()] = measured(
+                value, measure, result.file.unit, setting.utility_error
+            )
     return found

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from disclique.audits.rates import Rate
 from disclique.measures.utility import Measure
 
 NOTHING = {"km": 1e-6}  # a millimetre; elsewhere what rounding leaves
 ROUNDING = 1e-9
+Errors = Mapping[str, float | None] | None
 DASH = "–"
 SPACE = "\u00a0"  # a number is never torn from its unit
 QUANTILES = {"90 %": "ninth decile", "99 %": "99th percentile"}  # as people say them
@@ -50,8 +53,17 @@ def figure(value: float | None, nothing: float = ROUNDING) -> str:
     return text if text not in ("", "-", "-0", "0") else "0"
 
 
-def measured(value: float | None, measure: Measure, unit: str) -> str:
-    """Write a value of a measure of usefulness; its unit stands in ``title_of``."""
+def measured(value: float | None, measure: Measure, unit: str, errors: Errors = None) -> str:
+    """Write a value of a measure of usefulness, with its standard error if it is an estimate.
+
+    Its unit stands in ``title_of``; a question mark is an error that is not known.
+    """
+    if errors and measure.name in errors and value is not None:
+        error = errors[measure.name]
+        if error is None:
+            return f"{measured(value, measure, unit)} ±{SPACE}?"
+        scale, sign = (100, f"{SPACE}%") if measure.format == "%" else (1, "")
+        return f"{measured(value, measure, unit)} ±{SPACE}{figure(float(f'{scale * error:.1g}'))}{sign}"
     if measure.format == "%":
         return percent(value)
     if measure.power:
