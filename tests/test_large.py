@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
+from scipy.spatial import cKDTree
 
+import disclique as dq
+from disclique.data import Layout
 from disclique.data.distances import Matrix, Points, as_matrix, full_matrix, select_distances, unit_of
+from disclique.data.metrics import paired
 from disclique.data.unformed import FORMED, Listed, Unformed, hide
 from disclique.errors import InputError, TooLarge
+from disclique.geodesy import to_space
 from disclique.masks import EntryMask, parse_mask
 from disclique.masks.entrywise import EntryChance, threefry
 from disclique.masks.nearest import list_nearest
 from disclique.model import FloatArray
+from disclique.releases.matrices import describe_size, estimate_size
 
 MANY = FORMED + 200
 
@@ -312,3 +321,78 @@ def test_embeddings_of_many_records(spec: str) -> None:
     assert isinstance(masked, Unformed)
     np.testing.assert_allclose(full_matrix(masked), whole.values, rtol=1e-12, atol=1e-9)
     assert unit_of(masked) == unit_of(whole) == "km"
+
+
+def people(n: int, seed: int = 0) -> dq.Microdata:
+    """Return a file with one label and places."""
+    where = places(n, seed).coordinates
+    frame = pd.DataFrame({"sex": rng(seed).choice(["f", "m"], n), "lon": where[:, 0], "lat": where[:, 1]})
+    return dq.microdata(frame, ["sex"], coordinates=["lon", "lat"], name="people")
+
+
+@pytest.mark.parametrize("kind", ["csv", "npy", "parquet", "list"])
+@pytest.mark.parametrize("spec", ["gaussian:sigma=5km", "knn:k=3"])
+def test_distances_are_written_some_rows_at_a_time(
+    kind: str, spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the size of the blocks, the file holds the matrix, and is read back as such."""
+    monkeypatch.setattr("disclique.data.unformed.AT_ONCE", 500)
+    monkeypatch.setattr("disclique.releases.matrices._LINES", 77)
+    made = dq.release(people(60), spec, seed=1)
+    paths = made.save(tmp_path / "r.csv", kind=kind)
+    found = dq.read(paths["table"], Layout(labels=("sex",), unit="km", unpublished=True), distances=paths["distances"])
+    np.testing.assert_allclose(full_matrix(found.distances), made.distances, rtol=1e-15)
+    size = paths["distances"].stat().st_size
+    assert kind == "parquet" or estimate_size(made.masked, kind) == pytest.approx(size, rel=0.2)
+    if kind == "npy":
+        np.testing.assert_array_equal(np.load(paths["distances"]), made.distances)
+    if kind == "csv":
+        assert paths["distances"].read_text() == pd.DataFrame(made.distances).to_csv(index=False, header=False)
+
+
+def test_a_large_list_is_released_without_a_matrix(tmp_path: Path) -> None:
+    """The lines of a list are those of the shuffled records, in an order that says nothing of the file's."""
+    data = people(MANY)
+    made = dq.release(data, "knn:k=2", seed=1)
+    assert isinstance(made.masked, Listed)
+    paths = made.save(tmp_path / "r.csv")
+    lines = pd.read_csv(paths["distances"])
+    assert list(lines.columns) == ["from", "to", "distance"]
+    assert (lines["from"] < lines["to"]).all()
+    assert lines[["from", "to"]].apply(tuple, axis=1).is_monotonic_increasing
+    where = data.distances.coordinates[made.key]  # type: ignore[attr-defined]
+    true = paired(where[lines["from"] - 1], where[lines["to"] - 1])
+    np.testing.assert_allclose(lines["distance"], true, rtol=1e-9)
+    nearest = cKDTree(to_space(where, "sphere")).query(to_space(where, "sphere"), k=3)[1][:, 1:]
+    both = np.sort(np.column_stack([np.repeat(np.arange(MANY), 2), nearest.ravel()]), axis=1)
+    np.testing.assert_array_equal(lines[["from", "to"]].to_numpy() - 1, np.unique(both, axis=0))
+
+
+def test_large_releases_say_their_size_and_refuse_what_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A matrix of 20,000 is said to take gigabytes; a full disk, or Parquet, is refused before anything is written."""
+    made = dq.release(people(20_000), "gaussian:sigma=5km", seed=1)
+    assert isinstance(made.masked, Points)
+    told = describe_size(made.masked, "csv")
+    assert told.startswith("the distances of 20,000 records will take about 7.")
+    assert told.endswith("GB as csv, 3.2 GB as npy")
+    with pytest.raises(TooLarge, match=r"20,000 records takes 3\.2 GB"):
+        _ = made.distances
+    with pytest.raises(InputError, match="not made for 20,000"):
+        made.save(tmp_path / "r.csv", kind="parquet")
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1e9))
+    with pytest.raises(InputError, match=r"the disk has 1\.0 GB left"):
+        made.save(tmp_path / "r.csv")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("spec", ["gaussian:sigma=5km", "matrix-gaussian:sd=5km"])
+def test_masked_records_keep_their_order(spec: str) -> None:
+    """``mask`` and ``release`` with one seed give the same distances, also where no matrix is formed."""
+    data = people(MANY)
+    masked, made = dq.mask(data, spec, seed=4), dq.release(data, spec, seed=4)
+    assert isinstance(masked.distances, Unformed)
+    some = np.arange(0, MANY, 100, dtype=np.int32)
+    there = np.argsort(made.key)[some].astype(np.int32)
+    np.testing.assert_array_equal(full_matrix(masked.distances, rows=some), full_matrix(made.masked, rows=there))

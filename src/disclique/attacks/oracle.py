@@ -9,7 +9,7 @@ distances are possible. And whoever finds out a function that was drawn once for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +22,10 @@ from disclique.attacks.register.likelihood import find_pairs
 from disclique.attacks.register.positions import KnownMap, locate_known
 from disclique.attacks.register.posterior import matching_posterior
 from disclique.attacks.register.weigh import AttackInputs, weigh_matchings
-from disclique.data.distances import Points, full_matrix, unit_of
+from disclique.data.distances import Points, Selectable, unit_of
 from disclique.data.metrics import pairwise
 from disclique.data.scaled import ScaledMatrix
+from disclique.data.unformed import FORMED
 from disclique.errors import InputError
 from disclique.masks.base import Mask
 from disclique.measures.risk import Truth
@@ -35,6 +36,8 @@ ROOM = 1e-9  # of a distance: what rounding may take from an interval
 SURE = 20.0  # log odds of a place from which all published distances are possible
 UNSAID = 0.5  # the share of common records where it is not known
 SOME = 40  # distances by which most strangers are told apart before all are compared
+PARTNERS = 2000  # records of a large file from whose distances the error of a place is found
+PAIRS = 20_000_000  # pairs of vectors that are weighed at the most
 _UNMODELLED = "what the masked data give under the exact law of {} is not modelled for {}"
 
 
@@ -112,16 +115,35 @@ def _replay(holder: Holder, knowledge: Knowledge) -> Claims:
     """Name for every known person the released records that nothing tells apart: those at the same place."""
     if knowledge.coordinate_error:
         return _replay_nearly(holder, knowledge)
-    everybody = np.arange(len(holder.released), dtype=np.int32)
-    fitting = _fitting(holder.candidates)
+    fitting, find_twins = _fitting(holder.candidates), _twins(holder.released.distances)
     rows, columns, chances = [], [], []
     for target, known in holder.truth.pairs.tolist():
-        apart = holder.released.distances.block(np.array([target], np.int32), everybody)[0]
-        twins = everybody[((apart == 0) | (everybody == target)) & fitting(known)]
+        same = find_twins(target)
+        twins = same[fitting(known)[same]]
         rows.append(twins)
         columns.append(np.full(len(twins), known, np.int32))
         chances.append(np.full(len(twins), 1 / max(len(twins), 1)))
     return _claims(rows, columns, chances)
+
+
+def _twins(distances: Distances) -> Callable[[int], IntArray]:
+    """Return a function that names the records at the place of one, itself among them.
+
+    Of many records these are asked what makes them the same, instead of all their distances.
+    """
+    everybody = np.arange(distances.size, dtype=np.int32)
+    if distances.size > FORMED and isinstance(distances, Selectable):
+        places: dict[Hashable, list[int]] = {}
+        named = distances.identities()
+        for row, place in enumerate(named):
+            places.setdefault(place, []).append(row)
+        return lambda row: np.array(places[named[row]], dtype=np.int32)
+
+    def find_twins(row: int) -> IntArray:
+        apart = distances.block(np.array([row], np.int32), everybody)[0]
+        return np.flatnonzero((apart == 0) | (everybody == row)).astype(np.int32)
+
+    return find_twins
 
 
 def _replay_nearly(holder: Holder, knowledge: Knowledge) -> Claims:
@@ -146,6 +168,16 @@ def _fitting(candidates: Candidates) -> Callable[[int], NDArray[np.bool_]]:
     return fitting
 
 
+def _count_pairs(candidates: Candidates) -> int:
+    """Count the pairs that may match by their labels."""
+    related = candidates.relation
+    many = [
+        np.bincount(side[side >= 0], minlength=int(related.max(initial=0)) + 1)
+        for side in (candidates.target_class, candidates.known_class)
+    ]
+    return int((many[0][related[:, 0]].astype(np.int64) * many[1][related[:, 1]]).sum())
+
+
 def _claims(rows: Sequence[IntArray], columns: Sequence[IntArray], chances: Sequence[FloatArray]) -> Claims:
     none = np.zeros(0, np.int32)
     parts = (
@@ -164,6 +196,8 @@ def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder, kno
         raise InputError(_UNMODELLED.format(name, "vectors"))
     variance = spread.east**2 / len(masked) + knowledge.coordinate_error**2
     mean = np.mean([one.coordinates for one in masked], axis=0)
+    if theirs.size * len(mean) > PAIRS and _count_pairs(holder.candidates) > PAIRS:
+        raise InputError(_UNMODELLED.format("a mask", "so many vectors"))
     fitting = _fitting(holder.candidates)
     rows, columns, likely = [], [], []
     for known in range(theirs.size):
@@ -200,25 +234,32 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, comm
     assert own is not None
     assert theirs is not None
     everybody, unit, exact = np.arange(own.size, dtype=np.int32), holder.unit, holder.released.distances
-    ends = [mask.possible(full_matrix(one), unit) for one in masked]
-    low = np.max([part[0] for part in ends if part is not None], axis=0)
-    high = np.min([part[1] for part in ends if part is not None], axis=0)
-    np.fill_diagonal(low, 0.0)
-    np.fill_diagonal(high, np.inf)
-    low, high = low - ROOM * np.maximum(low, 1.0), high + ROOM * np.maximum(high, 1.0)
+
+    def find_ends(rows: IntArray, others: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return between which lengths the published distances of some records may truly be."""
+        ends = [mask.possible(one.block(rows, others), unit) for one in masked]
+        low = np.max([part[0] for part in ends if part is not None], axis=0)
+        high = np.min([part[1] for part in ends if part is not None], axis=0)
+        itself = rows[:, None] == others[None, :]
+        low, high = np.where(itself, 0.0, low), np.where(itself, np.inf, high)
+        return low - ROOM * np.maximum(low, 1.0), high + ROOM * np.maximum(high, 1.0)
+
+    whole = find_ends(everybody, everybody) if own.size <= FORMED else None
     fitting = _fitting(holder.candidates)
     rows, columns = [], []
-    first = np.unique(np.linspace(0, own.size - 1, min(SOME, own.size)).astype(int))
+    first = np.unique(np.linspace(0, own.size - 1, min(SOME, own.size)).astype(np.int32))
+    lowest, highest = find_ends(everybody, first)
     for target, known in holder.truth.pairs.tolist():
         if isinstance(exact, ScaledMatrix):  # the places are not as exact as the distances
             away = exact.values[target]
         else:
             away = pairwise(theirs.coordinates[[known]], own.coordinates, own.metric)[0]
         likely = everybody[fitting(known)]
-        here = (away[first] >= low[np.ix_(likely, first)]) & (away[first] <= high[np.ix_(likely, first)])
+        here = (away[first] >= lowest[likely]) & (away[first] <= highest[likely])
         own_column = likely[:, None] == first[None, :]
         likely = likely[(here | own_column).all(axis=1)]
-        inside = (away >= low[likely]) & (away <= high[likely])
+        low, high = find_ends(likely, everybody) if whole is None else (whole[0][likely], whole[1][likely])
+        inside = (away >= low) & (away <= high)
         # the person asked for is one of the released: nothing is published of them and themselves
         inside[:, target] |= away[target] == 0
         likely = likely[inside.all(axis=1)]
@@ -232,25 +273,30 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, comm
 
 
 def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, knowledge: Knowledge) -> Claims:
-    """Place every record as well as its published distances to the true places of all others allow, and weigh it."""
+    """Place every record as well as its published distances to the true places of all others allow, and weigh it.
+
+    Of many records the distances to some say how large and of which shape the error is that those to all would leave.
+    """
     own, theirs = holder.own, holder.theirs
     assert own is not None
     assert theirs is not None
     map_, n, unit = locate_known(own), own.size, holder.unit
     everybody = np.arange(n, dtype=np.int32)
+    others = everybody if n <= FORMED else np.unique(np.linspace(0, n - 1, PARTNERS).astype(np.int32))
+    part = len(others) / n
     moved, variance = np.empty((n, 3)), np.empty(n)
-    step = max(2_000_000 // max(n, 1), 1)
+    step = max(2_000_000 // max(len(others), 1), 1)
     for begin in range(0, n, step):
         rows = everybody[begin : begin + step]
-        true = holder.released.distances.block(rows, everybody)
+        true = holder.released.distances.block(rows, others)
         slope, information = np.zeros((len(rows), 2)), np.zeros((len(rows), 2, 2))
-        towards = _directions(map_, rows)
+        towards = _directions(map_, rows, others)
         for one in masked:
-            found = one.block(rows, everybody)
+            found = one.block(rows, others)
             score = _score(mask, found, true, unit)
             if score is None:
                 raise InputError(_UNMODELLED.format(mask.name, "a map"))
-            there = ~np.isnan(found) & (rows[:, None] != everybody[None, :]) & (true > 0)
+            there = ~np.isnan(found) & (rows[:, None] != others[None, :]) & (true > 0)
             first, second = (np.where(there, part, 0.0) for part in score)
             slope += np.einsum("ij,ija->ia", first, towards)
             information += np.einsum("ij,ija,ijb->iab", second, towards, towards)
@@ -258,7 +304,9 @@ def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, knowled
         information[blind] = np.eye(2) / max(float(np.nanmax(true, initial=0.0)), 1.0) ** 2
         information += np.eye(2) * 1e-12 * (1e-300 + np.trace(information, axis1=1, axis2=2))[:, None, None]
         doubt = np.linalg.inv(information)
-        offset = np.einsum("iab,ib->ia", doubt, slope)
+        # the error from some distances, made as small as that from all of them is
+        offset = np.sqrt(part) * np.einsum("iab,ib->ia", doubt, slope)
+        doubt = part * doubt
         moved[rows] = map_.positions[rows] + offset[:, :1] * map_.east[rows] + offset[:, 1:] * map_.north[rows]
         variance[rows] = np.trace(doubt, axis1=1, axis2=2) / 2
     if map_.radius:
@@ -277,9 +325,9 @@ def _score(mask: Mask, masked: FloatArray, true: FloatArray, unit: str | None) -
     return np.where(np.isfinite(variance), (masked - true) / variance, 0.0), np.asarray(1 / variance)
 
 
-def _directions(map_: KnownMap, rows: IntArray) -> FloatArray:
-    """Return how the distance to every record grows when one of ``rows`` moves east and north."""
-    offset = map_.positions[rows][:, None, :] - map_.positions[None, :, :]
+def _directions(map_: KnownMap, rows: IntArray, others: IntArray) -> FloatArray:
+    """Return how the distance to each of ``others`` grows when one of ``rows`` moves east and north."""
+    offset = map_.positions[rows][:, None, :] - map_.positions[others][None, :, :]
     along = np.stack(
         ((offset * map_.east[rows][:, None, :]).sum(axis=2), (offset * map_.north[rows][:, None, :]).sum(axis=2)),
         axis=2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -253,7 +254,8 @@ def _keys(data: Microdata) -> list[Hashable]:
     if isinstance(data.distances, Selectable):
         return data.distances.identities()
     rows = np.arange(len(data), dtype=np.int32)
-    return [np.sort(data.distances.block(rows[i : i + 1], rows)).tobytes() for i in rows]
+    ordered = (np.sort(data.distances.block(rows[i : i + 1], rows)).tobytes() for i in rows)
+    return [hashlib.blake2b(row, digest_size=16).digest() for row in ordered]  # of many records a row is long
 
 
 def _interchangeable(data: Microdata, i: int, j: int) -> bool:

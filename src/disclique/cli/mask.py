@@ -29,8 +29,8 @@ def command(
     matrix: Annotated[
         str | None,
         typer.Option(
-            metavar="csv|npy|parquet|none",
-            help="Kind of the distance file (csv; none beside encodings).",
+            metavar="csv|npy|parquet|list|none",
+            help="Kind of the distance file (csv; list: one line a pair; none beside encodings).",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -58,7 +58,8 @@ def command(
     from disclique.data.tables import CATEGORY
     from disclique.data.write import check_writable
     from disclique.releases import TRIAL, release, write_release
-    from disclique.releases.publish import choose_kind, name_files
+    from disclique.releases.matrices import describe_size
+    from disclique.releases.publish import NO_MATRIX, choose_kind, name_files
 
     options = options.filled()
     read_from = [file, options.distances, options.vectors, *options.encoding_files]
@@ -71,8 +72,10 @@ def command(
             raise InputError(f"--label {name}: ids, coordinates, text and encodings are never released as they are")
     data = read(file, layout, distances=options.distances, vectors=options.vectors)
     made, screen = release(data, mask, seed), Screen(quiet)
-    choose_kind(made, matrix)
+    kind = choose_kind(made, matrix)
     screen.look(inspect(data), force=force, yes=True)  # before anything is written
+    if kind != NO_MATRIX and (size := describe_size(made.masked, kind)):
+        screen.say([size])
     written = write_release(made, out, inputs=hashes(read_from), kind=matrix, key=key, force=force)
     columns = ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none"
     unit = "" if made.unit is None or made.encoded else f"; distances {SAID[made.unit]}"

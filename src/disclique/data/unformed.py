@@ -8,7 +8,7 @@ else: they have no coordinates, strings or exact distances to show.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -145,6 +145,20 @@ class Listed(Unformed):
         found[there.row, there.col] = self.value[there.data - 1]
         found[rows[:, None] == columns[None, :]] = 0.0
         return found
+
+    def select(self, rows: NDArray[np.integer]) -> Unformed:
+        """Return the distances between some records, in the order of ``rows``, by which the list is ordered, too."""
+        chosen = np.asarray(rows, dtype=np.int64)
+        if len(np.unique(chosen)) < len(chosen):
+            return super().select(rows)
+        number = np.full(self.size, -1)
+        number[chosen] = np.arange(len(chosen))
+        first, second = number[self.first], number[self.second]
+        if not self.directed:
+            first, second = np.minimum(first, second), np.maximum(first, second)
+        kept = np.flatnonzero((first >= 0) & (second >= 0))
+        kept = kept[np.lexsort((second[kept], first[kept]))]
+        return replace(self, size=len(chosen), first=first[kept], second=second[kept], value=self.value[kept])
 
     def __repr__(self) -> str:
         return f"{len(self.value):,} distances of {self.size:,} records"

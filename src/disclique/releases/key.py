@@ -53,7 +53,8 @@ def write_note(made: Release, run: str, table: Path, matrix: Path | None, note: 
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:  # it may be larger than the memory
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_key(path: str | PathLike[str], release: str | PathLike[str] | None = None) -> tuple[Hashable, ...]:

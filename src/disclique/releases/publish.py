@@ -18,14 +18,15 @@ from disclique.data.distances import as_matrix, full_matrix, select_distances, u
 from disclique.data.encodings import COLUMN, Encodings
 from disclique.data.provenance import versions
 from disclique.data.texts import Texts
-from disclique.data.write import check_writable, whole_file, write_json, write_table
-from disclique.errors import InputError
+from disclique.data.write import check_writable, write_json, write_table
+from disclique.errors import InputError, TooLarge
 from disclique.masks import Mask, parse_mask
 from disclique.model import Distances, FloatArray, Microdata
 from disclique.releases.key import note_of, write_key, write_note
+from disclique.releases.matrices import CSV, KINDS, NPY, PARQUET, check_size, default_kind, write_distances
 
-KINDS = ("csv", "npy", "parquet")
 NO_MATRIX = "none"
+MOST = 10_000  # records of which all distances are given at once
 FRESH = 128  # bits of a seed that is drawn: as many as the generator's state has
 ENOUGH = 100  # bits of a seed that is given: nobody types 31 digits for a trial, and 2**100 cannot be tried
 TRIAL = "not for publication: a short seed is found by trying, and the noise is then taken off; release without --seed"
@@ -55,7 +56,12 @@ class Release:
 
     @cached_property
     def distances(self) -> FloatArray:
-        """The published distances, a square matrix."""
+        """The published distances, a square matrix; of very many records ask ``masked`` for blocks of them."""
+        if self.masked.size > MOST:
+            raise TooLarge(
+                f"a matrix of {self.masked.size:,} records takes {8e-9 * self.masked.size**2:.1f} GB: ask masked.block "
+                "for some of the distances, or save the release, which writes it row by row"
+            )
         return full_matrix(as_matrix(self.masked, most=self.masked.size))
 
     @property
@@ -179,14 +185,16 @@ def write_release(
     """Write a release and return its files by what they are: table, distances, note, recipe and, if asked for, the key.
 
     ``inputs`` are names and hashes of the files that it was made from, ``kind`` is the form of the distance file: csv
-    by default, ``none`` where the table has encodings. Recipe and key can be read by their owner only, and are written
-    first: a release that others can read never lies there without them. The note goes with the release; note, recipe
-    and key carry the number of this run, so that a key is not taken for that of another release (``read_key``). No
-    file is replaced without ``force``.
+    by default, ``list`` where few of very many distances are published, ``none`` where the table has encodings.
+    Recipe and key can be read by their owner only, and are written first: a release that others can read never lies
+    there without them. The note goes with the release; note, recipe and key carry the number of this run, so that a
+    key is not taken for that of another release (``read_key``). No file is replaced without ``force``.
     """
     kind = choose_kind(made, kind)
     matrix, recipe, note = name_files(out, kind)
     check_writable([out, matrix, note, recipe, key], force=force)
+    if matrix is not None:
+        check_size(made.masked, matrix, kind)
     run = secrets.token_hex(8)  # drawn by itself: nothing of the seed may follow from what is published
     if key is not None:
         write_key(made, key, run)
@@ -207,7 +215,7 @@ def write_release(
         private=True,
     )
     if matrix is not None:
-        _write_matrix(made.distances, matrix)
+        write_distances(made.masked, matrix, kind)
     write_table(made.table, out)
     write_note(made, run, out, matrix, note)
     paths = {
@@ -221,8 +229,8 @@ def write_release(
 
 
 def choose_kind(made: Release, kind: str | None) -> str:
-    """Return the form of the distance file, by default csv, or none where the table has encodings."""
-    kind = kind or (NO_MATRIX if made.encoded else KINDS[0])
+    """Return the form of the distance file, by default csv, a list, or none where the table has encodings."""
+    kind = kind or (NO_MATRIX if made.encoded else default_kind(made.masked))
     if kind not in (*KINDS, NO_MATRIX):
         raise InputError(f"--matrix {kind}: choose one of {', '.join((*KINDS, NO_MATRIX))}")
     if kind == NO_MATRIX and not made.encoded:
@@ -232,16 +240,9 @@ def choose_kind(made: Release, kind: str | None) -> str:
 
 def name_files(out: Path, kind: str | None) -> tuple[Path | None, Path, Path]:
     """Return where the distances, the recipe and the note of a release go."""
-    matrix = None if kind == NO_MATRIX else out.with_name(f"{out.stem}_distances.{kind or KINDS[0]}")
+    matrix = None if kind == NO_MATRIX else out.with_name(f"{out.stem}_distances.{_suffix(kind)}")
     return matrix, out.with_name(f"{out.stem}_recipe.json"), note_of(out)
 
 
-def _write_matrix(values: FloatArray, path: Path) -> None:
-    with whole_file(path) as draft:
-        if path.suffix == ".npy":
-            with draft.open("wb") as file:
-                np.save(file, values)
-        elif path.suffix == ".parquet":
-            pd.DataFrame(values, columns=[str(k + 1) for k in range(len(values))]).to_parquet(draft, index=False)
-        else:
-            pd.DataFrame(values).to_csv(draft, index=False, header=False)
+def _suffix(kind: str | None) -> str:
+    return kind if kind in (NPY, PARQUET) else CSV
