@@ -220,6 +220,7 @@ def test_identities_of_hidden_records_name_no_place() -> None:
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let blocks be small, so that several are needed."""
     monkeypatch.setattr("disclique.masks.nearest.AT_ONCE", 2_000)
+    monkeypatch.setattr("disclique.data.unformed.AT_ONCE", 2_000)
     monkeypatch.setattr("disclique.masks.nearest._SOME", 70)
 
 

@@ -234,7 +234,7 @@ class Points:
     def identities(self) -> list[Hashable]:
         """Return what makes two records the same: their places; by the cosine their directions."""
         same = np.round(find_directions(self.coordinates), 12) + 0.0 if self.metric == "cosine" else self.coordinates
-        return [tuple(np.atleast_1d(row).tolist()) for row in same]
+        return [tuple(row) if isinstance(row, list) else (row,) for row in same.tolist()]
 
     def __repr__(self) -> str:
         if isinstance(self.metric, Gower):

@@ -164,10 +164,11 @@ class Listed(Unformed):
         return f"{len(self.value):,} distances of {self.size:,} records"
 
 
-def read_in_blocks(source: Distances) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Yield rows and their distances to all records, few enough at a time for any memory."""
+def read_in_blocks(source: Distances, rows: IntArray | None = None) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield ``rows``, all by default, and their distances to all records, few enough at a time for any memory."""
     everybody = np.arange(source.size, dtype=np.int32)
+    rows = everybody if rows is None else np.asarray(rows, dtype=np.int32)
     step = max(AT_ONCE // max(source.size, 1), 1)
-    for begin in range(0, source.size, step):
-        rows = everybody[begin : begin + step]
-        yield rows, source.block(rows, everybody)
+    for begin in range(0, len(rows), step):
+        some = rows[begin : begin + step]
+        yield some, source.block(some, everybody)

@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from disclique.data.distances import Points, unit_of
 from disclique.data.metrics import paired
-from disclique.data.unformed import AT_ONCE, Listed
+from disclique.data.unformed import AT_ONCE, Listed, read_in_blocks
 from disclique.geodesy import EARTH_KM, to_space
 from disclique.model import Distances, FloatArray
 
@@ -94,14 +94,11 @@ def _choose(i: Ints, away: FloatArray, k: int, rng: np.random.Generator) -> Ints
 
 def _by_rows(distances: Distances, rows: Ints, k: int, rng: np.random.Generator) -> Iterator[Found]:
     """Find neighbours from all distances of each record, some records at a time."""
-    everybody = np.arange(distances.size, dtype=np.int32)
-    step = max(AT_ONCE // distances.size, 1)
-    for begin in range(0, len(rows), step):
-        some = rows[begin : begin + step]
-        away = np.array(distances.block(some.astype(np.int32), everybody))
-        away[np.isnan(away) | (some[:, None] == everybody[None, :])] = np.inf
+    everybody = np.arange(distances.size)
+    for some, block in read_in_blocks(distances, rows.astype(np.int32)):
+        away = np.where(np.isnan(block) | (some[:, None] == everybody[None, :]), np.inf, block)
         limit = np.partition(away, k - 1, axis=1)[:, k - 1 : k] if k < distances.size else np.inf
         i, j = np.nonzero((away <= limit) & np.isfinite(away))
         kept = _choose(i, away[i, j], k, rng)
         i, j = i[kept], j[kept]
-        yield some[i], everybody[j].astype(np.int64), away[i, j]
+        yield some[i].astype(np.int64), j, away[i, j]

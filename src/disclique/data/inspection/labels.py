@@ -14,6 +14,7 @@ from disclique.data.distances import Points
 from disclique.data.inspection.people import number_labels
 from disclique.data.inspection.values import LabelColumn, Remark, some
 from disclique.data.labels import label_tuples
+from disclique.data.unformed import read_in_blocks
 from disclique.model import Microdata
 from disclique.quantities import percent
 
@@ -184,13 +185,21 @@ def _near_copies(data: Microdata) -> Iterator[Remark]:
     geocoder leaves. Records at one place have been compared in full, unless there are only distances.
     """
     rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), SAMPLED)).astype(np.int32))
-    found = data.distances.block(rows, np.arange(len(data), dtype=np.int32)).astype(float)
-    found[np.isnan(found)] = np.inf
-    found[np.arange(len(rows)), rows] = np.inf
-    two = np.argpartition(found, 1, axis=1)[:, :2]
-    nearest, second = np.take_along_axis(found, two, axis=1).T
+    beside, two = [], []
+    for here, block in read_in_blocks(data.distances, rows):
+        found = np.where(np.isnan(block), np.inf, block)
+        found[np.arange(len(here)), here] = np.inf
+        who = np.argpartition(found, 1, axis=1)[:, :2]
+        beside.append(who[:, 0])
+        two.append(np.take_along_axis(found, who, axis=1))
+    nearest, second = np.concatenate(two).T
     label = number_labels(data)
-    twins = (label[rows] == label[two[:, 0]]) & np.isfinite(second) & (nearest <= CLOSE * second) & (second > 0)
+    twins = (
+        (label[rows] == label[np.concatenate(beside)])
+        & np.isfinite(second)
+        & (nearest <= CLOSE * second)
+        & (second > 0)
+    )
     if isinstance(data.distances, Points):
         twins &= nearest > 0
     if twins.sum() > max(3, PAIRED * len(rows)):

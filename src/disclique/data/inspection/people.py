@@ -17,6 +17,7 @@ from disclique.data.inspection.lengths import name_unit
 from disclique.data.inspection.values import Remark, show_length
 from disclique.data.labels import label_tuples
 from disclique.data.metrics import paired
+from disclique.data.unformed import read_in_blocks
 from disclique.model import FloatArray, IntArray, Microdata
 from disclique.quantities import percent
 
@@ -216,11 +217,12 @@ def _middles(differ: FloatArray) -> FloatArray:
 
 def nearest_alike(data: Microdata, rows: IntArray) -> FloatArray:
     """Return how far the nearest person of the same label is from each of some records."""
-    found = data.distances.block(rows, np.arange(len(data), dtype=np.int32)).astype(float)
-    label = number_labels(data)
-    found[(label[rows][:, None] != label[None, :]) | np.isnan(found)] = np.inf
-    found[np.arange(len(rows)), rows] = np.inf
-    return np.asarray(found.min(axis=1))
+    label, nearest = number_labels(data), [np.zeros(0)]
+    for some, block in read_in_blocks(data.distances, rows):
+        found = np.where((label[some][:, None] != label[None, :]) | np.isnan(block), np.inf, block)
+        found[np.arange(len(some)), some] = np.inf
+        nearest.append(found.min(axis=1))
+    return np.concatenate(nearest)
 
 
 def number_labels(data: Microdata) -> IntArray:
