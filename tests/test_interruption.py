@@ -283,7 +283,12 @@ def test_the_time_left_follows_from_units_of_the_same_kind() -> None:
     for unit in units[2:10]:
         forecast.took(unit, 2.0)
     assert forecast.left() == pytest.approx(9 * 20)
-    assert forecast.left(12) == pytest.approx(9 * 20 + 3 * (20 + 20) / 11)
+    forecast.wants([Unit("weak", k) for k in (10, 11, 12)])  # others than were expected, in their place
+    assert forecast.left() == pytest.approx(3 * 2 + 6 * 20)
+    assert forecast.count("") == (11, 20)
+    forecast.end("")
+    assert forecast.left() == pytest.approx(3 * 2)
+    assert forecast.count("") == (11, 14)
     expected = Forecast({unit: 5.0 if unit.mask == "strong" else 1.0 for unit in units})
     expected.took(units[0], 3.0)  # all machines differ: proportions are expected, not seconds
     assert expected.left() == pytest.approx(3 * (9 + 50))

@@ -27,7 +27,7 @@ from disclique.audits.unit import run_unit
 from disclique.checks import check_kind, check_path, show
 from disclique.errors import InputError, guess_meant
 from disclique.model import Microdata
-from disclique.runs import Executor, Journal, Progress, Serial, Unit, keep_open, open_journal, run_units
+from disclique.runs import Executor, FullProgress, Journal, Progress, Serial, Unit, keep_open, open_journal, run_units
 
 
 def audit(  # noqa: PLR0913 - the public door
@@ -140,6 +140,8 @@ def run_audit(
                 journal.append(unit, record)
         work = Work(audit, journal, running, progress)
         decisions = tuple(work.carry_out())
+        if isinstance(progress, FullProgress):
+            progress.over("")
 
         def summary() -> AuditResult:
             seconds = time.perf_counter() - begun

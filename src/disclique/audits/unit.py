@@ -36,6 +36,7 @@ from disclique.masks import Mask, parse_mask
 from disclique.measures.scenarios import Hits
 from disclique.measures.utility import utility
 from disclique.model import Budget, Distances
+from disclique.progress import tell
 from disclique.runs import Unit
 
 MOST_COMMON = 0.99  # no snooper is certain that everybody is in the file
@@ -66,6 +67,7 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     target = replace(known.released, distances=published)
     labels = match_labels(audit, target, known.data)
     more = bool(unit.effort) or unit.part == REST  # than was carried out before on the same release
+    tell("oracle")
     asked = None if more else consult_oracle(masked[: plan.releases], known, knowledge, labels)
     saved = None
     if asked is not None and not plan.thorough:

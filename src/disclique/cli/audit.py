@@ -172,7 +172,8 @@ def command(
     about = replace(about, inspection=screen.look(found, force=force, yes=yes or dry_run))
     executor = choose_executor(processes, dask)
     if dry_run:
-        announce(work, out, executor, screen)
+        with screen.opened(executor) as running:
+            announce(work, out, running, screen)
         return
     result = carry_out(work, out, executor, screen=screen, with_records=with_records, about=about)
     if EXIT[result.verdict.status]:
@@ -202,12 +203,14 @@ def carry_out(
 ) -> AuditResult:
     """Carry out an audit and write result.json, records.csv, the report with its figures and the annex to ``out``."""
     from disclique.audits import ANNEX, RECORDS, REPORT, RESULT, run_audit
+    from disclique.audits.so_far import BESIDE, RiskSoFar
+    from disclique.cli.counter import Heard
     from disclique.cli.interrupt import keeping
-    from disclique.runs import keep_open
 
-    with keeping(out), keep_open(executor) as running:
+    with keeping(out), screen.opened(executor) as running:
         forecast = announce(work, out, running, screen, keep=True)
-        with screen.units("releases", forecast, running) as progress:
+        releases = Heard("releases", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE))
+        with screen.units(releases, forecast, running) as progress:
             result = run_audit(
                 work, folder=out, executor=running, progress=progress, with_records=with_records, about=about
             )
@@ -230,6 +233,8 @@ def announce(work: Audit, out: Path, executor: Executor, screen: Screen, *, keep
     from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
     from disclique.audits.estimate import describe_work, estimate_audit, list_trials
     from disclique.audits.records import ReleaseRecord
+    from disclique.audits.so_far import BESIDE, RiskSoFar, name_side
+    from disclique.cli.counter import Heard
     from disclique.runs import Forecast, open_journal
     from disclique.runs.journal import check_folder, has_journal
 
@@ -241,15 +246,18 @@ def announce(work: Audit, out: Path, executor: Executor, screen: Screen, *, keep
             screen.say([] if keep else [f"{out}: finished before, as it seems"])
             return Forecast({}, finished=True)
         screen.say([f"{out}: an audit was begun here and goes on"])
-    trials = Forecast(dict.fromkeys(list_trials(work), 1.0))
-    what = "releases attacked to estimate the time"
+    trials = Forecast(dict.fromkeys(list_trials(work), 1.0), sort=name_side)
+    tried = Heard("releases attacked to estimate the time", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE))
     with (
         open_journal(out if keep else None, work, ReleaseRecord) as journal,
-        screen.units(what, trials, executor) as progress,
+        screen.units(tried, trials, executor) as progress,
     ):
         made = estimate_audit(work, executor, journal=journal, progress=progress)
     screen.say([made.sentence(executor.parallel or 1, "releases to attack")])
-    return Forecast(made.expected)
+    forecast = Forecast(made.expected, sort=name_side)
+    for unit in journal.done:  # before the first of them is heard of again
+        forecast.took(unit, journal.seconds.get(unit, 0.0))
+    return forecast
 
 
 def read_audit(file: Path, options: AuditOptions) -> Audit:

@@ -12,11 +12,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from disclique.cli.counter import Counter, Heard, say_clock
+
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress
 
     from disclique.data.inspection import Inspection
-    from disclique.runs import Executor, Forecast, Unit
+    from disclique.runs import Executor, Forecast
 
 
 SOON, EVERY = 0.8, 15.0  # seconds until the first plain line of progress, and between the others
@@ -72,33 +76,30 @@ class Screen:
         self.out.print(shown)
 
     @contextmanager
-    def steps(self, first: str = "reading", *, forecast: bool = True) -> Iterator[Callable[[str, float | None], None]]:
+    def steps(self, first: str = "reading") -> Iterator[Callable[[str, float | None], None]]:
         """A function that announces the step at work and the share of it that is done: a bar on a terminal, else lines.
 
         The first step is announced at once, in lines after a moment, since bad input is told by a single sentence; the
-        others now and then. A bar tells the time left by the
-        share, unless there is no ``forecast`` because the words of a step tell it better.
+        others now and then. A bar tells the time left by the share.
         """
         if self.quiet:
             yield _nothing
             return
         if not self.err.is_terminal:
-            lines = _Lines(self, first)
-            later = threading.Timer(SOON, lines.begin)
-            later.daemon = True
-            if forecast:
-                later.start()
-            else:
-                lines.begin()
-            try:
-                yield lines
-            finally:
-                later.cancel()
+            steps = _Steps(first)
+            with _Lines(self, steps.say, SOON) as lines:
+
+                def note(step: str, share: float | None = None) -> None:
+                    steps.note(step)
+                    if share == 1:
+                        lines.say()
+
+                yield note
             return
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         text = TextColumn("{task.description}", markup=False)
-        left = (TextColumn("left:"), TimeRemainingColumn()) if forecast else ()
+        left = (TextColumn("left:"), TimeRemainingColumn())
         columns = (SpinnerColumn(), text, BarColumn(), TimeElapsedColumn(), *left)
         with Progress(*columns, console=self.err, transient=True) as progress:
             task = progress.add_task(first, total=None)
@@ -115,57 +116,108 @@ class Screen:
             yield lambda done, total, best: step(f"{name}, {best} members so far", done / max(total, 1))
 
     @contextmanager
-    def units(self, what: str, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
-        """Show how many units are done, how fast, and how long the rest takes by the forecast."""
-        with self.steps(f"0 of {len(forecast.expected)} {what}", forecast=False) as step:
-            yield Counter(what, forecast, executor.parallel or 1, step)
+    def opened(self, executor: Executor) -> Iterator[Executor]:
+        """Keep an executor open; tell of the way to a cluster, which may take its time, and what is to say of it."""
+        from contextlib import ExitStack
+
+        from disclique.progress import listening
+        from disclique.runs import keep_open
+
+        with ExitStack() as stack:
+            with self.steps("starting") as step, listening(step):
+                running = stack.enter_context(keep_open(executor))
+            self.say([f"note: {line}" for name in ("notes", "hints") for line in getattr(running, name, ())])
+            yield running
+
+    @contextmanager
+    def units(self, about: Heard, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
+        """Show how many units are done, how long the rest takes by the forecast, and what runs now."""
+        counter = Counter(about, forecast, executor)
+        if self.quiet:
+            yield counter
+        elif self.err.is_terminal:
+            with _draw(counter, self.err):
+                yield counter
+        else:
+            with _Lines(self, lambda: _join(counter), 0.0) as lines:
+                yield counter
+                lines.say()
 
 
-class Counter:
-    """Hears of units that come in, and shows how far the run is."""
+def _join(counter: Counter) -> str:
+    """Return all that a counter says as one line."""
+    words = counter.tell()
+    how_far = f"{words.done}, {words.left}" if words.left else words.done
+    return f"{how_far}; {now}" if (now := counter.tell_now()) else how_far
 
-    def __init__(self, what: str, forecast: Forecast, parallel: int, step: Callable[[str, float | None], None]) -> None:
-        self.what, self.forecast, self.parallel, self.step = what, forecast, parallel, step
-        self.fresh, self.begun = 0, time.monotonic()  # units of this run, not of an earlier one
 
-    def took(self, unit: Unit, seconds: float) -> None:
-        """Note how long a unit took."""
-        self.forecast.took(unit, seconds)
+def _draw(counter: Counter, console: Console) -> Progress:
+    """Return a bar that shows what a counter says, with a second line for what runs now."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.text import Text
 
-    def __call__(self, done: int, wanted: int, unit: Unit | None) -> None:
-        """Show that a unit has come in."""
-        self.fresh += unit is not None
-        left, spent = self.forecast.left(wanted - done), self.forecast.spent
-        rate = f", {self.fresh / max(time.monotonic() - self.begun, 1e-9):.2g} a second" if self.fresh else ""
-        words = f"{rate}, {say_clock(left / self.parallel)} left" if spent else ""
-        total = max(wanted, len(self.forecast.expected))
-        self.step(f"{done} of {total} {self.what}{words}", spent / (spent + left) if spent else done / max(total, 1))
+    class Board(Progress):
+        def get_renderables(self) -> Iterable[RenderableType]:
+            words = counter.tell()
+            if not self.tasks:
+                self.add_task("", total=1.0, left="")
+            self.update(self.task_ids[0], description=words.done, completed=words.share, left=words.left)
+            yield self.make_tasks_table(self.tasks)
+            yield Text(f"  {counter.tell_now()}", style="dim", no_wrap=True, overflow="ellipsis")
+
+    done, left = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[left]}"))
+    columns = (SpinnerColumn(), done, BarColumn(bar_width=12), TimeElapsedColumn(), left)
+    return Board(*columns, console=console, transient=True, refresh_per_second=4)
+
+
+class _Steps:
+    """The step at work, and since when."""
+
+    def __init__(self, first: str) -> None:
+        self.step, self.begun = first, time.monotonic()
+
+    def note(self, step: str) -> None:
+        """Note that a step is at work."""
+        if step != self.step:
+            self.step, self.begun = step, time.monotonic()
+
+    def say(self) -> str:
+        """Say the step, and how long it has been at work if that is long."""
+        since = time.monotonic() - self.begun
+        return f"{self.step} (since {say_clock(since)})" if since >= EVERY else self.step
 
 
 class _Lines:
-    """Lines of progress in a pipe, not more often than somebody wants to read them."""
+    """Lines of progress in a pipe: one soon, and then one as often as somebody wants to read them.
 
-    def __init__(self, screen: Screen, first: str) -> None:
-        self.screen, self.step, self.said = screen, first, time.monotonic()
-
-    def begin(self) -> None:
-        """Say which step is at work."""
-        self.screen.say([self.step])
-
-    def __call__(self, step: str, share: float | None = None) -> None:
-        """Say a line if it is time for one, or the last one."""
-        now, self.step = time.monotonic(), step
-        if now - self.said >= EVERY or share == 1:
-            self.said = now
-            self.screen.say([step])
-
-
-def say_clock(seconds: float) -> str:
-    """Say a length of time as clocks do.
-
-    >>> say_clock(75), say_clock(3700)
-    ('1:15', '1:01:40')
+    A thread of its own says them, since a single step may take minutes in which nothing is heard of it.
     """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+    def __init__(self, screen: Screen, words: Callable[[], str], soon: float) -> None:
+        self.screen, self.words, self.soon = screen, words, soon
+        self.last, self.due = "", time.monotonic() + soon
+        self.ended, self.lock = threading.Event(), threading.Lock()
+        self.thread = threading.Thread(target=self._run, daemon=True, name="lines")
+
+    def __enter__(self) -> _Lines:
+        if not self.soon:
+            self.say()
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.ended.set()
+        self.thread.join(1.0)  # it may be writing to somebody who does not read
+
+    def say(self) -> None:
+        """Say a line now, unless it is the last one again."""
+        with self.lock:
+            self.due, line = time.monotonic() + EVERY, self.words()
+            if line != self.last:
+                self.last = line
+                self.screen.say([line])
+
+    def _run(self) -> None:
+        while not self.ended.wait(max(0.0, self.due - time.monotonic())):
+            if time.monotonic() >= self.due:
+                self.say()

@@ -74,6 +74,7 @@ def command(
     The paper's values stand for every axis that is not given. Killed at any moment, the same command goes on where it
     stopped. Options override the TOML file, which overrides the preset.
     """
+    from disclique.cli.counter import Heard
     from disclique.cli.interrupt import keeping
     from disclique.cli.screen import Screen
     from disclique.runs import Forecast, choose_executor
@@ -87,10 +88,16 @@ def command(
     check_folder(out, ("results.parquet", "summary.csv"))
     screen.say([_describe(work)])
     if dry_run:
-        _estimate(work, executor, screen)
+        with screen.opened(executor) as running:
+            _estimate(work, running, screen)
         return
-    with keeping(out), screen.units("units", Forecast(dict.fromkeys(work.units(), 1.0)), executor) as progress:
-        result = study(work, folder=out, executor=executor, progress=progress)
+    forecast = Forecast(dict.fromkeys(work.units(), 1.0))
+    with (
+        keeping(out),
+        screen.opened(executor) as running,
+        screen.units(Heard("units", headings=work.grid.attacks), forecast, running) as progress,
+    ):
+        result = study(work, folder=out, executor=running, progress=progress)
     if not progress.fresh:
         screen.say([f"{out}: finished before: nothing is left to do"])
     written = result.save(out)
@@ -119,6 +126,7 @@ def _estimate(work: Study, executor: Executor, screen: Screen) -> None:
     """Carry out a unit of some masks, the weakest and the strongest among them, and say how long all would take."""
     import numpy as np
 
+    from disclique.cli.counter import Heard
     from disclique.runs import Estimate, Forecast, Journal, try_units
     from disclique.studies import run_unit
     from disclique.studies.unit import Cell
@@ -129,7 +137,7 @@ def _estimate(work: Study, executor: Executor, screen: Screen) -> None:
     first = [next(unit for unit in units if unit.mask == settings[place]) for place in places]
     again = [unit for unit in units if unit.mask == settings[places[0]]][1:2]  # the first one compiles
     trials = Forecast(dict.fromkeys([*first, *again], 1.0))
-    with screen.units("units carried out to estimate the time", trials, executor) as progress:
+    with screen.units(Heard("units carried out to estimate the time"), trials, executor) as progress:
         try_units(partial(run_unit, work), list(trials.expected), journal, executor=executor, progress=progress)
     known = {settings.index(unit.mask): seconds for unit, seconds in journal.seconds.items()}
     at = sorted(known)

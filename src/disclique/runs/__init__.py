@@ -5,10 +5,11 @@ knows nothing of masks, attacks or risk.
 """
 
 from disclique.runs.chance import Chance
-from disclique.runs.execute import Executor, OnDask, Processes, Serial, choose_executor, keep_open
+from disclique.runs.cluster import OnDask
+from disclique.runs.execute import Executor, Processes, Serial, choose_executor, keep_open
 from disclique.runs.forecast import Forecast
 from disclique.runs.journal import Journal, open_journal
-from disclique.runs.run import Estimate, Progress, run_units, try_units
+from disclique.runs.run import Estimate, FullProgress, Progress, run_units, try_units
 from disclique.runs.unit import Unit
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Estimate",
     "Executor",
     "Forecast",
+    "FullProgress",
     "Journal",
     "OnDask",
     "Processes",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from disclique.runs.execute import Executor, Serial, one_thread
+from disclique.runs.execute import Executor, Serial
 from disclique.runs.journal import Journal
+from disclique.runs.linear_algebra import one_thread
+from disclique.runs.lost import WorkersLost
 from disclique.runs.unit import Unit
+from disclique.runs.watch import watching
 
 R = TypeVar("R")
 Run = Callable[[Unit], R]  # carries out one unit; picklable, and depends on nothing but the unit
@@ -24,11 +28,20 @@ class Progress(Protocol):
 
 
 @runtime_checkable
-class TimedProgress(Progress, Protocol):
-    """Hears besides how long each unit took, in this run or in an earlier one; 0 where nobody knows."""
+class FullProgress(Progress, Protocol):
+    """Hears besides which units are wanted, what came in, what is at work, and what is over."""
 
-    def took(self, unit: Unit, seconds: float) -> None:
-        """Take note."""
+    def wants(self, units: Sequence[Unit]) -> None:
+        """Take note of units that will be carried out now."""
+
+    def took(self, unit: Unit, seconds: float, record: Any) -> None:
+        """Take note of a unit that came in, in this run or an earlier one; its seconds are 0 where nobody knows."""
+
+    def at_work(self, unit: Unit, step: str | None, share: float | None) -> None:
+        """Take note of the step of a unit at work, None where it is no longer; perhaps from another thread."""
+
+    def over(self, part: str) -> None:
+        """Take note that no further units of a part will be wanted."""
 
 
 def run_units(
@@ -44,33 +57,55 @@ def run_units(
     Killed at any moment and called again it goes on where it stopped; the records are the same for every executor and
     every order in which units finish.
     """
-    tell = progress or _ignore
-    clock = progress.took if isinstance(progress, TimedProgress) else _forget
     missing = [unit for unit in dict.fromkeys(units) if unit not in journal.done]
     wanted = len(journal.done) + len(missing)
-    for unit in journal.done:
-        clock(unit, journal.seconds.get(unit, 0.0))
-    tell(len(journal.done), wanted, None)
-    for unit, record, seconds in (executor or Serial()).map(partial(_time, run), missing):
-        journal.append(unit, record, seconds)
-        clock(unit, seconds)
-        tell(len(journal.done), wanted, unit)
+    where, full = executor or Serial(), progress if isinstance(progress, FullProgress) else None
+    if full is not None:
+        for unit, record in journal.done.items():
+            full.took(unit, journal.seconds.get(unit, 0.0), record)
+        full.wants(missing)
+    if progress is not None:
+        progress(len(journal.done), wanted, None)
+    _carry_over_notes(where, journal)
+    with watching(None if full is None else full.at_work), _saying_what_is_kept(journal):
+        for unit, record, seconds in where.map(partial(_time, run), missing):
+            journal.append(unit, record, seconds)
+            if full is not None:
+                full.took(unit, seconds, record)
+            if progress is not None:
+                progress(len(journal.done), wanted, unit)
+
+
+def _carry_over_notes(executor: Executor, journal: Journal[R]) -> None:
+    """Let the journal know what the place where units run says of their figures."""
+    said: tuple[str, ...] = getattr(executor, "notes", ())
+    journal.notes += tuple(note for note in said if note not in journal.notes)
+
+
+@contextmanager
+def _saying_what_is_kept(journal: Journal[R]) -> Iterator[None]:
+    """Give a block whose end for want of workers says where the finished units are."""
+    try:
+        yield
+    except WorkersLost as error:
+        if journal.path is None:
+            raise
+        raise WorkersLost(
+            f"{error}; the {len(journal.done)} finished units are kept in {journal.path.parent}, and the same command "
+            "goes on from there"
+        ) from None
 
 
 def _time(run: Run[R], unit: Unit) -> tuple[Unit, R, float]:
-    """Carry out a unit; return it with its record and the seconds it took."""
+    """Carry out a unit; return it with its record and its seconds, without those in which kernels were compiled."""
+    from numba.core import event
+
+    compiling: list[float] = []
     begun = time.perf_counter()
-    with one_thread():  # sums of linear algebra depend on the number of threads in their last digits
+    # sums of linear algebra depend on the number of threads in their last digits
+    with one_thread(), event.install_timer("numba:compiler_lock", compiling.append):
         record = run(unit)
-    return unit, record, time.perf_counter() - begun
-
-
-def _ignore(done: int, wanted: int, unit: Unit | None) -> None:
-    pass
-
-
-def _forget(unit: Unit, seconds: float) -> None:
-    pass
+    return unit, record, max(time.perf_counter() - begun - sum(compiling), 1e-6)
 
 
 def try_units(
@@ -87,15 +122,29 @@ def try_units(
     compiled, so that the times of the others tell something.
     """
     missing = [unit for unit in dict.fromkeys(units) if unit not in journal.done]
-    if not missing:
-        return
-    if not journal.seconds:
-        if progress is not None:
-            progress(len(journal.done), len(journal.done) + len(missing), None)
-        alone = len(missing) == 1  # there is nothing else to go by
-        for unit, record, seconds in Serial().map(partial(_time, run), missing[:1]):
-            journal.append(unit, record, seconds if alone else 0.0)
-    run_units(run, missing, journal, executor=executor, progress=progress)
+    if missing:
+        first = len(missing) > 1 and not journal.seconds  # of a single one there is nothing else to go by
+        where = executor or Serial()
+        run_units(run, missing, journal, executor=_FirstHere(where) if first else where, progress=progress)
+
+
+@dataclass(frozen=True)
+class _FirstHere:
+    """An executor that carries out the first unit in this process, before the others, and forgets its time."""
+
+    executor: Executor
+
+    @property
+    def parallel(self) -> int | None:
+        """How many of the others run at a time."""
+        return self.executor.parallel
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Return the results as they finish."""
+        units = list(items)
+        for unit, record, _ in Serial().map(function, units[:1]):
+            yield unit, record, 0.0
+        yield from self.executor.map(function, units[1:])
 
 
 @dataclass(frozen=True)

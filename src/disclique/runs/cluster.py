@@ -1,0 +1,315 @@
+"""A Dask cluster as the place where items run."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from disclique.checks import check_kind, check_whole
+from disclique.data.provenance import versions
+from disclique.engine.kernels.threads import available
+from disclique.errors import DiscliqueError, InputError, MissingDependency
+from disclique.progress import tell
+from disclique.runs import remote
+from disclique.runs.lost import WorkersLost
+from disclique.runs.pool import same
+from disclique.runs.signals import holding_interrupts
+from disclique.runs.watch import Steps, find_watcher
+
+PATIENCE = 10  # seconds until a scheduler that does not answer is held to have gone
+AHEAD = 100  # items handed out at a time, at the least: they are small, and workers may join
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class OnDask:
+    """A Dask cluster: the address of its scheduler (``tcp://host:8786``), or ``local`` to start one here.
+
+    The function and its data are sent to a worker once. Dask runs the items of a worker that dies again elsewhere, up
+    to its own limit of failures.
+
+    >>> OnDask("tcp://host:8786").parallel is None, OnDask("local", 2).parallel
+    (True, 2)
+    """
+
+    address: str = "local"
+    count: int | None = None  # workers of a local cluster
+
+    def __post_init__(self) -> None:
+        check_kind(self.address, str, "address", "say where the scheduler is, such as 'tcp://host:8786', or 'local'")
+        if self.count is not None:
+            check_whole(self.count, "workers", 1)
+            if self.address != "local":
+                raise InputError(
+                    f"workers = {self.count}: the cluster at {self.address} has the workers that were started there; "
+                    "a number of processes goes with 'local' only"
+                )
+
+    @property
+    def parallel(self) -> int | None:
+        """Number of workers of a local cluster."""
+        return (self.count or available()) if self.address == "local" else None
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Return the results as they finish."""
+        with self.opened() as session:
+            yield from session.map(function, items)
+
+    @contextmanager
+    def opened(self) -> Iterator[Session]:
+        """Keep the connection, and a local cluster, between calls of ``map``."""
+        with _quiet(), self._client() as client:
+            session = Session(client, self)
+            if self.address != "local":
+                session.meet()
+            yield session
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        """Return a client of the cluster, and the cluster itself if it is a local one; both closed at the end."""
+        distributed = _distributed()
+        with ExitStack() as stack:
+            if self.address != "local":
+                yield stack.enter_context(self._connect(distributed))
+                return
+            with holding_interrupts():
+                cluster = distributed.LocalCluster(
+                    n_workers=self.parallel, threads_per_worker=1, dashboard_address=None, silence_logs=50
+                )
+                stack.enter_context(cluster)
+            yield stack.enter_context(distributed.Client(cluster, set_as_default=False))
+
+    def _connect(self, distributed: Any) -> Any:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of versions that differ, which are told below
+                return distributed.Client(self.address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise InputError(f"no Dask scheduler at {self.address or repr('')} ({why})") from None
+
+
+@dataclass(eq=False)
+class Session:
+    """A cluster that one is connected to.
+
+    ``notes`` say what may make its figures differ from those made here, ``hints`` how it could be used better.
+    """
+
+    client: Any
+    cluster: OnDask
+    notes: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    _workers: int = 1
+    _sent: _Sent | None = None
+
+    @property
+    def parallel(self) -> int | None:
+        """Number of workers: each carries out one item at a time."""
+        return self.cluster.parallel or self._workers
+
+    def meet(self) -> None:
+        """Wait for the first worker, and make sure that all workers run the code that runs here."""
+        with self._asking():
+            if not self._count():
+                tell(f"{self.cluster.address}: waiting for the first worker")
+                self.client.wait_for_workers(1)
+            found = self.client.get_versions(packages=[*versions(), "cloudpickle"])
+            self.notes = compare_versions(found)
+            code = self.client.run(remote.fingerprint)
+            _refuse(
+                [place for place, theirs in code.items() if theirs != remote.fingerprint()],
+                f"disclique {versions()['disclique']} has other code there than here; install the same",
+            )
+            self._count()
+            several = {place for place, threads in self.client.nthreads().items() if threads > 1}
+        if several:
+            self.hints = (
+                f"{_name(sorted(several))}: started with several threads, of which one is used; start workers with "
+                "--nthreads 1 and as many as there are cores with --nworkers",
+            )
+
+    def _count(self) -> int:
+        self._workers = len(self.client.nthreads())
+        return self._workers
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Return the results as they finish."""
+        waiting = deque(enumerate(items))
+        if not waiting:
+            return
+        with self._asking():
+            self._count()
+            call = _Call(self.client, *self._send(function), f"disclique-{uuid.uuid4().hex}")
+            self.client.subscribe_topic(call.topic, call.hear)
+        finished = _distributed().as_completed(loop=self.client.loop)
+        try:
+            while waiting or call.handed:
+                with self._asking():
+                    while waiting and len(call.handed) < max(AHEAD, 4 * self._workers):
+                        finished.add(call.hand(*waiting.popleft()))
+                    future = next(finished)
+                    item = call.take(future)
+                    result = self._fetch(future, item)
+                yield result
+        finally:
+            call.forget()
+
+    def _send(self, function: Callable[[Any], Any]) -> tuple[str, Any]:
+        """Return the function as it lies in the cluster, sent there unless it was before, and its digest."""
+        import dask
+
+        if self._sent is None or not same(function, self._sent.function):
+            digest, packed = remote.pack(function)
+            # as a task, not as data: the scheduler can have it carried out again where all workers that had it died
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+                there = self.client.submit(remote.keep, packed, key=f"disclique-{digest}")
+            self._sent = _Sent(function, digest, there)
+        return self._sent.digest, self._sent.there
+
+    def _fetch(self, future: Any, item: object) -> Any:
+        try:
+            return future.result()
+        except _distributed().KilledWorker:
+            raise WorkersLost(
+                f"{item}: the workers that worked on it died again and again; if they are short of memory, "
+                "give them more or use fewer threads a worker"
+            ) from None
+        except ImportError as error:
+            raise WorkersLost(
+                f"a worker of {self.cluster.address} cannot load the work ({error}); all need "
+                f"disclique {versions()['disclique']} and what it needs"
+            ) from None
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Return a block that asks the scheduler, and says so in a sentence if it has gone."""
+        try:
+            yield
+        except DiscliqueError:
+            raise
+        except (CancelledError, OSError):
+            raise self._gone() from None
+        except Exception:
+            if self.client.status == "running":
+                raise
+            raise self._gone() from None
+
+    def _gone(self) -> WorkersLost:
+        return WorkersLost(f"the Dask scheduler at {self.cluster.address} has gone")
+
+
+@dataclass(frozen=True, eq=False)
+class _Sent:
+    """A function, its digest, and the future by which the cluster keeps it."""
+
+    function: Callable[[Any], Any]
+    digest: str
+    there: Any
+
+
+class _Call:
+    """Items handed to a cluster for one function, and what is heard of them."""
+
+    def __init__(self, client: Any, digest: str, function: Any, topic: str) -> None:
+        self.client, self.digest, self.function, self.topic = client, digest, function, topic
+        self.handed: dict[str, tuple[int, Any]] = {}
+        self.items: dict[int, Any] = {}
+        self.watch, self.lock = find_watcher(), threading.Lock()
+
+    def hand(self, number: int, item: Any) -> Any:
+        """Hand an item to the cluster."""
+        ticket = remote.Ticket(self.digest, number, self.topic)
+        future = self.client.submit(remote.work, self.function, item, ticket, pure=False)
+        self.handed[future.key], self.items[number] = (number, item), item
+        return future
+
+    def take(self, future: Any) -> Any:
+        """Return the item that has come back."""
+        number, item = self.handed.pop(future.key)
+        with self.lock:
+            self.items.pop(number)
+            self.watch(item, None, None)
+        return item
+
+    def hear(self, event: tuple[float, tuple[int, Steps]]) -> None:
+        """Take note of steps; in the thread of the connection."""
+        number, steps = event[1]
+        with self.lock:
+            for step, share in steps if number in self.items else ():
+                self.watch(self.items[number], step, share)
+
+    def forget(self) -> None:
+        """Listen no longer."""
+        self.items.clear()
+        if self.client.status == "running":
+            self.client.unsubscribe_topic(self.topic)
+
+
+def compare_versions(found: dict[str, Any]) -> tuple[str, ...]:
+    """Refuse workers without disclique or with another version; return notes on other versions of what it rests on."""
+    ours = _numbers(found["client"])
+    workers = {place: _numbers(one) for place, one in found["workers"].items()}
+    everywhere = {"the scheduler": _numbers(found["scheduler"]), **workers}
+    mine = ours["disclique"]
+    everybody = f"the scheduler and all workers need disclique {mine}, as here"
+    without = [place for place, theirs in everywhere.items() if theirs.get("disclique") is None]
+    _refuse(without, f"disclique is not installed there; {everybody}")
+    for place, theirs in everywhere.items():
+        _refuse([place] if theirs["disclique"] != mine else [], f"has disclique {theirs['disclique']}; {everybody}")
+    notes = []
+    for name in ("python", *versions(), "distributed", "cloudpickle"):
+        differ = sorted(place for place, theirs in workers.items() if theirs.get(name) != ours.get(name))
+        if differ:
+            there = workers[differ[0]].get(name) or "missing"
+            notes.append(
+                f"{_name(differ)}: {name} is {there} there and {ours.get(name)} here; figures may differ in their "
+                "last digits"
+            )
+    return tuple(dict.fromkeys(notes))
+
+
+def _numbers(found: dict[str, Any]) -> dict[str, str | None]:
+    packages: dict[str, str | None] = dict(found["packages"])
+    python = packages.get("python") or ""
+    return packages | {"python": ".".join(python.split(".")[:3])}
+
+
+def _refuse(places: list[str], why: str) -> None:
+    if places:
+        raise InputError(f"{_name(sorted(places))}: {why}")
+
+
+def _name(places: list[str]) -> str:
+    return places[0] if len(places) == 1 else f"{places[0]} and {len(places) - 1} more"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what Dask writes to its logs off the screen: what matters is said in a sentence."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.scheduler")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise MissingDependency('a Dask cluster needs the package distributed: pip install "disclique[dask]"') from None
+    return distributed
