@@ -8,7 +8,7 @@ import uuid
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -92,7 +92,7 @@ class OnDask:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of versions that differ, which are told below
-                return distributed.Client(self.address, timeout=PATIENCE, set_as_default=False)
+                return _wait(lambda: distributed.Client(self.address, timeout=PATIENCE, set_as_default=False))
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             why = " ".join(str(error).split()) or type(error).__name__
             raise InputError(f"no Dask scheduler at {self.address or repr('')} ({why})") from None
@@ -305,6 +305,23 @@ def _quiet() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, before, strict=True):
             logger.setLevel(level)
+
+
+def _wait(connect: Callable[[], T]) -> T:
+    """Return what a function returns that may never do so: Dask waits for ever for a server of something else."""
+    found: Future[T] = Future()
+
+    def call() -> None:
+        try:
+            found.set_result(connect())
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=call, daemon=True, name="connecting").start()
+    try:
+        return found.result(2 * PATIENCE)
+    except TimeoutError:
+        raise OSError("it does not answer as one") from None
 
 
 def _distributed() -> Any:
