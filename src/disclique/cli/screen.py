@@ -159,15 +159,16 @@ def _draw(counter: Counter, console: Console) -> Progress:
     class Board(Progress):
         def get_renderables(self) -> Iterable[RenderableType]:
             words = counter.tell()
-            if not self.tasks:
-                self.add_task("", total=1.0, left="")
-            self.update(self.task_ids[0], description=words.done, completed=words.share, left=words.left)
+            for task in self.task_ids:  # none before it is added
+                self.update(task, description=words.done, completed=words.share, left=words.left)
             yield self.make_tasks_table(self.tasks)
             yield Text(f"  {counter.tell_now()}", style="dim", no_wrap=True, overflow="ellipsis")
 
     done, left = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[left]}"))
     columns = (SpinnerColumn(), done, BarColumn(bar_width=12), TimeElapsedColumn(), left)
-    return Board(*columns, console=console, transient=True, refresh_per_second=4)
+    board = Board(*columns, console=console, transient=True, refresh_per_second=4)
+    board.add_task("", total=1.0, left="")
+    return board
 
 
 class _Steps:

@@ -1,0 +1,187 @@
+"""What is said while a run is under way: how far it is, what it found so far, and what it is doing."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from conftest import Run
+from disclique.audits import run_audit
+from disclique.audits.so_far import RiskSoFar, name_side
+from disclique.cli import counter as counters
+from disclique.cli import screen as screens
+from disclique.cli.counter import Counter, Heard
+from disclique.cli.screen import Screen
+from disclique.progress import tell
+from disclique.runs import Executor, Forecast, Journal, Processes, Serial, Unit, run_units
+from disclique.runs.linear_algebra import one_thread
+from disclique.runs.watch import EVERY, reporting, watching
+from small_files import COLUMNS, LIGHT, make_audit, people
+
+UNITS = [Unit("weak", 0), Unit("weak", 1), Unit("strong", 0), Unit("strong", 0, part="people")]
+
+
+def attack(seconds: float, unit: Unit) -> str:
+    """A unit that tells of its steps, some of them at once."""
+    tell("register")
+    tell("looking", 0.25)
+    time.sleep(seconds)
+    return f"{unit.mask} {unit.repetition}"
+
+
+@pytest.mark.parametrize("executor", [Serial(), Processes(2)], ids=["serial", "processes"])
+def test_whoever_watches_hears_every_item_begin_and_end(executor: Executor) -> None:
+    """And what is done to it, also of a step that was told just before another one."""
+    heard: list[tuple[Unit, str | None]] = []
+    with watching(lambda item, step, share: heard.append((item, step))):
+        assert len(list(executor.map(partial(attack, 1.5 * EVERY), UNITS))) == 4
+    for unit in UNITS:
+        steps = [step for item, step in heard if item == unit]
+        assert (steps[0], steps[-1]) == ("", None)
+    assert {"register", "looking"} <= {step for _, step in heard}
+
+
+def test_a_worker_sends_few_reports_and_none_after_the_end() -> None:
+    """However often it tells, and though whoever reads them is slow or has gone."""
+    sent: list[int] = []
+    with reporting(lambda steps: sent.append(len(steps))):
+        end = time.monotonic() + 1.2 * EVERY
+        while time.monotonic() < end:
+            tell("a step")
+    assert 1 <= len(sent) <= 3
+    before = len(sent)
+    tell("nobody hears this")
+    time.sleep(1.2 * EVERY)
+    assert len(sent) == before
+
+    def fail(steps: object) -> None:
+        raise OSError("the reader has gone")
+
+    with reporting(fail):
+        tell("a step")
+
+
+def shown(screen: Screen) -> str:
+    """What was printed."""
+    assert isinstance(screen.err.file, io.StringIO)
+    return screen.err.file.getvalue()
+
+
+def make_screen(*, terminal: bool) -> Screen:
+    screen = Screen()
+    screen.err = Console(file=io.StringIO(), force_terminal=terminal, width=160, highlight=False, soft_wrap=True)
+    return screen
+
+
+def test_a_pipe_hears_of_a_single_release_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first moment, and again and again: what is done to which release, and since when."""
+    monkeypatch.setattr(screens, "EVERY", 0.1)
+    monkeypatch.setattr(counters, "FRESH", 0.0)
+    screen, journal = make_screen(terminal=False), Journal[str]()
+    about = Heard("releases", lambda unit, record: f"risk so far {record}", headings=("register",))
+    with screen.units(about, Forecast(dict.fromkeys(UNITS, 1.0), sort=name_side), Serial()) as progress:
+        run_units(partial(attack, 0.5), UNITS[:1], journal, progress=progress)
+        run_units(partial(attack, 0.3), UNITS, journal, progress=progress)
+    lines = shown(screen).splitlines()
+    assert lines[0] == "0 of 3 releases"
+    assert "0 of 3 releases; now (0:00) weak, repetition 1: register, looking 25%" in lines
+    assert any(re.match(r"1 of 3 releases, weak: risk so far weak 0, 0:0\d left; now \(0:00\) weak", s) for s in lines)
+    assert any("3 of 3 releases, asking for every person, 0 of 1" in line for line in lines)
+    assert lines[-1] == "3 of 3 releases, asking for every person, 1 of 1"
+
+
+def test_a_terminal_has_a_second_line_for_what_runs_now() -> None:
+    screen, journal = make_screen(terminal=True), Journal[str]()
+    with screen.units(Heard("releases"), Forecast(dict.fromkeys(UNITS, 1.0)), Serial()) as progress:
+        run_units(partial(attack, 0.6), UNITS[:2], journal, progress=progress)
+    drawn = shown(screen)
+    assert "1 of 3 releases" in drawn
+    assert re.search(r"\n.*now \(0:0[01]\) weak, repetition 2: looking 25%", drawn)
+
+
+def test_several_units_at_work_are_counted_by_setting() -> None:
+    counter = Counter(Heard("releases", headings=("register",)), Forecast({}, sort=name_side), Serial())
+    for unit in UNITS:
+        counter.at_work(unit, "", None)
+    counter.at_work(UNITS[0], "register", None)
+    assert counter.tell_now() == (
+        "now (0:00) weak, repetition 1: register; also 1 × weak, 1 × strong, 1 × strong (asking for every person)"
+    )
+    counter.at_work(UNITS[0], None, None)
+    assert counter.tell_now().startswith("now (0:00) weak, repetition 2; also 1 × strong")
+
+
+def test_the_time_left_counts_down_while_a_unit_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And does not get below nothing, however much longer than the others it takes."""
+    forecast = Forecast(dict.fromkeys(UNITS[:3], 1.0))
+    forecast.took(UNITS[0], 60.0)
+    assert forecast.left() == 120.0
+    assert forecast.left({UNITS[1]: 25.0}) == 95.0
+    assert forecast.left({UNITS[1]: 1000.0}) == 60.0
+
+
+@pytest.mark.parametrize("attacks", [("labels", "clique"), ("register",)])
+def test_the_risk_so_far_ends_as_the_risk_of_the_result(attacks: tuple[str, ...]) -> None:
+    """Setting by setting; where a search was cut short it is called a lower bound."""
+    audit = make_audit("affine", "gaussian:sigma=20km", n=30, attacks=attacks, budget=1e-4)
+    so_far, said = RiskSoFar(audit.plan), {}
+    heard = Heard("releases", lambda unit, record: said.setdefault(unit, so_far(unit, record)))
+    result = run_audit(audit, progress=Counter(heard, Forecast({}), Serial()))
+    for setting in result.settings:
+        value, cut = so_far.measure(setting.spec)
+        assert value == pytest.approx(setting.risk.value, abs=1e-12)
+        assert cut == bool(setting.risk.cut)
+    assert {"" if unit.part else words.split(" so far")[0] for unit, words in said.items()} == {"", "risk"}
+
+
+def test_releases_of_a_search_are_counted_as_they_were_foreseen(run: Run) -> None:
+    """Units on the side are not releases; gone on with, the count and the time left are there from the start."""
+    people(24).to_csv("f.csv", index=False)
+    arguments = ["audit", "f.csv", *COLUMNS, "--mask", "affine", "--mask", "gaussian:sigma=5km", "--attack", "labels"]
+    arguments += ["--repetitions", "6", *LIGHT, "--processes", "1", "--out", "o"]
+    code, _, err = run(*arguments)
+    assert code == 0
+    assert "about 12 releases to attack" in err
+    assert re.search(r"^4 of 12 releases, 0:0\d left", err, re.MULTILINE)
+    assert "12 of 12 releases" in err
+    journal = Path("o/journal.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:9]))
+    for made in ("result.json", "records.csv", "report.html", "annex.html"):
+        Path("o", made).unlink()
+    err = run(*arguments)[2]
+    done = sum(b'"part":""' in line for line in lines[:9])
+    assert re.search(rf"^{done} of 12 releases, 0:0\d left", err, re.MULTILINE), err
+
+
+def test_blocks_of_one_thread_may_overlap() -> None:
+    """The libraries get their threads back when the last block ends, and not before."""
+    control = pytest.importorskip("threadpoolctl")
+
+    def threads() -> set[int]:
+        return {one["num_threads"] for one in control.threadpool_info() if one["user_api"] == "blas"}
+
+    inside, leave = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with one_thread():
+            inside.set()
+            leave.wait(10)
+
+    with control.threadpool_limits(2):
+        before = threads()
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert inside.wait(10)
+        with one_thread():
+            leave.set()
+            thread.join()  # the block that limited them has ended
+            assert threads() == {1}
+        assert threads() == before
