@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import uuid
@@ -90,12 +91,19 @@ class OnDask:
 
     def _connect(self, distributed: Any) -> Any:
         try:
+            context = distributed.Security().get_connection_args("client").get("ssl_context")
+            if self.address.startswith("tls:") and context is None:
+                raise ValueError(
+                    "this side has no certificate: set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and "
+                    "…__TLS__CLIENT__KEY, or the same in Dask's configuration"
+                )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of versions that differ, which are told below
                 return _wait(lambda: distributed.Client(self.address, timeout=PATIENCE, set_as_default=False))
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             why = " ".join(str(error).split()) or type(error).__name__
-            raise InputError(f"no Dask scheduler at {self.address or repr('')} ({why})") from None
+        gc.collect()  # a client that failed waits long for its own end where that comes with the end of the program
+        raise InputError(f"no Dask scheduler at {self.address or repr('')} ({why})")
 
 
 @dataclass(eq=False)
