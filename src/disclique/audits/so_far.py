@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from disclique.audits.plan import PEOPLE, VARIED, Plan
-from disclique.audits.records import ReleaseRecord
+from disclique.audits.plan import PEOPLE, REST, VARIED, Plan
+from disclique.audits.records import ReleaseRecord, fill_spared
 from disclique.quantities import percent
 from disclique.runs import Unit
 
@@ -20,6 +20,8 @@ def name_side(unit: Unit) -> str:
     """
     if unit.part == PEOPLE:
         return "asking for every person"
+    if unit.part == REST:
+        return "carrying out attacks that were spared"
     return "measuring under other assumptions" if unit.part.startswith(VARIED) else unit.part
 
 
@@ -53,10 +55,11 @@ class RiskSoFar:
         shares: dict[str, list[float]] = {}
         for record in records.values():
             for one in record.attempts:
-                if one.applies:
-                    share = one.hits.share(self.scenario, len(record.common), record.released)
+                if one.applies or one.spared:
+                    there = fill_spared(record, one, self.scenario)
+                    share = there.hits.share(self.scenario, len(record.common), record.released)
                     shares.setdefault(one.attack, []).append(share)
-        if not shares:
+        if not any(one.applies for record in records.values() for one in record.attempts):
             return None, False
         shares["guess"] = [r.guess.share(self.scenario, len(r.common), r.released) for r in records.values()]
         cut = any(one.applies and one.cut for record in records.values() for one in record.attempts)

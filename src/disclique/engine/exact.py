@@ -281,7 +281,7 @@ def _set_bits(state: State, threads: int) -> None:
 
 
 def _sift(state: State, stopwatch: Stopwatch) -> None:
-    """Lower the ceiling of the roots that may still hold a clique as large as the best; after a climb the highest first.
+    """Lower the ceiling of roots that may still hold a clique as large as the best; after a climb the highest first.
 
     There the bound falls steadily so, and the first roots hold cliques that spare the others.
     """
