@@ -47,6 +47,7 @@ class Audit:
     def __post_init__(self) -> None:
         if len(self.target) < 2:
             raise InputError(f"{self.target.name}: {len(self.target)} record: distances need at least 2")
+        object.__setattr__(self, "plan", self.plan.for_records(len(self.target)))
         self._share_ranges()
         self._check_units()
         self._check_known()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
 
 from disclique.attacks import parse_attacks
@@ -25,6 +25,7 @@ MOST_EFFORT = 2  # how often it is repeated
 MOST_RELEASES = 100
 PEOPLE = "people"  # the part of an audit that asks the oracle for every person, many times
 DRAWS = 10  # releases in one unit of that
+TRIALS, SMALL, FEWEST = 200, 1000, 20  # draws for every person, of files up to a size, and at the least beyond it
 REST = "rest"  # the part that carries out attacks which were spared at first
 VARIED = "varied"  # how the parts begin that assume one thing otherwise
 MOST_VARIED = 10  # releases of each of these
@@ -98,7 +99,7 @@ class Plan:
     smallest sufficient setting, without it the range is shown in a few steps. ``alpha`` is the detection probability of
     the clique attack and ``budget`` the work of one clique search (``Budget.work``). ``scenario`` says what the snooper
     is after, and so what risk means; ``max_risk_person`` is the largest risk accepted of the most exposed person,
-    for whom the oracle is asked ``person_trials`` times.
+    for whom the oracle is asked ``person_trials`` times, in a large file less often unless it is said how often.
     A missing label value matches any by default: an empty cell excludes nobody. The file is published ``releases``
     times, each time with fresh noise; unless ``linked`` the rows of a release do not tell which they were before.
     ``inputs`` are names and hashes of the files, so that an audit is never continued on other data. ``generalise``
@@ -122,7 +123,7 @@ class Plan:
     missing: str = "any"
     scenario: str = SCENARIOS[0]
     max_risk_person: float | None = None
-    person_trials: int = 200
+    person_trials: int | None = None
     releases: int = 1
     linked: bool = True
     utility: str = "neighbours"
@@ -165,8 +166,9 @@ class Plan:
         if not isinstance(self.snooper, Snooper):
             raise InputError(f"snooper = {show(self.snooper)}: say what they know by Snooper()")
         check_seed(self.seed)
-        for name in ("repetitions", "person_trials"):
-            check_whole(getattr(self, name), name.replace("_", " "), 1)
+        check_whole(self.repetitions, "repetitions", 1)
+        if self.person_trials is not None:
+            check_whole(self.person_trials, "person trials", 1)
         for name in ("alpha", "budget"):
             check_number(getattr(self, name), name, "give a number")
 
@@ -226,7 +228,17 @@ class Plan:
     @property
     def people_units(self) -> int:
         """How many units ask the oracle for every person."""
-        return -(-self.person_trials // DRAWS)
+        return -(-(self.person_trials or TRIALS) // DRAWS)
+
+    def for_records(self, records: int) -> Plan:
+        """Return the plan for a file of so many records: how often every person is asked for is then settled.
+
+        What many people have in common shows in fewer trials; a limit for every single person needs all of them.
+        """
+        if self.person_trials is not None:
+            return self
+        many = TRIALS if self.max_risk_person is not None else TRIALS * SMALL // max(records, SMALL)
+        return replace(self, person_trials=max(many, FEWEST))
 
     @property
     def chance(self) -> Chance:

@@ -95,9 +95,9 @@ class AuditOptions(FileOptions):
     repetitions: int | None = option("Draws of every mask setting.", panel=WORK, default=20)
     seed: int | None = option("All chance follows from it.", panel=WORK, default=0)
     person_trials: int | None = option(
-        "Draws by which every person's risk is measured under the setting that the verdict names.",
+        "Draws by which every person's risk is measured under the setting that the verdict names: 200 for up to 1,000 "
+        "records, fewer for more.",
         panel=WORK,
-        default=200,
         metavar="N",
     )
     thorough: bool | None = option(
@@ -327,7 +327,7 @@ def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
         missing=str(options.missing),
         scenario=str(options.scenario),
         max_risk_person=number(options.max_risk_person),
-        person_trials=int(options.person_trials or 0),
+        person_trials=None if options.person_trials is None else int(options.person_trials),
         releases=int(options.releases or 0),
         linked=not options.unlinked,
         utility=str(options.utility),

@@ -80,8 +80,12 @@ class Truth:
 
     def holds(self, target: RowNumbers, known: RowNumbers) -> NDArray[np.bool_]:
         """Say which of the pairs (rows from 0) are one person."""
-        partner = dict(self.pairs.tolist())
-        return np.array([partner.get(int(v)) == int(w) for v, w in zip(target, known, strict=True)], dtype=bool)
+        rows, others = np.asarray(target, dtype=np.int64), np.asarray(known, dtype=np.int64)
+        if not len(self.pairs) or not len(rows):
+            return np.zeros(len(rows), dtype=bool)
+        ordered = self.pairs[np.argsort(self.pairs[:, 0], kind="stable")]  # no target row stands twice
+        at = np.minimum(np.searchsorted(ordered[:, 0], rows), len(ordered) - 1)
+        return np.asarray((ordered[at, 0] == rows) & (ordered[at, 1] == others))
 
 
 def _rows_of(people: Sequence[Hashable | None], name: str) -> dict[Hashable, int]:
