@@ -1,14 +1,21 @@
 """Searches at the edge of time and memory: bounds that hold when a search is stopped, rows that are made on demand."""
 
 import itertools
+import os
 import pickle
+import signal
+from functools import partial
 
 import networkx as nx
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+import disclique as dq
 from disclique.bench import instance
-from disclique.engine import exact, is_clique, maximum_clique, maximum_cliques
+from disclique.cli import app
+from disclique.engine import cluster, exact, is_clique, maximum_clique, maximum_cliques
+from disclique.engine.cluster import Workers
 from disclique.engine.kernels import climb, demand, roots
 from disclique.engine.product import product_graph
 from disclique.engine.rows import RowsOnDemand
@@ -67,14 +74,14 @@ def test_a_climb_never_lowers_a_ceiling_below_the_truth(kind):
         graph, reference = random_graph(rng, 35) if kind == "plain" else random_product(rng)
         if graph.order == 0:
             continue
-        state = exact._state(graph)
+        state = exact.ready(graph)
         place = np.arange(graph.order) if state.vertices is None else np.argsort(state.vertices)
         truth = largest_from(reference, place)
         degrees = state.ceiling.copy()
         if trial % 2:  # what remains of a climb that did not begin
             climb.extrapolate(state.later, graph.order, state.workspace(), state.ceiling)
             assert (state.ceiling >= truth).all()
-        exact._climb(state, Stopwatch.start(UNLIMITED, 1 + trial % 3, None))
+        exact.climb_roots(state, Stopwatch.start(UNLIMITED, 1 + trial % 3, None))
         assert (state.ceiling >= np.minimum(truth, state.best[0] - 1)).all()
         assert state.ceiling.sum() < degrees.sum()
 
@@ -131,7 +138,7 @@ def test_the_members_of_a_chain_are_as_many_as_their_ceilings_allow():
 def test_neighbours_in_common_are_counted_and_listed():
     rng = np.random.default_rng(14)
     graph, reference = random_graph(rng, 50)
-    state = exact._state(graph)
+    state = exact.ready(graph)
     place = np.argsort(state.vertices)
     space = state.workspace()
     for root in range(50):
@@ -219,3 +226,113 @@ def test_edges_that_do_not_fit_are_made_where_the_budget_allows_it():
     assert product_graph(target, known, on_demand=10, **tight).size == graph.size
     with pytest.raises(TooLarge, match="from which edges could be made on demand, need"):
         product_graph(target, known, on_demand=10, **(tight | {"memory": 35 * 200**2}))
+
+
+class Recorded:
+    """Runs batches here and notes them; some it loses, as a worker that dies does, and runs again."""
+
+    def __init__(self, lose=0):
+        self.batches, self.lose = [], lose
+
+    def map(self, function, items):
+        function = pickle.loads(pickle.dumps(function))
+        for item in items:
+            self.batches.append(item)
+            if self.lose and len(self.batches) % self.lose == 0:
+                function(item)
+            yield function(pickle.loads(pickle.dumps(item)))
+
+
+def make_graph(sigma=0.05, records=150):
+    files = instance(sigma, 0.5, records=records, common=20)
+    return product_graph(files.target, files.known, candidates=files.candidates, agreement=files.agreement)
+
+
+@pytest.mark.parametrize("climbs", [False, True])
+def test_workers_find_the_clique_that_is_found_here(climbs, request, monkeypatch):
+    if climbs:
+        request.getfixturevalue("_climbing")
+    monkeypatch.setattr(cluster, "BATCHES", 10)
+    for sigma in (0.01, 0.05):
+        graph = make_graph(sigma)
+        here = maximum_clique(graph)
+        for lose in (0, 2):
+            workers = Workers(Recorded(lose), partial(make_graph, sigma))
+            there = maximum_clique(graph, workers=workers)
+            assert there == here
+            assert maximum_cliques(graph, there) == maximum_cliques(graph, here)
+            best = [batch.best for batch in workers.executor.batches]
+            assert best == sorted(best)  # what one batch found spares the next ones
+
+
+def test_what_workers_leave_undone_is_no_proof():
+    graph = make_graph()
+    whole = maximum_clique(graph)
+    workers = Workers(Recorded(), make_graph)
+    found = maximum_clique(graph, workers=workers, budget=Budget(seconds=1e-9))
+    assert not workers.executor.batches
+    assert found.size <= whole.size <= found.bound
+    assert not found.proven
+    with pytest.raises(AssertionError, match="another graph"):
+        maximum_clique(graph, workers=Workers(Recorded(), partial(make_graph, 0.01)))
+
+
+def attacked(**how):
+    """An attack on masked people of the survey, and what is compared of it."""
+    everybody = dq.survey()
+    target = dq.microdata(everybody[:160], ["sex"], coordinates=["lon", "lat"], ids="id")
+    known = dq.microdata(everybody[100:260], ["sex"], coordinates=["lon", "lat"], ids="id")
+    release = dq.mask(target, "gaussian:sigma=0.02deg", seed=1)
+    found = dq.attack(release, known, agreement=dq.Within(1.5), truth="id", search=dq.Search(**how))
+    return found.clique, found.risk, found.matches.to_dict("list"), found.claims.work.edges
+
+
+@pytest.mark.parametrize("executor", [dq.Processes(2), dq.OnDask("local", 2)], ids=lambda one: type(one).__name__)
+def test_processes_and_dask_workers_search_for_the_clique_of_an_attack(executor):
+    if isinstance(executor, dq.OnDask):
+        pytest.importorskip("distributed")
+    clique, *rest = attacked(executor=executor)
+    assert [clique, *rest] == list(attacked())
+    assert clique.proven
+    assert clique.size > 5
+
+
+def test_an_attack_with_little_memory_finds_the_same():
+    whole, little = attacked(), attacked(memory=LITTLE)
+    assert little == whole
+    assert 4 * whole[-1] > LITTLE
+
+
+LITTLE = 1_750_000  # bytes
+
+
+def die_once(flag, make):
+    """Make the graph, but kill the first worker that is asked to."""
+    try:
+        flag.touch(exist_ok=False)
+    except FileExistsError:
+        return make()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("executor", [dq.Processes(2), dq.OnDask("local", 2)], ids=lambda one: type(one).__name__)
+def test_a_killed_worker_costs_its_batch_only(executor, tmp_path, monkeypatch):
+    if isinstance(executor, dq.OnDask):
+        pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster, "BATCHES", 10)
+    graph = make_graph()
+    workers = Workers(executor, partial(die_once, tmp_path / "died", make_graph))
+    assert maximum_clique(graph, workers=workers) == maximum_clique(graph)
+    assert (tmp_path / "died").exists()
+
+
+def test_the_command_takes_the_memory(tmp_path):
+    people = dq.survey()[:12]
+    people.to_csv(tmp_path / "people.csv", index=False)
+    words = ["attack", *[str(tmp_path / "people.csv")] * 2, "--labels", "sex", "--coordinates", "lon,lat"]
+    words += ["--id", "id", "--within", "1km", "--memory"]
+    refused = CliRunner().invoke(app, [*words, "4"])
+    assert "memory '4': write an amount with its unit" in str(refused.exception)
+    done = CliRunner().invoke(app, [*words, "1GB"])
+    assert done.exit_code == 0, done.output
+    assert "12" in done.output

@@ -142,10 +142,10 @@ def test_ceilings_never_fall_below_the_truth():
     """After sweeping and sifting, every root's ceiling bounds the cliques that start at it, unless they are small."""
     for seed in range(40):
         graph, both = random_graph(40, 0.2 + 0.015 * seed, seed)
-        state = exact._state(graph)
+        state = exact.ready(graph)
         stopwatch = Stopwatch.start(UNLIMITED, 2, None)
         exact._sweep(state, stopwatch)
-        exact._sift(state, stopwatch)
+        exact.sift(state, stopwatch)
         place = np.argsort(state.vertices)
         truth = np.zeros(40, int)
         for clique in nx.find_cliques(nx.Graph(both)):

@@ -14,6 +14,7 @@ from disclique.attacks.calibration import Calibration
 from disclique.checks import check_kind, check_number, check_rng, check_seed, check_share, check_whole, short_repr, show
 from disclique.data.distances import Points, shared_unit
 from disclique.engine.agreement import check_agreement, fit_agreement
+from disclique.engine.cluster import Executor
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, displacement_km
 from disclique.masks import Mask
@@ -133,7 +134,8 @@ class Search:
     """How the maximum clique is searched: by which solver, how long, on how many threads, listing how many ties.
 
     ``seed`` is for attacks that draw at random, ``starts`` the most alignments that ``profiles`` tries, by the size of
-    the files if it is None.
+    the files if it is None. ``memory`` is the bytes that a product graph may take, by default half of the machine's;
+    ``executor`` (``OnDask(...)``, ``Processes(4)``) lets workers search for the clique.
 
     >>> Search(budget=Budget(work=2)).solver
     'exact'
@@ -145,8 +147,14 @@ class Search:
     limit: int = 1000
     seed: int = 0
     starts: int | None = None
+    memory: int | None = None
+    executor: Executor | None = None
 
     def __post_init__(self) -> None:
+        if self.memory is not None:
+            check_whole(self.memory, "memory", 1)
+        if self.executor is not None and not callable(getattr(self.executor, "map", None)):
+            raise InputError(f"executor = {show(self.executor)}: give OnDask(...), Processes(...) or Serial()")
         check_kind(self.budget, Budget, "budget", "say when a search may stop, such as Budget(seconds=60)")
         check_whole(self.limit, "limit of maximum cliques", 1)
         check_seed(self.seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from disclique.attacks.knowledge import ALPHA, Knowledge, Search
 from disclique.attacks.registry import Attack, Fetch, Oracle, attacks
 from disclique.engine import maximum_clique, maximum_cliques
+from disclique.engine.cluster import Workers
 from disclique.engine.product import product_graph
 from disclique.engine.quasi import quasi_clique
 from disclique.engine.subgraph import common_subgraph, member_pairs, violation
@@ -59,13 +61,14 @@ class CliqueAttack(Attack):
     def build(cls, knowledge: Knowledge, search: Search) -> Self:
         """Build the attack from the snooper's ≈."""
         thinner = attacks()["profiles"].build(knowledge, search)
-        return cls(knowledge.needed_agreement(cls.name), search, thinner=thinner)
+        return cls(knowledge.needed_agreement(cls.name), search, search.memory, thinner)
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link by a maximum clique; a pair is as probable as its support among all maximum cliques."""
         search = self.search
         tell("product graph")
-        graph = product_graph(
+        make = partial(
+            product_graph,
             target.distances,
             known.distances,
             candidates=candidates,
@@ -73,9 +76,15 @@ class CliqueAttack(Attack):
             memory=self.memory,
             on_demand=_worth(search),
         )
+        graph = make()
         tell("maximum clique")
         clique = maximum_clique(
-            graph, solver=search.solver, budget=search.budget, threads=search.threads, progress=_search_teller()
+            graph,
+            solver=search.solver,
+            budget=search.budget,
+            threads=search.threads,
+            progress=_search_teller(),
+            workers=None if search.executor is None else Workers(search.executor, make),
         )
         tell("all maximum cliques")
         cliques = maximum_cliques(graph, clique, limit=search.limit, budget=search.budget)

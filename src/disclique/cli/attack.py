@@ -79,6 +79,10 @@ class AttackOptions(ReadOptions):
         metavar="SECONDS",
     )
     threads: int | None = option("Threads to search with (all cores).", panel=SEARCH)
+    memory: str | None = option(
+        "What the product graph may take: 4GB, 50% (half of the machine's).", panel=SEARCH, metavar="AMOUNT"
+    )
+    dask: str | None = option("A Dask cluster that searches for the clique.", panel=SEARCH, metavar="tcp://...|local")
     cliques: int | None = option("List at most this many maximum cliques.", panel=SEARCH, default=1000)
 
     def columns_of(self, side: str) -> dict[str, Any]:
@@ -234,14 +238,23 @@ def command(
     from disclique.data.distances import shared_unit
     from disclique.data.inspection import inspect
     from disclique.data.write import check_writable
+    from disclique.memory import parse_memory
     from disclique.model import Budget
+    from disclique.runs import OnDask
 
     screen, options = Screen(quiet), options.filled(config)
     check_writable([out, json, plot], force=force, sources=[target, known, config, options.key])
     rule = LabelRule(str(options.missing), dict(parse_comparator(spec) for spec in list_of(options.compare)))
     specs = parse_attacks(list_of(options.attack))
     budget = SEVERAL if options.budget is None and len(specs) > 1 else options.budget
-    search = Search(str(options.solver), Budget(budget), options.threads, int(options.cliques or 0))
+    search = Search(
+        str(options.solver),
+        Budget(budget),
+        options.threads,
+        int(options.cliques or 0),
+        memory=None if options.memory is None else parse_memory(options.memory),
+        executor=None if options.dask is None else OnDask(options.dask),
+    )
     if options.seeds is not None and not any(spec.kind.by_seeds for spec in specs):
         names = " or ".join(name for name, kind in every_attack().items() if kind.by_seeds)
         raise InputError(f"--seeds {options.seeds}: none of the attacks starts from known pairs; add --attack {names}")

@@ -123,17 +123,17 @@ class State:
 
 def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     """Return a maximum clique with its proof, or what was found when the stopwatch stopped the search."""
-    return _run(graph, stopwatch, _climb, _sweep, _sift, _settle, _choose)
+    return run(graph, stopwatch, climb_roots, _sweep, sift, settle, choose)
 
 
 def greedy(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     """Return the best clique of a greedy choice at every promising root, and a bound; no search."""
-    return _run(graph, stopwatch, _climb, _sweep, _sift)
+    return run(graph, stopwatch, climb_roots, _sweep, sift)
 
 
-def _run(graph: Graph | ProductGraph, stopwatch: Stopwatch, *steps: Callable[[State, Stopwatch], None]) -> Clique:
+def run(graph: Graph | ProductGraph, stopwatch: Stopwatch, *steps: Callable[[State, Stopwatch], None]) -> Clique:
     """Return what is known after these steps, or when an interrupt came."""
-    state = _state(graph)
+    state = ready(graph)
     try:
         for step in steps:
             step(state, stopwatch)
@@ -146,16 +146,16 @@ def list_cliques(
     graph: Graph | ProductGraph, clique: Clique, limit: int, stopwatch: Stopwatch
 ) -> tuple[list[tuple[int, ...]], bool]:
     """Return at most ``limit`` cliques of as many members as ``clique``, and whether these are all."""
-    state, size, trace = _state(graph), clique.size, clique.trace
+    state, size, trace = ready(graph), clique.size, clique.trace
     if isinstance(trace, Trace) and trace.graph() is graph and trace.size == size:
         left = trace.roots.tolist()
         if trace.bits:  # not set again for a few roots, but the work is counted as before
             state.later = state.later._replace(bits=np.zeros((0, (state.order + 63) // 64), np.int64))
     else:
         state.best[:] = size, 0, 1
-        _climb(state, stopwatch)
+        climb_roots(state, stopwatch)
         _sweep(state, stopwatch)
-        _sift(state, stopwatch)
+        sift(state, stopwatch)
         left = np.flatnonzero(state.ceiling >= size).tolist()
     found: list[list[int]] = []
     space = state.workspace()
@@ -167,7 +167,7 @@ def list_cliques(
     return [state.names(places) for places in found[:limit]], complete
 
 
-def _state(graph: Graph | ProductGraph) -> State:
+def ready(graph: Graph | ProductGraph) -> State:
     """Return the state before a search of this graph."""
     vertices, source = None, demand.STORED
     if isinstance(graph, ProductGraph) and isinstance(graph.later, RowsOnDemand):
@@ -225,7 +225,7 @@ def _chunk(state: State, threads: int) -> int:
     return int(min(max(16, WEDGES / (state.average**2 + 1)), 1 + state.order // (8 * threads)))
 
 
-def _climb(state: State, stopwatch: Stopwatch) -> None:
+def climb_roots(state: State, stopwatch: Stopwatch) -> None:
     """Lower the ceilings of a large graph from the last root to the first, within half of what may be spent."""
     if not state.climbs:
         return
@@ -280,8 +280,8 @@ def _set_bits(state: State, threads: int) -> None:
     cores.run(work, range(threads))
 
 
-def _sift(state: State, stopwatch: Stopwatch) -> None:
-    """Lower the ceiling of roots that may still hold a clique as large as the best; after a climb the highest first.
+def sift(state: State, stopwatch: Stopwatch) -> None:
+    """Lower the ceiling of roots that may still hold a clique as large as the best, after a climb the highest first.
 
     There the bound falls steadily so, and the first roots hold cliques that spare the others.
     """
@@ -292,7 +292,7 @@ def _sift(state: State, stopwatch: Stopwatch) -> None:
     _pass(state, stopwatch, sweep.sift, parts, stopwatch.threads if len(parts) > 2 else 1)
 
 
-def _settle(state: State, stopwatch: Stopwatch) -> None:
+def settle(state: State, stopwatch: Stopwatch) -> None:
     """Search every root whose ceiling is above the best clique, high ceilings first."""
     left = np.flatnonzero(state.ceiling > state.best[0])
     left = left[np.argsort(-state.ceiling[left], kind="stable")].tolist()
@@ -362,7 +362,7 @@ def _inside(
     return list(found.members[: found.count[0], : aim[1] - aim[0]])
 
 
-def _choose(state: State, stopwatch: Stopwatch) -> None:
+def choose(state: State, stopwatch: Stopwatch) -> None:
     """Take the first of all cliques as large as the best, if there is time."""
     if not stopwatch.over(len(state.clique)):
         state.clique = _first(state, len(state.clique), stopwatch) or state.clique

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from disclique.checks import check_kind, check_whole, show
-from disclique.engine import exact, libraries, mcqd
+from disclique.engine import cluster, exact, libraries, mcqd
+from disclique.engine.cluster import Workers
 from disclique.engine.kernels import demand
 from disclique.engine.rows import RowsOnDemand
 from disclique.engine.stopwatch import CliqueProgress, Stopwatch
@@ -69,6 +70,7 @@ def maximum_clique(
     budget: Budget = UNLIMITED,
     threads: int | None = None,
     progress: CliqueProgress | None = None,
+    workers: Workers | None = None,
 ) -> Clique:
     """Return a maximum clique with its proof, or within the budget the largest one found with a bound on all others.
 
@@ -76,6 +78,9 @@ def maximum_clique(
     now and then. Ctrl-C ends the search like a spent budget. The default solver, if it comes to its end, returns the
     same clique whatever the number of threads: of all maximum cliques of a product graph the one whose members,
     compared one by one, have the smallest numbers; in a plain graph the one that comes first in degeneracy order.
+
+    ``workers`` search the roots of a product graph elsewhere, if the solver is ``exact`` and the budget not one of
+    work, which ends at the same point only if it is spent in one place.
 
     >>> from disclique.engine.graphs import graph_of
     >>> maximum_clique(graph_of(np.array([[0, 1], [1, 2], [0, 2], [2, 3]]), 4)).members
@@ -89,7 +94,11 @@ def maximum_clique(
     begun = time.perf_counter()
     if graph.order == 0:
         return Clique(members=(), bound=0, solver=solver)
-    found = SOLVERS[solver].find(graph, Stopwatch.start(budget, threads, progress))
+    stopwatch = Stopwatch.start(budget, threads, progress)
+    if workers is not None and isinstance(graph, ProductGraph) and solver == "exact" and budget.work is None:
+        found = cluster.solve(graph, stopwatch, workers)
+    else:
+        found = SOLVERS[solver].find(graph, stopwatch)
     return replace(
         found,
         members=tuple(sorted(found.members)),

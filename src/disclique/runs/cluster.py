@@ -7,7 +7,6 @@ import logging
 import threading
 import uuid
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, contextmanager
@@ -151,9 +150,10 @@ class Session:
         return self._workers
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Return the results as they finish."""
-        waiting = deque(enumerate(items))
-        if not waiting:
+        """Return the results as they finish; items are asked for one by one, as there is room for them."""
+        waiting = enumerate(items)
+        first = next(waiting, None)
+        if first is None:
             return
         with self._asking():
             self._count()
@@ -161,10 +161,14 @@ class Session:
             self.client.subscribe_topic(call.topic, call.hear)
         finished = _distributed().as_completed(loop=self.client.loop)
         try:
-            while waiting or call.handed:
+            while True:
+                while len(call.handed) < max(AHEAD, 4 * self._workers) and (one := first or next(waiting, None)):
+                    first = None
+                    with self._asking():
+                        finished.add(call.hand(*one))
+                if not call.handed:
+                    return
                 with self._asking():
-                    while waiting and len(call.handed) < max(AHEAD, 4 * self._workers):
-                        finished.add(call.hand(*waiting.popleft()))
                     future = next(finished)
                     item = call.take(future)
                     result = self._fetch(future, item)

@@ -52,20 +52,25 @@ class Pool:
         self.workers: list[_Worker] = []
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Return the results as they finish."""
-        waiting: deque[tuple[int, T]] = deque(enumerate(items))
+        """Return the results as they finish; items are asked for one by one, as there is room for them."""
+        fresh, again = enumerate(items), deque[tuple[int, T]]()
+
+        def take() -> tuple[int, T] | None:
+            return again.popleft() if again else next(fresh, None)
+
         attempts: Counter[int] = Counter()
         workers, watch = self.workers, find_watcher()
         workers[:] = [
             worker if worker.item is None else worker.replaced() for worker in workers
         ]  # an earlier map ended
-        workers += [_Worker() for _ in range(min(self.parallel, len(waiting)) - len(workers))]
-        while waiting or any(worker.item is not None for worker in workers):
+        while True:
             workers[:] = [worker.replaced() if worker.dead else worker for worker in workers]
-            for worker in workers:
-                if worker.item is None and waiting:
-                    worker.give(function, waiting.popleft())
-                    watch(worker.at_work, "", None)
+            while self._has_room() and (one := take()) is not None:
+                worker = self._find_idle()
+                worker.give(function, one)
+                watch(worker.at_work, "", None)
+            if all(worker.item is None for worker in workers):
+                return
             for worker in _ready(workers):
                 try:
                     news = worker.receive()
@@ -84,7 +89,18 @@ class Pool:
                 attempts[number] += 1
                 if attempts[number] >= ATTEMPTS:
                     raise _deadly(item, worker.code)
-                waiting.appendleft((number, item))
+                again.append((number, item))
+
+    def _has_room(self) -> bool:
+        return len(self.workers) < self.parallel or any(worker.item is None for worker in self.workers)
+
+    def _find_idle(self) -> _Worker:
+        """Return a worker without an item, started now if all that there are have one."""
+        idle = next((worker for worker in self.workers if worker.item is None), None)
+        if idle is None:
+            idle = _Worker()
+            self.workers.append(idle)
+        return idle
 
     def stop(self) -> None:
         """End all processes at once."""

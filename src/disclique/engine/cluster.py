@@ -1,0 +1,132 @@
+"""The roots of one search handed to workers, in processes or on a cluster, that share the size of the best clique.
+
+Every worker makes the graph itself, once, from what it is given once: the distances are small beside the edges. The
+roots are climbed here and go out in batches, the highest ceilings first, each with the size of the best clique so far.
+What comes back is ceilings and cliques. A batch that is lost is searched again by whoever runs the workers; one that
+never comes back leaves its ceilings as they were. So the clique is the same as on one machine.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.engine import exact
+from disclique.engine.stopwatch import Stopwatch
+from disclique.model import Budget, Clique, ProductGraph
+
+BATCHES = 200  # about so many, so that the last of them ends soon after the others
+FEWEST = 16  # roots of a batch
+
+
+class Executor(Protocol):
+    """Something that runs a function on many items, which it asks for one by one as it has room for them."""
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Return the results as they finish."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workers:
+    """Who searches, and how each of them makes the graph: a function without arguments that can be sent to them."""
+
+    executor: Executor
+    make: Callable[[], ProductGraph]
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """The graph of one search, by a name under which a worker keeps it."""
+
+    make: Callable[[], ProductGraph]
+    order: int
+    size: int
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Roots with their ceilings, the size of the best clique, and the seconds that are left."""
+
+    roots: NDArray[np.int64]
+    ceiling: NDArray[np.int32]
+    best: int
+    seconds: float | None
+
+    def __repr__(self) -> str:
+        return f"{len(self.roots)} roots from {int(self.roots[0]) + 1} on"
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """What a batch gave: its roots with their ceilings now, and a clique larger than the best, if one was found."""
+
+    roots: NDArray[np.int64]
+    ceiling: NDArray[np.int32]
+    clique: list[int]
+
+
+def solve(graph: ProductGraph, stopwatch: Stopwatch, workers: Workers) -> Clique:
+    """Return a maximum clique with its proof, found by workers, or what was found when the stopwatch stopped it."""
+    hand_out = partial(_hand_out, graph=graph, workers=workers)
+    return exact.run(graph, stopwatch, exact.climb_roots, hand_out, exact.settle, exact.choose)
+
+
+def _hand_out(state: exact.State, stopwatch: Stopwatch, graph: ProductGraph, workers: Workers) -> None:
+    """Have workers lower the ceilings of all roots to the best clique, and keep the cliques they find."""
+    left = np.flatnonzero(state.ceiling >= state.best[0])
+    left = left[np.argsort(-state.ceiling[left], kind="stable")]
+    size = max(FEWEST, len(left) // BATCHES)
+    task = _Task(workers.make, graph.order, graph.size)
+    taken = 0
+
+    def batches() -> Iterator[_Batch]:
+        nonlocal taken
+        for first in range(0, len(left), size):
+            taken = first
+            roots = left[first : first + size]
+            roots = roots[state.ceiling[roots] >= state.best[0]]
+            if stopwatch.over(len(state.clique)):
+                return
+            if len(roots):
+                seconds = None if stopwatch.deadline == float("inf") else stopwatch.deadline - time.perf_counter()
+                yield _Batch(roots, state.ceiling[roots], int(state.best[0]), seconds)
+
+    for found in workers.executor.map(partial(_search, task), batches()):
+        state.ceiling[found.roots] = np.minimum(state.ceiling[found.roots], found.ceiling)
+        state.keep(found.clique)
+        stopwatch.tell(min(taken, len(left)), len(left), len(state.clique))
+
+
+_made: dict[str, exact.State] = {}  # the graph that this process searches, made once for all batches
+_making = threading.Lock()
+
+
+def _search(task: _Task, batch: _Batch) -> _Outcome:
+    """Search the roots of a batch, in a worker."""
+    with _making:
+        if task.name not in _made:
+            _made.clear()
+            graph = task.make()
+            if (graph.order, graph.size) != (task.order, task.size):
+                raise AssertionError("the worker made another graph: it must have the same version of disclique")
+            _made[task.name] = exact.ready(graph)
+        whole = _made[task.name]
+    ceiling = np.zeros_like(whole.ceiling)
+    ceiling[batch.roots] = batch.ceiling
+    best = np.array([batch.best, 0, 0], np.int64)
+    state = replace(whole, ceiling=ceiling, best=best, clique=[], lock=threading.Lock())
+    seconds = None if batch.seconds is None else max(batch.seconds, 1e-3)
+    stopwatch = Stopwatch.start(Budget(seconds=seconds), 1, None)
+    exact.sift(state, stopwatch)
+    exact.settle(state, stopwatch)
+    larger = state.clique if len(state.clique) > batch.best else []
+    return _Outcome(batch.roots, state.ceiling[batch.roots], larger)
