@@ -125,9 +125,9 @@ class Swap(PointMask):
         free = np.ones(points.size, dtype=bool)
         for record in rng.permutation(points.size):
             if free[record]:
-                near = [other for other in tree.query_ball_point(space[record], reach) if free[other]]
-                near.remove(record)
-                if near:
+                near = np.array(tree.query_ball_point(space[record], reach), dtype=np.int64)
+                near = near[free[near] & (near != record)]
+                if len(near):
                     partner = near[int(rng.integers(len(near)))]
                     owner[[record, partner]] = partner, record
                     free[[record, partner]] = False
