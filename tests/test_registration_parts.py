@@ -137,9 +137,10 @@ def test_slope_and_curvature_are_those_of_the_likelihood(flat: bool) -> None:
     """The kernel against differences of the plain likelihood."""
     model, places = small_scene(flat=flat)
     extra, common = np.linspace(0.1, 0.3, len(places)), 0.6
-    index = index_known(model, 40.0)
-    known_map = model.known_map
-    records = KnownRecords(index, model.related, model.rarity, model.variances, known_map.east, known_map.north, flat)
+    index, known_map = index_known(model, 40.0), model.known_map
+    axes = np.stack((known_map.east, known_map.north), axis=1)[index.member]
+    laws = model.rarity[index.member], model.variances[index.member]
+    records = KnownRecords(index, model.related, *laws, axes, flat)
     pivot = places.mean(axis=0)
     sums, slope, curve = evaluate_likelihood(records, places, model.target_class, extra, common, pivot)
     step = 1e-4 if flat else 1e-6

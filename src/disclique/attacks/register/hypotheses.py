@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.register.likelihood import LikelihoodModel, index_known
+from disclique.attacks.register.likelihood import LikelihoodModel, group_by_class, index_known
 from disclique.attacks.register.positions import Motion
+from disclique.attacks.register.promise import foretell
 from disclique.attacks.register.refine import Aligner
 from disclique.engine.kernels.alignment import AlignmentSearch, ClassMembers, try_pairs
 
@@ -21,6 +22,10 @@ Ints = NDArray[np.int64]
 SCORED = 400  # targets on which a hypothesis is scored
 RARE = 400  # targets from which pairs are taken
 KEPT = 10  # motions of a batch worth refining
+MOST_COMMON = 0.9
+NEARLY = 1.25  # variance of a target under a motion from a true pair, of that of its displacement
+LUCK = 2.5  # standard deviations by which the best of the true pairs may score more than expected
+CHANCE = 3.5  # the same of the tenth best wrong pair in a batch
 ENOUGH = 40  # pairs of common records among those tried, by expectation, after which the rest would show no more
 
 
@@ -39,11 +44,11 @@ class RarePairSearch:
         model = aligner.model
         self.aligner = aligner
         self.sigma = float(np.sqrt(np.median(model.variances) + np.median(aligner.target_map.variance)))
-        self.members = _group_by_class(model)
+        self.members = group_by_class(model)
         many = _count_counterparts(model, self.members)[model.target_class[aligner.who]]
         rarest = aligner.who[np.lexsort((rng.random(len(many)), many))]
         pairs = self._order_pairs(rarest[:RARE], np.sort(many)[:RARE], rng)
-        shown = rng.permutation(rarest[:SCORED])
+        shown = self.scored = rng.permutation(rarest[:SCORED])
         self.shown = len(shown)
         order = np.concatenate((shown, np.setdiff1d(np.unique(pairs), shown)))
         place = np.full(len(model.target_class), -1)
@@ -62,6 +67,16 @@ class RarePairSearch:
         cost = np.log2(np.maximum(many[i].astype(float) * many[j], 1)).astype(int)
         return np.stack((rare[i], rare[j]), axis=1)[np.lexsort((rng.random(len(cost)), cost))]
 
+    def can_succeed(self, share: float, *, noise: float, tilt: float) -> bool:
+        """Return False if the true motion would not be among the best: its score would drown in those of chance.
+
+        A motion made from two common targets is off by what displaced them; of many, some are off by little.
+        """
+        foretold = foretell(self.aligner, self.scored, noise=noise * NEARLY, blur=4.0, tilt=tilt)
+        believed = min(share, MOST_COMMON)
+        truth = foretold.expect(self.shown, share, believed)
+        return truth.at_most(LUCK) > foretold.expect_strangers(self.shown, believed).at_most(CHANCE)
+
     def propose(
         self, common: float, *, budget: int, guess: Motion | None = None, slack: float = np.inf, sure: bool = False
     ) -> Iterator[Batch]:
@@ -71,7 +86,7 @@ class RarePairSearch:
         """
         model, variance = self.aligner.model, (2 * self.sigma) ** 2
         expected = self.positions if guess is None else guess(self.positions)
-        common = min(common, 0.9)  # leave room for a target that is not where it should be
+        common = min(common, MOST_COMMON)  # leave room for a target that is not where it should be
         search = AlignmentSearch(
             self.index, model.related, model.rarity, variance, common, model.known_map.flat, self.shown, expected, slack
         )
@@ -87,16 +102,6 @@ class RarePairSearch:
             best = best[np.argsort(-best[:, 0], kind="stable")]
             motions = [Motion(row[1:10].reshape(3, 3), row[10:]) for row in best if np.isfinite(row[0])]
             yield Batch(motions, cost, len(pairs))
-
-
-def _group_by_class(model: LikelihoodModel) -> ClassMembers:
-    """Return the known records by class; a class that only the relation names is empty."""
-    classes = model.known_class
-    kept = np.flatnonzero(classes >= 0)
-    member = kept[np.argsort(classes[kept], kind="stable")]
-    many = 1 + max(int(classes.max(initial=-1)), int(model.related.known.max(initial=-1)))
-    start = np.searchsorted(classes[member], np.arange(many + 1))
-    return ClassMembers(start.astype(np.int64), member, model.known_map.positions[member])
 
 
 def _count_counterparts(model: LikelihoodModel, members: ClassMembers) -> Ints:

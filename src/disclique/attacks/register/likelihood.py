@@ -19,12 +19,14 @@ from scipy.spatial.transform import Rotation
 
 from disclique.attacks.register.background import Background, learn_background, smooth_share
 from disclique.attacks.register.positions import KnownMap, Motion
-from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, build_index, find_near
+from disclique.engine.kernels.alignment import ClassMembers
+from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, build_index, count_around, find_near
 from disclique.model import Candidates, FloatArray
 
 Ints = NDArray[np.int64]
 NEIGHBOURS = 5  # a density from fewer neighbours is noisy, from more it smears cities
 FINE = 0.02  # widths of noise nearer to each other than that, in logs, have one density of strangers
+COUNTED = 0.5  # width of the cells in which neighbours are counted, of the radius
 REACH = 4.0  # candidates are sought within so many standard deviations
 
 
@@ -135,13 +137,25 @@ def measure_rarity(known_map: KnownMap, least: FloatArray) -> FloatArray:
     coarse = np.flatnonzero(radius < least)
     if len(coarse):
         radius[coarse] = least[coarse]
-        count[coarse] = tree.query_ball_point(known_map.positions[coarse], radius[coarse], return_length=True) - 1
+        axes = find_east_north(known_map, known_map.positions.mean(axis=0))
+        index = build_index(known_map.positions, np.zeros(n, np.int64), axes, COUNTED * float(radius[coarse].max()))
+        count[coarse] = count_around(index, known_map.positions[coarse], radius[coarse]) - 1
     floor = 1e-9 * max(float(_measure_extent(known_map.positions)), 1e-9)
     return np.asarray(np.pi * np.maximum(radius, floor) ** 2 / np.maximum(count, 1))
 
 
 def _measure_extent(positions: FloatArray) -> float:
     return float(np.linalg.norm(np.ptp(positions, axis=0))) if len(positions) else 0.0
+
+
+def group_by_class(model: LikelihoodModel) -> ClassMembers:
+    """Return the known records by class; a class that only the relation names is empty."""
+    classes = model.known_class
+    kept = np.flatnonzero(classes >= 0)
+    member = kept[np.argsort(classes[kept], kind="stable")]
+    many = 1 + max(int(classes.max(initial=-1)), int(model.related.known.max(initial=-1)))
+    start = np.searchsorted(classes[member], np.arange(many + 1))
+    return ClassMembers(start.astype(np.int64), member, model.known_map.positions[member])
 
 
 def index_known(model: LikelihoodModel, radius: float) -> CellIndex:

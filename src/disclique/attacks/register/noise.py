@@ -45,7 +45,7 @@ def _fit_deviations(aligner: Aligner, start: Alignment, width: float, floor: flo
         tried = aligner.with_model(model.with_variances(np.tile(variance, (len(model.variances), 1))))
         motion, common, curvature = tried.climb(motion, common, 0.0, tried.who, 2)
         sums, _, _ = tried.evaluate(motion, 0.0, tried.who, common)
-        fresh = sums[2:] / max(float(sums[1]), 1e-12)
+        fresh = sums[2:4] / max(float(sums[1]), 1e-12)
         fresh = np.maximum(fresh, floor**2)
         done = bool(np.abs(np.log(fresh / variance)).max() < 1e-3)
         variance = fresh

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
@@ -15,8 +14,10 @@ from disclique.attacks.claims import FLOOR, Weighed, make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register.align import (
     CLEAR,
+    SURE,
     UNKNOWN,
     Alignments,
+    Quest,
     StartPairs,
     StepListener,
     assume_overlap,
@@ -46,9 +47,6 @@ from disclique.masks.laws import ExchangeLaw
 from disclique.model import Candidates, Claims, FloatArray, IntArray, Json, Spread
 
 Ints = NDArray[np.int64]
-# Log odds for the alignment below which only a bold snooper claims anything. Chosen on simulated data sets: 96 without
-# a common record stayed at 4.0 or less, 48 with 10 common of 500 were at 4.5 or more (σ = .005 and .01 degrees).
-SURE = 4.0
 FINEST = 1e-6  # of the extent of the known file: places nearer than that are one place
 GUESSES = (0.5, 0.1, 0.02)  # of the cells of the density: what an unknown displacement is first taken for
 MOST_TAKEN = 0.999  # nobody is quite certainly elsewhere
@@ -179,6 +177,7 @@ def _explain_doubt(found: Alignments) -> str:
     if found.ranked and found.ranked[0].evidence >= SURE:
         return ""
     best = f"log odds {found.ranked[0].evidence:.1f}, {SURE:.0f} are asked for" if found.ranked else "none was found"
+    best += f"; {found.futile}" if found.futile else ""
     return f"no alignment of the target's map with the known file is clearly better than chance ({best})"
 
 
@@ -208,7 +207,7 @@ def align_map(
         found = polisher.start_from_coincidence(max(floor, 3 * error))
         if found.ranked and found.ranked[0].evidence > CLEAR:
             return found, "", ""
-    rough = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor)
+    rough = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor, exact=True)
     inputs.tell("polishing the alignment under the law of the mask")
     found = polisher.polish_all(rough)
     doubt, cut = _explain_doubt(found), found.cut
@@ -223,7 +222,7 @@ def align_series(
     """Return the alignment of several releases with the known file, found from their mean, each settled by itself."""
     prior, motions = build_prior(model, target_map)
     common = inputs.knowledge.common
-    rough = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor)
+    rough = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor, exact=True)
     doubt, cut = _explain_doubt(rough), rough.cut
     if doubt and inputs.knowledge.bold and inputs.overlapping and common is not None:
         rough = assume_overlap(rough, common)
@@ -247,18 +246,29 @@ def choose_alignments(
     *,
     inputs: AttackInputs,
     floor: float,
+    exact: bool = False,
 ) -> Alignments:
-    """Return the alignments worth considering, under the known or the most likely displacement."""
-    find = partial(
-        find_alignments, share=inputs.knowledge.common, start=inputs.start, tell=inputs.tell, effort=inputs.effort
+    """Return the alignments worth considering, under the known or the most likely displacement.
+
+    They may be told apart by an ``exact`` law afterwards.
+    """
+    knowledge = inputs.knowledge
+    quest = Quest(
+        share=knowledge.common,
+        start=inputs.start,
+        tell=inputs.tell,
+        effort=inputs.effort,
+        bold=knowledge.bold and inputs.overlapping,
+        told=knowledge.noise is not None,
+        exact=exact,
     )
-    if inputs.knowledge.noise is not None:
-        return find(Aligner(model, target_map, prior), motions)
+    if knowledge.noise is not None:
+        return find_alignments(Aligner(model, target_map, prior), motions, quest)
     tried, compared = [], 0
     for guess in GUESSES:
         width = max(guess * find_density_scale(prior, model), floor)
         aligner = Aligner(model.with_variances(np.full_like(model.variances, width**2)), target_map, prior)
-        found = find(aligner, motions)
+        found = find_alignments(aligner, motions, quest)
         compared += found.compared
         if found.ranked:
             fitted, best = estimate_noise(aligner, found.ranked[0], floor)

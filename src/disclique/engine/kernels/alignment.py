@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.engine.kernels.compiled import kernel
-from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, dot, find_around, find_bucket
+from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, dot, find_bucket
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -16,30 +16,80 @@ LOOKUP = 20  # looking up a place costs about as much as comparing so many dista
 
 
 class KnownRecords(NamedTuple):
-    """What the likelihood of a target at some place needs of the known records."""
+    """What the likelihood of a target at some place needs of the known records, in the bucket order of the index."""
 
     index: CellIndex
     related: RelatedClasses
-    rarity: Floats  # of each known record: 1 / density of known records around it
-    variance: Floats  # (known, 2): east and north
-    east: Floats  # (known, 3)
-    north: Floats
+    rarity: Floats  # (n,): 1 / density of known records around each
+    variance: Floats  # (n, 2): east and north
+    axes: Floats  # (n, 2, 3): east and north
     flat: bool
 
 
 @kernel
-def _fill_slope(at: Floats, direction: Floats, pivot: Floats, flat: bool, out: Floats) -> None:
-    """Fill ``out`` with the change of a residual along ``direction`` under a small motion of the position ``at``.
+def _fill_lever(at: Floats, pivot: Floats, flat: bool, out: Floats) -> None:
+    """Fill ``out`` with how a position moves under a small motion: (turns, directions).
 
     On the sphere the motion is a vector of turns; in the plane an angle about ``pivot`` and two shifts.
     """
+    out[:] = 0.0
     if flat:
-        out[0] = (at[0] - pivot[0]) * direction[1] - (at[1] - pivot[1]) * direction[0]
-        out[1], out[2] = direction[0], direction[1]
+        out[0, 0], out[0, 1] = pivot[1] - at[1], at[0] - pivot[0]
+        out[1, 0] = out[2, 1] = 1.0
     else:
-        out[0] = at[1] * direction[2] - at[2] * direction[1]
-        out[1] = at[2] * direction[0] - at[0] * direction[2]
-        out[2] = at[0] * direction[1] - at[1] * direction[0]
+        out[0, 1], out[0, 2] = -at[2], at[1]
+        out[1, 0], out[1, 2] = at[2], -at[0]
+        out[2, 0], out[2, 1] = -at[1], at[0]
+
+
+@kernel
+def _add_square(lever: Floats, part: Floats, out: Floats) -> None:
+    """Add lever · part · leverᵀ, where ``part`` is symmetric: (00, 01, 02, 11, 12, 22)."""
+    for r in range(3):
+        l0, l1, l2 = lever[r, 0], lever[r, 1], lever[r, 2]
+        x0 = l0 * part[0] + l1 * part[1] + l2 * part[2]
+        x1 = l0 * part[1] + l1 * part[3] + l2 * part[4]
+        x2 = l0 * part[2] + l1 * part[4] + l2 * part[5]
+        for c in range(3):
+            out[r, c] += x0 * lever[c, 0] + x1 * lever[c, 1] + x2 * lever[c, 2]
+
+
+@kernel
+def _add_moments(records: KnownRecords, p: int, offset: tuple[float, float, float], extra: float, out: Floats) -> None:
+    """Add what the known record ``p`` says of a target this far from it, but for its label and the share.
+
+    To ``out``: the likelihood ratio; times the squares of the displacement east and north (2); times the slope along
+    each direction (3), its squares (6, symmetric) and its curvature if this were the record (6).
+    """
+    axes, variance = records.axes, records.variance
+    e0, e1, e2 = axes[p, 0, 0], axes[p, 0, 1], axes[p, 0, 2]
+    n0, n1, n2 = axes[p, 1, 0], axes[p, 1, 1], axes[p, 1, 2]
+    east = offset[0] * e0 + offset[1] * e1 + offset[2] * e2
+    north = offset[0] * n0 + offset[1] * n1 + offset[2] * n2
+    v0, v1 = variance[p, 0] + extra, variance[p, 1] + extra
+    a, z = east / v0, north / v1
+    w = records.rarity[p] * np.exp(-(a * east + z * north) / 2) / np.sqrt(v0 * v1)
+    s0, s1 = variance[p, 0] / v0, variance[p, 1] / v1  # of a residual: displacement, not error of the map
+    out[0] += w
+    out[1] += w * s0 * (s0 * east * east + extra)
+    out[2] += w * s1 * (s1 * north * north + extra)
+    g0, g1, g2 = -(a * e0 + z * n0), -(a * e1 + z * n1), -(a * e2 + z * n2)
+    out[3] += w * g0
+    out[4] += w * g1
+    out[5] += w * g2
+    out[6] += w * g0 * g0
+    out[7] += w * g0 * g1
+    out[8] += w * g0 * g2
+    out[9] += w * g1 * g1
+    out[10] += w * g1 * g2
+    out[11] += w * g2 * g2
+    w0, w1 = w / v0, w / v1
+    out[12] += w0 * e0 * e0 + w1 * n0 * n0
+    out[13] += w0 * e0 * e1 + w1 * n0 * n1
+    out[14] += w0 * e0 * e2 + w1 * n0 * n2
+    out[15] += w0 * e1 * e1 + w1 * n1 * n1
+    out[16] += w0 * e1 * e2 + w1 * n1 * n2
+    out[17] += w0 * e2 * e2 + w1 * n2 * n2
 
 
 @kernel
@@ -48,61 +98,50 @@ def evaluate_likelihood(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the log likelihood ratio of the targets at ``positions``, and its slope and curvature over small motions.
 
-    These are ([log likelihood, expected number of common targets, expected squares of the displacement east and north],
-    slope (3,), curvature (2, 3, 3)): the curvature if it were known who is who, and the observed one, which is less
-    (Louis's formula). ``extra`` is each target's variance besides the displacement.
+    These are ([log likelihood, expected number of common targets, expected squares of the displacement east and north,
+    curvature over the share of common targets, distances compared], slope (3,), curvature (2, 3, 3)): the curvature if
+    it were known who is who, and the observed one, which is less (Louis's formula). ``extra`` is each target's variance
+    besides the displacement.
     """
-    index, related, rarity, variance = records.index, records.related, records.rarity, records.variance
-    first, theirs, gain = related.start, related.known, related.gain
-    radius = index.width / 2
-    sums, slope, curve = np.zeros(4), np.zeros(3), np.zeros((2, 3, 3))
-    found, weight, residual = np.empty((1024, 2), np.int64), np.empty(1024), np.empty((1024, 2))
-    steps, score, mean = np.empty((2, 3)), np.empty(3), np.empty(3)
+    index = records.index
+    first, theirs, gain = records.related.start, records.related.known, records.related.gain
+    start, cell, place = index.start, index.cell, index.position
+    mask, width, reach = len(start) - 2, index.width, (index.width / 2) ** 2
+    sums, slope, curve = np.zeros(6), np.zeros(3), np.zeros((2, 3, 3))
+    lever, own, one, every = np.empty((3, 3)), np.empty(3), np.empty(18), np.empty(18)
     for i in range(len(positions)):
-        at, begin = positions[i], first[classes[i]]
-        related_to = theirs[begin : first[classes[i] + 1]]
-        count = find_around(index, at, related_to, radius, found)
-        while count == len(found):
-            found, weight, residual = np.empty((4 * count, 2), np.int64), np.empty(4 * count), np.empty((4 * count, 2))
-            count = find_around(index, at, related_to, radius, found)
-        total = 1 - common
-        for f in range(count):
-            p = found[f, 1]
-            j = index.member[p]
-            residual[f, 0] = residual[f, 1] = 0.0
-            for c in range(3):
-                residual[f, 0] += (at[c] - index.position[p, c]) * records.east[j, c]
-                residual[f, 1] += (at[c] - index.position[p, c]) * records.north[j, c]
-            v0, v1 = variance[j, 0] + extra[i], variance[j, 1] + extra[i]
-            half = (residual[f, 0] ** 2 / v0 + residual[f, 1] ** 2 / v1) / 2
-            weight[f] = common * rarity[j] * np.exp(gain[begin + found[f, 0]] - half) / (2 * np.pi * np.sqrt(v0 * v1))
-            total += weight[f]
+        at = positions[i]
+        column = int(np.floor(dot(index.axes[0], at) / width - 0.5))
+        row = int(np.floor(dot(index.axes[1], at) / width - 0.5))
+        every[:] = 0.0
+        for q in range(first[classes[i]], first[classes[i] + 1]):
+            one[:] = 0.0
+            for c in range(column, column + 2):
+                for r in range(row, row + 2):
+                    b = find_bucket(theirs[q], c, r, mask)
+                    sums[5] += start[b + 1] - start[b]
+                    for p in range(start[b], start[b + 1]):
+                        if cell[p, 0] != theirs[q] or cell[p, 1] != c or cell[p, 2] != r:
+                            continue
+                        d0, d1, d2 = at[0] - place[p, 0], at[1] - place[p, 1], at[2] - place[p, 2]
+                        if d0 * d0 + d1 * d1 + d2 * d2 <= reach:
+                            _add_moments(records, p, (d0, d1, d2), extra[i], one)
+            if one[0] > 0:
+                every += common * np.exp(gain[q]) / (2 * np.pi) * one
+        total = 1 - common + every[0]
         sums[0] += np.log(total)
-        mean[:] = 0.0
-        for f in range(count):
-            share = weight[f] / total
-            if share < 1e-6:
-                continue
-            j = index.member[found[f, 1]]
-            v0, v1 = variance[j, 0] + extra[i], variance[j, 1] + extra[i]
-            sums[1] += share
-            for k in range(2):
-                part = variance[j, k] / (variance[j, k] + extra[i])  # of a residual: displacement, not error of the map
-                sums[2 + k] += share * part * (part * residual[f, k] ** 2 + extra[i])
-            _fill_slope(at, records.east[j], pivot, records.flat, steps[0])
-            _fill_slope(at, records.north[j], pivot, records.flat, steps[1])
+        sums[4] += ((1 - 1 / total) / common) ** 2
+        every /= total
+        sums[1:4] += every[:3]
+        _fill_lever(at, pivot, records.flat, lever)
+        for r in range(3):
+            own[r] = dot(lever[r], every[3:6])
+            slope[r] += own[r]
+        _add_square(lever, every[12:], curve[0])
+        _add_square(lever, every[12:] - every[6:12], curve[1])
+        for r in range(3):
             for c in range(3):
-                score[c] = -(steps[0, c] * residual[f, 0] / v0 + steps[1, c] * residual[f, 1] / v1)
-                mean[c] += share * score[c]
-            for c in range(3):
-                for d in range(3):
-                    full = share * (steps[0, c] * steps[0, d] / v0 + steps[1, c] * steps[1, d] / v1)
-                    curve[0, c, d] += full
-                    curve[1, c, d] += full - share * score[c] * score[d]
-        for c in range(3):
-            slope[c] += mean[c]
-            for d in range(3):
-                curve[1, c, d] += mean[c] * mean[d]
+                curve[1, r, c] += own[r] * own[c]
     return sums, slope, curve
 
 

@@ -139,3 +139,24 @@ def find_near(
             relation[total] = first + found[f, 0]
             total += 1
     return target[:total].copy(), known[:total].copy(), relation[:total].copy()
+
+
+@kernel
+def count_around(index: CellIndex, positions: Floats, radii: Floats) -> Ints:
+    """Count the records of class 0 within a radius of each position."""
+    counts = np.zeros(len(positions), np.int64)
+    start, cell, place, mask, width = index.start, index.cell, index.position, len(index.start) - 2, index.width
+    for i in range(len(positions)):
+        x0, x1, x2 = positions[i, 0], positions[i, 1], positions[i, 2]
+        column, row = dot(index.axes[0], positions[i]) / width, dot(index.axes[1], positions[i]) / width
+        reach, away = radii[i] * radii[i], radii[i] / width
+        for c in range(int(np.floor(column - away)), int(np.floor(column + away)) + 1):
+            for r in range(int(np.floor(row - away)), int(np.floor(row + away)) + 1):
+                b = find_bucket(0, c, r, mask)
+                for p in range(start[b], start[b + 1]):
+                    if cell[p, 1] != c or cell[p, 2] != r:
+                        continue
+                    d0, d1, d2 = place[p, 0] - x0, place[p, 1] - x1, place[p, 2] - x2
+                    if d0 * d0 + d1 * d1 + d2 * d2 <= reach:
+                        counts[i] += 1
+    return counts
