@@ -25,7 +25,7 @@ from disclique.runs.signals import holding_interrupts
 from disclique.runs.watch import Steps, find_watcher
 
 PATIENCE = 10  # seconds until a scheduler that does not answer is held to have gone
-AHEAD = 100  # items handed out at a time, at the least: they are small, and workers may join
+AHEAD = 4  # items handed out for each worker at a time; more would be made before the results of others are known
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -162,7 +162,7 @@ class Session:
         finished = _distributed().as_completed(loop=self.client.loop)
         try:
             while True:
-                while len(call.handed) < max(AHEAD, 4 * self._workers) and (one := first or next(waiting, None)):
+                while len(call.handed) < AHEAD * max(self._workers, 2) and (one := first or next(waiting, None)):
                     first = None
                     with self._asking():
                         finished.add(call.hand(*one))
@@ -172,6 +172,7 @@ class Session:
                     future = next(finished)
                     item = call.take(future)
                     result = self._fetch(future, item)
+                    self._count()  # workers may have joined
                 yield result
         finally:
             call.forget()
