@@ -139,11 +139,12 @@ def candidates(
     *,
     missing: str = "never",
     comparators: Mapping[str, Comparator] | None = None,
+    counts: NDArray[np.integer] | None = None,
 ) -> Candidates:
     """Return the pairs of label classes that may match: vertices of the product graph come from these.
 
     Without label columns every record may match every other. ``missing`` says whether a missing value matches
-    ``never`` (its record is left out) or ``any`` value.
+    ``never`` (its record is left out) or ``any`` value. ``counts`` says for how many people each known row stands.
     """
     if missing not in MISSING_POLICIES:
         raise InputError(f"missing = {missing!r}: choose one of {', '.join(MISSING_POLICIES)}")
@@ -166,7 +167,9 @@ def candidates(
     relation = relation[used]
     weight = None
     if comparators:
-        share = np.bincount(known_class[known_class >= 0], minlength=len(known_labels)) / max(len(known_class), 1)
+        many = np.ones(len(known_class)) if counts is None else np.asarray(counts, dtype=float)
+        some = known_class >= 0
+        share = np.bincount(known_class[some], many[some], len(known_labels)) / max(float(many.sum()), 1.0)
         weight = _evidence(relation, target_labels, known_labels, rules, share)
     return Candidates(target_class, known_class, relation, weight)
 

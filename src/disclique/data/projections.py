@@ -46,22 +46,27 @@ def likely_systems(east: float, north: float) -> list[str]:
     ][:NAMED]
 
 
-def check_degrees(places: FloatArray, name: str, columns: list[str] | None = None) -> None:
-    """Raise an error if coordinates are no degrees of longitude and latitude, with what they may be instead."""
+def check_degrees(places: FloatArray, name: str, columns: list[str] | None = None, *, first: int = 0) -> None:
+    """Raise an error if coordinates are no degrees of longitude and latitude, with what they may be instead.
+
+    ``first`` is the row at which they begin in their file.
+    """
     for row, column in np.argwhere(np.abs(places) > LARGEST):
         x, y = (float(value) for value in np.median(places, axis=0))
         where = "" if columns is None else f", column {columns[column]!r}"
         if max(abs(x), abs(y)) <= LARGEST:
-            raise InputError(f"{name}: row {row + 1}{where} = {places[row, column]}: no degrees, as most others are")
+            raise InputError(
+                f"{name}: row {first + row + 1}{where} = {places[row, column]}: no degrees, as most others are"
+            )
         raise InputError(
-            f"{name}: row {row + 1}{where} = {places[row, column]}: no degrees, but metres of a projection: "
+            f"{name}: row {first + row + 1}{where} = {places[row, column]}: no degrees, but metres of a projection: "
             f"{_advice(x, y)}, or --metric euclidean for a plane of your own"
         )
     for row in np.flatnonzero(np.abs(places[:, 1]) > 90):
         where = "" if columns is None else f", column {columns[1]!r}"
         raise InputError(
-            f"{name}: row {row + 1}{where} = {places[row, 1]}: a latitude lies between -90 and 90; are longitude and "
-            "latitude swapped?"
+            f"{name}: row {first + row + 1}{where} = {places[row, 1]}: a latitude lies between -90 and 90; are "
+            "longitude and latitude swapped?"
         )
 
 

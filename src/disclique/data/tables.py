@@ -205,7 +205,7 @@ def place_records(
     """Return the records as points with their metric."""
     if metric == GOWER and _are_names(coordinates):
         return _place_by_gower(table, [str(column) for column in coordinates], name)  # type: ignore[union-attr]
-    _check_order(coordinates, metric, name)
+    check_order(coordinates, metric, name)
     found = points(table, coordinates, metric, name=name)
     if metric == "cosine" and found.ndim == 2 and found.dtype.kind in "fiu":
         for row in np.flatnonzero((found == 0).all(axis=1)):
@@ -219,7 +219,7 @@ _LONGITUDE = re.compile(
 )
 
 
-def _check_order(coordinates: Coordinates, metric: Metric, name: str) -> None:
+def check_order(coordinates: Coordinates, metric: Metric, name: str) -> None:
     """Refuse columns that call themselves latitude and longitude, in this order: swapped places look safe."""
     if metric not in GEOGRAPHIC or not _are_names(coordinates) or len(coordinates) != 2:  # type: ignore[arg-type]
         return

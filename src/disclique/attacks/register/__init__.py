@@ -30,6 +30,7 @@ from disclique.attacks.register.parts import rebuild_parts
 from disclique.attacks.register.positions import locate_known
 from disclique.attacks.register.rebuild import rebuild_from_short, rebuild_map
 from disclique.attacks.register.series import average_places, find_different, join_maps
+from disclique.attacks.register.streaming import StreamedInputs, link_streamed, refuse_law, relate_register
 from disclique.attacks.register.weigh import (
     AttackInputs,
     best_of_each_target,
@@ -39,13 +40,16 @@ from disclique.attacks.register.weigh import (
     weigh_matchings,
 )
 from disclique.data.distances import Points
+from disclique.data.registers import Mapper, Survey
 from disclique.data.series import Series
 from disclique.errors import InputError
 from disclique.model import Candidates, Claims, Distances, IntArray, Json
 
-__all__ = ["best_of_each_target", "ceiling", "isomap", "register"]
+__all__ = ["best_of_each_target", "ceiling", "isomap", "register", "register_streamed"]
 
 Rebuild = Callable[[Distances, float, float | None, float | None], TargetMap]
+Link = Callable[..., Claims]  # of a map, inputs, the attack's name and details
+_IN_PARTS = "the parts of the release's map were not laid on the register, which is too large to be held at once"
 _MAP_CUT = "the search for a map of the target ended without one; a longer one may succeed"
 
 
@@ -73,6 +77,43 @@ def register(
     return _rebuild_and_link(target, inputs, rebuild_map, attack="register", unless=MapNotFound)
 
 
+def register_streamed(
+    target: Distances,
+    survey: Survey,
+    *,
+    candidates: Candidates,
+    knowledge: Knowledge,
+    mapper: Mapper,
+    memory: int,
+    progress: StepListener | None = None,
+) -> Claims:
+    """Do the same as ``register`` with a register that is read in pieces; known rows are those of the register.
+
+    ``candidates`` are pairs of targets and *labels* of the register (``survey.frame``); tasks run where ``mapper`` runs
+    them and take about ``memory`` bytes together. A register that fits is held at once, and ``register`` itself does
+    the work.
+    """
+    refuse_directed(target)
+    related = relate_register(candidates, survey)
+    if survey.whole:
+        return register(target, survey.points, candidates=related, knowledge=knowledge, progress=progress)
+    refuse_law(knowledge, len(survey))
+    inputs = StreamedInputs(
+        locate_known(survey.points),
+        related,
+        knowledge,
+        progress=progress,
+        points=survey.points,
+        survey=survey,
+        mapper=mapper,
+        memory=memory,
+    )
+    if target.size < 2:
+        return no_claims("fewer than two records in a file: there is nothing to align", attack="register")
+    inputs.tell("rebuilding the map of the target")
+    return _rebuild_and_link(target, inputs, rebuild_map, attack="register", unless=MapNotFound, link=link_streamed)
+
+
 def isomap(
     target: Distances,
     known: Points,
@@ -94,13 +135,21 @@ def isomap(
 
 
 def _rebuild_and_link(
-    target: Distances, inputs: AttackInputs, rebuild: Rebuild, *, attack: str, unless: type[InputError]
+    target: Distances,
+    inputs: AttackInputs,
+    rebuild: Rebuild,
+    *,
+    attack: str,
+    unless: type[InputError],
+    link: Link = link_map,
 ) -> Claims:
     """Claim what the rebuilt map gives; nothing, with the reason, where rebuilding it fails by ``unless``."""
     began = perf_counter()
     try:
         target_map = _rebuild_all(target, inputs, rebuild, unless)
     except MapInParts as why:
+        if link is not link_map:
+            return no_claims(str(why), attack=attack, cut=_IN_PARTS, details={"unlaid": target.size})
         inputs.tell("rebuilding the parts of the map")
         told = inputs.known_map.radius, inputs.knowledge.matrix_noise, inputs.knowledge.relative_noise
         parts, unplaced = rebuild_parts(why.published, told[0], lambda part: rebuild_map(part, *told))
@@ -115,7 +164,7 @@ def _rebuild_and_link(
     if target_map.copies:
         inputs = inputs.take_mean(target_map.copies)
         details["releases"] = len(target_map.copies)
-    return link_map(target_map, inputs, attack=attack, details=details)
+    return link(target_map, inputs, attack=attack, details=details)
 
 
 def _rebuild_all(target: Distances, inputs: AttackInputs, rebuild: Rebuild, unless: type[InputError]) -> TargetMap:

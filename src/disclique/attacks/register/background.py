@@ -65,12 +65,12 @@ class Bells:
 
 def _build_bells(positions: FloatArray, scale: float, sigma: float) -> Bells:
     variance = scale**2 + sigma**2
-    cell, count = _number_rows(np.floor(positions / (CELL * np.sqrt(variance))))
+    cell, count = number_rows(np.floor(positions / (CELL * np.sqrt(variance))))
     centre = np.stack([np.bincount(cell, positions[:, axis]) for axis in range(3)], axis=1) / count[:, None]
     return Bells(variance, cell, centre, count.astype(float))
 
 
-def _number_rows(rows: FloatArray) -> tuple[Ints, Ints]:
+def number_rows(rows: FloatArray) -> tuple[Ints, Ints]:
     """Number the distinct rows in the order of their values; return the number of each row, and how many have it."""
     order = np.lexsort(rows.T)
     ordered = rows[order]
@@ -119,7 +119,7 @@ class Homes:
 
 
 def _count_homes(positions: FloatArray, bells: Bells) -> Homes:
-    home, many = _number_rows(positions)
+    home, many = number_rows(positions)
     cell = np.empty(len(many), np.int64)
     cell[home] = bells.cell
     count = np.bincount(cell, minlength=len(bells.count)).astype(float)

@@ -44,23 +44,44 @@ class LikelihoodModel:
     learned: dict[int, Background] = field(default_factory=dict)  # of this known file, by the width of the noise
 
     @property
+    def records(self) -> int:
+        """Number of known records."""
+        return len(self.known_class)
+
+    @property
     def area(self) -> float:
         """The area that the known records occupy."""
         return float(self.rarity.sum())
+
+    def remeasured(self) -> LikelihoodModel:
+        """Return the same model with the rarity of each record as it is under its displacement."""
+        return replace(self, rarity=measure_rarity(self.known_map, np.sqrt(self.variances.max(axis=1))))
+
+    def crowd(self, who: Ints) -> FloatArray | None:
+        """Return the log density of counterparts that were left out around targets; None where none was."""
+        return None
 
     def background(self, blur: float) -> Background:
         """Return the density of strangers, seen under this displacement and a further variance; learned once."""
         width = float(np.log(max(np.median(self.variances) + blur, 1e-300)) / 2)
         key = round(width / FINE)
         if key not in self.learned:
-            self.learned[key] = learn_background(self.known_map, self.known_class, float(np.exp(key * FINE)))
+            self.learned[key] = self.learn(float(np.exp(key * FINE)))
         return self.learned[key]
+
+    def learn(self, sigma: float) -> Background:
+        """Learn the density of strangers under noise of this width."""
+        return learn_background(self.known_map, self.known_class, sigma)
+
+    @property
+    def present(self) -> Ints:
+        """The classes that known records have."""
+        return np.unique(self.known_class[self.known_class >= 0])
 
     @property
     def matchable(self) -> NDArray[np.bool_]:
         """True for the targets that have a known record of a related label at all."""
-        present = np.unique(self.known_class[self.known_class >= 0])
-        some = np.isin(self.related.known, present)
+        some = np.isin(self.related.known, self.present)
         many = np.diff(np.concatenate(([0], np.cumsum(some)))[self.related.start])
         return np.asarray((self.target_class >= 0) & (np.append(many, 0)[self.target_class] > 0))
 
@@ -86,27 +107,34 @@ def build_model(
     learned: dict[int, Background] | None = None,
 ) -> LikelihoodModel:
     """Build the model of a known file under a displacement; ``learned`` is what was learned of this file before."""
-    relation = candidates.relation.astype(np.int64).reshape(-1, 2)
     target_class, known_class = candidates.target_class.astype(np.int64), candidates.known_class.astype(np.int64)
-    classes = int(max(target_class.max(initial=-1), relation[:, 0].max(initial=-1))) + 1
-    order = np.lexsort((relation[:, 1], relation[:, 0]))
-    start = np.searchsorted(relation[order, 0], np.arange(classes + 1))
-    evidence = candidates.evidence
-    if evidence is None:
-        evidence = _weigh_labels(relation, known_class)
-    related = RelatedClasses(start.astype(np.int64), relation[order, 1].copy(), np.asarray(evidence, float)[order])
+    related = relate_classes(candidates)
     rarity = measure_rarity(known_map, np.sqrt(variances.max(axis=1)))
     axes = find_east_north(known_map, known_map.positions.mean(axis=0))
     known = {} if learned is None else learned
     return LikelihoodModel(known_map, target_class, known_class, related, variances, rarity, axes, known)
 
 
-def _weigh_labels(relation: Ints, known_class: Ints) -> FloatArray:
-    """Return the evidence of a shared label: how much rarer it is than any label."""
-    many = int(max(relation.max(initial=0), known_class.max(initial=0))) + 1
-    counts = np.bincount(known_class[known_class >= 0], minlength=many).astype(float)
+def relate_classes(candidates: Candidates) -> RelatedClasses:
+    """Return the known classes of every target class, with the evidence that each carries."""
+    relation, known_class = candidates.relation.astype(np.int64).reshape(-1, 2), candidates.known_class
+    classes = int(max(candidates.target_class.max(initial=-1), relation[:, 0].max(initial=-1))) + 1
+    order = np.lexsort((relation[:, 1], relation[:, 0]))
+    start = np.searchsorted(relation[order, 0], np.arange(classes + 1))
+    evidence = candidates.evidence
+    if evidence is None:
+        evidence = weigh_labels(relation, np.bincount(known_class[known_class >= 0]), len(known_class))
+    return RelatedClasses(start.astype(np.int64), relation[order, 1].copy(), np.asarray(evidence, float)[order])
+
+
+def weigh_labels(relation: Ints, counts: Ints, records: int) -> FloatArray:
+    """Return the evidence of a shared label: how much rarer it is than any label.
+
+    ``counts`` are how many of the known ``records`` have each class.
+    """
+    counts = np.pad(counts, (0, max(int(relation.max(initial=0)) + 1 - len(counts), 0))).astype(float)
     seen = np.bincount(relation[:, 0], weights=counts[relation[:, 1]], minlength=1)
-    share = smooth_share(seen, np.bincount(relation[:, 0], minlength=1), len(known_class), int((counts > 0).sum()))
+    share = smooth_share(seen, np.bincount(relation[:, 0], minlength=1), records, int((counts > 0).sum()))
     return np.asarray(-np.log(np.minimum(share, 1.0)[relation[:, 0]]))
 
 
@@ -181,6 +209,9 @@ def find_pairs(model: LikelihoodModel, positions: FloatArray, blur: FloatArray, 
     here, row = np.unique(at, return_inverse=True)
     background = model.background(float(np.median(blur)) if len(blur) else 0.0)
     strangers = background.log_density(positions[here], model.target_class[who[here]], model.related)
+    crowd = model.crowd(who[here])
+    if crowd is not None:
+        strangers = np.logaddexp(strangers, crowd)
     ratio = model.related.gain[relation] - strangers[row]
     ratio -= np.log(2 * np.pi * np.sqrt(variance.prod(axis=1))) + (residual**2 / variance).sum(axis=1) / 2
     return CandidatePairs(who[at], known, ratio, residual, variance)

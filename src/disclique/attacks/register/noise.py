@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from disclique.attacks.register.likelihood import measure_rarity
 from disclique.attacks.register.refine import Aligner, Alignment
 
 HALVINGS = 24  # half-octaves below the first guess
@@ -51,6 +48,5 @@ def _fit_deviations(aligner: Aligner, start: Alignment, width: float, floor: flo
         variance = fresh
         if done:
             break
-    sharp = replace(tried.model, rarity=measure_rarity(model.known_map, np.sqrt(tried.model.variances.max(axis=1))))
-    tried = aligner.with_model(sharp)
+    tried = aligner.with_model(tried.model.remeasured())
     return tried, tried.assess(motion, common, curvature)

@@ -63,6 +63,10 @@ class KnownMap:
             raise InputError(f"a spread in {noise.unit!r} does not go with points {where}")
         return np.stack((east, north), axis=1) ** 2 + error**2
 
+    def locate(self, known: Points) -> KnownMap:
+        """Locate other records of the same metric on the same sphere or plane."""
+        return locate_known(known) if self.flat else _on_sphere(known.coordinates, self.radius, self.conformal)
+
     def place(self, known: Points) -> FloatArray:
         """Return positions in space of other points of the same metric."""
         if self.flat:
@@ -80,7 +84,11 @@ def locate_known(known: Points) -> KnownMap:
     if known.metric not in ("sphere", "wgs84"):
         raise InputError("registration needs points on the Earth or in the plane; for any other metric use extend")
     radius, conformal = (EARTH_KM, SPHERE) if known.metric == "sphere" else fit_sphere(known.coordinates[:, 1])
-    angles = to_sphere(known.coordinates, conformal)
+    return _on_sphere(known.coordinates, radius, conformal)
+
+
+def _on_sphere(coordinates: FloatArray, radius: float, conformal: tuple[float, float]) -> KnownMap:
+    angles = to_sphere(coordinates, conformal)
     (lon, lat), zero = angles.T, np.zeros(len(angles))
     east = np.stack((-np.sin(lon), np.cos(lon), zero), axis=1)
     north = np.stack((-np.sin(lat) * np.cos(lon), -np.sin(lat) * np.sin(lon), np.cos(lat)), axis=1)

@@ -172,7 +172,7 @@ def drop_unplaced(target_map: TargetMap, inputs: AttackInputs) -> tuple[TargetMa
     return kept, replace(inputs, candidates=candidates)
 
 
-def _explain_doubt(found: Alignments) -> str:
+def explain_doubt(found: Alignments) -> str:
     """Return why the alignment is doubtful, or an empty text."""
     if found.ranked and found.ranked[0].evidence >= SURE:
         return ""
@@ -195,7 +195,7 @@ def align_map(
     common, bold = inputs.knowledge.common, inputs.knowledge.bold and inputs.overlapping
     if laws is None:
         found = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor)
-        doubt, cut = _explain_doubt(found), found.cut
+        doubt, cut = explain_doubt(found), found.cut
         if doubt and bold and common is not None:
             found = assume_overlap(found, common)
         return found, doubt, cut
@@ -210,7 +210,7 @@ def align_map(
     rough = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor, exact=True)
     inputs.tell("polishing the alignment under the law of the mask")
     found = polisher.polish_all(rough)
-    doubt, cut = _explain_doubt(found), found.cut
+    doubt, cut = explain_doubt(found), found.cut
     if doubt and bold and common is not None:
         found = polisher.polish_all(assume_overlap(rough, common))
     return found, doubt, cut
@@ -223,7 +223,7 @@ def align_series(
     prior, motions = build_prior(model, target_map)
     common = inputs.knowledge.common
     rough = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor, exact=True)
-    doubt, cut = _explain_doubt(rough), rough.cut
+    doubt, cut = explain_doubt(rough), rough.cut
     if doubt and inputs.knowledge.bold and inputs.overlapping and common is not None:
         rough = assume_overlap(rough, common)
     if not rough.ranked:
@@ -235,7 +235,7 @@ def align_series(
     polisher = Polisher(laws.of_series(aligner.target_map.releases), aligner, finest=finest, common=common)
     best = polisher.polish(Motion(np.eye(3), np.zeros(3)), START * aligner.sigma, rough.ranked[0].common)
     found = replace(rough, aligner=aligner, ranked=[best])
-    return found, _explain_doubt(found), cut
+    return found, explain_doubt(found), cut
 
 
 def choose_alignments(
@@ -286,7 +286,7 @@ def weigh_pairs(
     ``taken`` are the probabilities that known records are elsewhere: an alignment that needs them is less probable.
     """
     aligner = found.aligner
-    sizes = len(aligner.model.target_class), len(aligner.model.known_class)
+    sizes = len(aligner.model.target_class), aligner.model.records
     keys, values, shares, prices = [], [], [], np.zeros(len(found.ranked))
     for which, alignment in enumerate(found.ranked):
         pairs = find_aligned_pairs(aligner, alignment, laws)

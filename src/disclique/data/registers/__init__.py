@@ -1,0 +1,27 @@
+"""Registers: files of millions of people, read in pieces and never held as a whole.
+
+``files`` says what a register consists of and reads its pieces, ``streams`` goes over all of them (one task a piece,
+wherever tasks run) and sums up what they tell, ``people`` finds single people. Nothing here attacks.
+"""
+
+from disclique.data.registers.files import Batch, Piece, Register, is_large, open_register, read_register
+from disclique.data.registers.people import draw_people, find_people, name_people
+from disclique.data.registers.streams import InTurn, Mapper, Records, Survey, stream, survey_register
+
+__all__ = [
+    "Batch",
+    "InTurn",
+    "Mapper",
+    "Piece",
+    "Records",
+    "Register",
+    "Survey",
+    "draw_people",
+    "find_people",
+    "is_large",
+    "name_people",
+    "open_register",
+    "read_register",
+    "stream",
+    "survey_register",
+]
