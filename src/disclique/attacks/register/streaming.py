@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from disclique.attacks.claims import FLOOR, make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register.align import CLEAR, SMALL, UNKNOWN, Alignments, assume_overlap, build_prior
+from disclique.attacks.register.align import CLEAR, SMALL, SURE, UNKNOWN, Alignments, assume_overlap, build_prior
 from disclique.attacks.register.by_law import LawModel
 from disclique.attacks.register.gather import Candidacy, Gathered, choose_pilot, draw_pilot, gather_candidates
 from disclique.attacks.register.land import Landing, fit_land
@@ -29,7 +29,6 @@ from disclique.attacks.register.positions import KnownMap, Motion
 from disclique.attacks.register.refine import Aligner, Alignment
 from disclique.attacks.register.weigh import (
     GUESSES,
-    SURE,
     AttackInputs,
     choose_alignments,
     describe_alignment,
