@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from disclique.data.inspection import Inspection, inspect
     from disclique.data.labels import Exact
     from disclique.data.reading import read
+    from disclique.data.registers import Register, read_register
     from disclique.data.seeds import read_seeds
     from disclique.data.tables import microdata
     from disclique.data.texts import Texts
@@ -71,6 +72,7 @@ _ROOMS = {
     "data.inspection": ("Inspection", "inspect"),
     "data.labels": ("Exact",),
     "data.reading": ("read",),
+    "data.registers": ("Register", "read_register"),
     "data.seeds": ("read_seeds",),
     "data.tables": ("microdata",),
     "data.texts": ("Texts",),
@@ -110,6 +112,7 @@ __all__ = [
     "Plan",
     "Points",
     "Processes",
+    "Register",
     "Relative",
     "Release",
     "Search",
@@ -139,6 +142,7 @@ __all__ = [
     "quantiles",
     "read",
     "read_key",
+    "read_register",
     "read_result",
     "read_seeds",
     "register_attack",

@@ -10,15 +10,18 @@ from typing import Any
 from numpy.typing import NDArray
 
 from disclique.attacks.knowledge import Knowledge, Search
+from disclique.attacks.link_register import attack_register, open_work
 from disclique.attacks.registry import Attack, fetcher, parse_attack
 from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
 from disclique.checks import check_kind, short_repr, show
 from disclique.data.distances import shared_unit
 from disclique.data.inspection.pairs import inspect_pair
 from disclique.data.labels import MISSING_POLICIES, Comparator, candidates, canonical
+from disclique.data.registers import Mapper, Register
 from disclique.engine.agreement import check_agreement
 from disclique.errors import InputError
 from disclique.measures.risk import Truth, judge
+from disclique.memory import parse_memory
 from disclique.model import Agreement, Candidates, Claims, Microdata
 from disclique.progress import Listener, listening, tell
 
@@ -51,7 +54,7 @@ class LabelRule:
 
 def attack(  # noqa: PLR0913 - the public door
     target: Microdata,
-    known: Microdata,
+    known: Microdata | Register,
     *,
     agreement: Agreement | None = None,
     by: str | Attack = "clique",
@@ -60,13 +63,16 @@ def attack(  # noqa: PLR0913 - the public door
     labels: LabelRule | None = None,
     search: Search | None = None,
     progress: Listener | None = None,
+    executor: Mapper | None = None,
+    memory: int | str | None = None,
 ) -> AttackResult:
     """Link ``target`` to ``known``: by the paper's maximum clique, or by another attack.
 
     Parameters
     ----------
     target, known : Microdata
-        The released file and the snooper's identification file.
+        The released file and the snooper's identification file; the latter may be a ``Register`` of millions of people,
+        which is read in pieces (``by="register"``).
     agreement : Agreement
         Which known distances agree with a target distance, such as ``Within(5)``; for ``clique``, ``quasi`` and,
         if it is known, ``extend`` and ``profiles``.
@@ -82,6 +88,9 @@ def attack(  # noqa: PLR0913 - the public door
     search : Search
         Solver, budget, threads, and how many maximum cliques to list.
     progress : function of the step's name and the share of it that is done
+    executor, memory : of a register
+        Where its pieces are read (``Serial``, ``Processes``, ``OnDask``; in turn by default), and how much memory may
+        be taken (``"4GB"``, half of the machine's by default).
 
     Examples
     --------
@@ -91,12 +100,24 @@ def attack(  # noqa: PLR0913 - the public door
     >>> result.clique.members, result.clique.proven, result.risk.precision
     ((0, 1, 2, 4), True, 1.0)
     """
-    _check_files(target, known)
+    if isinstance(known, Register):
+        check_kind(target, Microdata, "target", "give microdata, as read() and microdata() return them")
+    else:
+        if executor is not None or memory is not None:
+            raise InputError("executor and memory are for a known file that is a register (read_register)")
+        _check_files(target, known)
     if progress is not None and not callable(progress):
         raise InputError(f"progress = {show(progress)}: give a function of the step's name and the share done")
     rule = check_kind(labels or LabelRule(), LabelRule, "labels", "give a LabelRule; labels are named in microdata()")
-    if truth is not None:
+    if truth is not None and isinstance(known, Microdata):
         truth_of(target, known, truth)  # before any work
+    work = None
+    if isinstance(known, Register):
+        rules = {"missing": rule.missing, "comparators": rule.comparators}
+        allowed = None if memory is None else parse_memory(memory)
+        with listening(progress):
+            work = open_work(target, known, mapper=executor, memory=allowed, **rules)  # type: ignore[arg-type]
+        known = work.survey.look
     if isinstance(by, Attack):
         if agreement is not None or knowledge is not None or search is not None:
             raise InputError(
@@ -108,13 +129,18 @@ def attack(  # noqa: PLR0913 - the public door
         how = check_kind(search or Search(), Search, "search", "say how to search by Search()")
         by = parse_attack(by).build(told.fit(target.distances, known.distances, (target.name, known.name)), how)
     with listening(progress):
+        if work is not None:
+            found = attack_register(work, {by.name: by}, truth=truth)[by.name]
+            if isinstance(found, str):
+                raise InputError(found)
+            return found
         tell("labels")
         begun = time.perf_counter()
-        found = rule.candidates(target, known)
-        claims = by.run_from(fetcher(target, known, lambda attack: found), target, known, found)
+        related = rule.candidates(target, known)
+        claims = by.run_from(fetcher(target, known, lambda attack: related), target, known, related)
         tell("matches")
-        work = _Work(target, known, found, truth, by.told, _find_odd(target, known, rule))
-        return work.judge(claims, time.perf_counter() - begun, by)
+        done = _Work(target, known, related, truth, by.told, _find_odd(target, known, rule))
+        return done.judge(claims, time.perf_counter() - begun, by)
 
 
 def _check_files(target: object, known: object) -> None:

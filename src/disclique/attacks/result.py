@@ -44,7 +44,8 @@ class AttackResult:
 
     ``matches`` has a row for each claimed pair: target_row and known_row counted from 1, the records' ids, and how sure
     it is (``support`` of the maximum cliques, or ``probability``); with a truth also ``true``. ``twins`` names target
-    records, from 1, that no attack can tell apart. ``risk`` is None without a truth.
+    records, from 1, that no attack can tell apart. ``risk`` is None without a truth. Of a register ``files`` hold the
+    matched people alone, the rows ``known_rows`` of it, from 0.
 
     >>> import disclique as dq
     >>> result = dq.attack(*dq.poets(), agreement=dq.Within(5))
@@ -63,6 +64,7 @@ class AttackResult:
     seconds: float
     files: tuple[Microdata, Microdata]
     agreement: Agreement | None = None
+    known_rows: NDArray[np.int64] | None = None
 
     @property
     def unit(self) -> str | None:
@@ -97,7 +99,10 @@ class AttackResult:
         """Draw both files with a line for every match."""
         import disclique
 
-        return disclique.plots.draw_matches(*self.files, self.matches)
+        shown = self.matches
+        if self.known_rows is not None:
+            shown = shown.assign(known_row=np.searchsorted(self.known_rows, shown["known_row"] - 1) + 1)
+        return disclique.plots.draw_matches(*self.files, shown)
 
     def __repr__(self) -> str:
         said = [f"{len(self.matches)} matches"]

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from disclique.cli.options import FORCE, INPUT, ReadOptions, list_of, numbers_in, option, refuse_bare, with_options
+from disclique.cli.registers import columns_in, open_executor, survey_known
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
     from disclique.attacks import Attack, AttackResult, Knowledge, LabelRule
+    from disclique.attacks.link_register import RegisterWork
     from disclique.cli.screen import Screen
+    from disclique.data.registers import Register
     from disclique.model import Agreement, Distances, Microdata, Spread
 
     Files = tuple[Microdata, Microdata]
@@ -84,6 +87,9 @@ class AttackOptions(ReadOptions):
     )
     dask: str | None = option("A Dask cluster that searches for the clique.", panel=SEARCH, metavar="tcp://...|local")
     cliques: int | None = option("List at most this many maximum cliques.", panel=SEARCH, default=1000)
+    memory: str | None = option(
+        "Memory for a register that is read in pieces: 4GB, 50% (half of the machine's).", panel=SEARCH, metavar="SIZE"
+    )
 
     def columns_of(self, side: str) -> dict[str, Any]:
         """Return the fields of ``Layout`` for a file, its source of distances among them."""
@@ -211,7 +217,10 @@ def command(
     target: Annotated[
         Path, typer.Argument(help="The released file: CSV, Parquet, xlsx, Stata, SPSS, SAS, GeoPackage, …")
     ],
-    known: Annotated[Path, typer.Argument(help="The snooper's identification file.")],
+    known: Annotated[
+        Path,
+        typer.Argument(help="The snooper's identification file; a register of millions as a Parquet file or folder."),
+    ],
     options: AttackOptions,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of these options.")] = None,
     out: Annotated[
@@ -220,6 +229,13 @@ def command(
     json: Annotated[Path | None, typer.Option(help="Write the result as JSON.", rich_help_panel=OUTPUT)] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the matches: PNG, SVG or PDF.", rich_help_panel=OUTPUT)
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Processes that read a register (all cores).", rich_help_panel=SEARCH)
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://...|local", help="A Dask cluster that reads it.", rich_help_panel=SEARCH),
     ] = None,
     force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.", rich_help_panel=OUTPUT)] = False,
@@ -237,6 +253,7 @@ def command(
     from disclique.data.comparators import parse_comparator
     from disclique.data.distances import shared_unit
     from disclique.data.inspection import inspect
+    from disclique.data.registers import Register
     from disclique.data.write import check_writable
     from disclique.memory import parse_memory
     from disclique.model import Budget
@@ -260,30 +277,40 @@ def command(
         raise InputError(f"--seeds {options.seeds}: none of the attacks starts from known pairs; add --attack {names}")
     with screen.steps():
         files = _read(target, known, options)
-        shared_unit(files[0].distances, files[1].distances, (files[0].name, files[1].name))
-        knowledge = options.knowledge(*files)
-        found = inspect(*files, forgiven=rule.comparators)
-    screen.look(found, force=force, yes=True)
-    with screen.steps("attacking") as step:
-        truth = options.truth if options.key is None else options.id
-        results = _carry_out(files, build_attacks(specs, knowledge, search), truth, rule, screen, step)
-    _show(screen, results, files, {"out": out, "json": json, "plot": plot}, _provenance(target, known, options))
+    theirs = files[1]
+    with open_executor(theirs, processes, dask, options.memory) as executor:
+        with screen.steps():
+            if isinstance(theirs, Register):
+                work = survey_known(files[0], theirs, rule, executor=executor, memory=options.memory, screen=screen)
+                shown = files[0], work.survey.look
+            else:
+                work, shown = None, (files[0], theirs)
+            shared_unit(shown[0].distances, shown[1].distances, (shown[0].name, shown[1].name))
+            knowledge = options.knowledge(*shown)
+            found = inspect(*shown, forgiven=rule.comparators)
+        screen.look(found, force=force, yes=True)
+        with screen.steps("attacking") as step:
+            truth = options.truth if options.key is None else options.id
+            built = build_attacks(specs, knowledge, search)
+            results = _carry_out(shown, built, truth, rule, screen, step, work)
+    _show(screen, results, shown, {"out": out, "json": json, "plot": plot}, _provenance(target, theirs, known, options))
 
 
-def _read(target: Path, known: Path, options: AttackOptions) -> Files:
+def _read(target: Path, known: Path, options: AttackOptions) -> tuple[Microdata, Microdata | Register]:
     """Read both files; an id column may stand in one of them only."""
     import disclique
+    from disclique.data.registers import read_known
 
-    sides = ("target", target), ("known", known)
-    files = tuple(disclique.read(path, **options.columns_of(side)) for side, path in sides)
-    if options.id is not None and not any(options.id in data.table.columns for data in files):
+    released = disclique.read(target, **options.columns_of("target"))
+    theirs = read_known(known, **options.columns_of("known"))
+    if options.id is not None and not any(options.id in columns_in(data) for data in (released, theirs)):
         raise InputError(f"neither file has an id column {options.id!r}")
     if options.key is None:
-        return files[0], files[1]
-    return _tell(files[0], files[1], options.key, options), files[1]
+        return released, theirs
+    return _tell(released, theirs, options.key, options), theirs
 
 
-def _tell(release: Microdata, known: Microdata, key: Path, options: AttackOptions) -> Microdata:
+def _tell(release: Microdata, known: Microdata | Register, key: Path, options: AttackOptions) -> Microdata:
     """Return the release with the ids that its key gives to its records."""
     from dataclasses import replace
 
@@ -291,7 +318,7 @@ def _tell(release: Microdata, known: Microdata, key: Path, options: AttackOption
 
     if options.truth is not None:
         raise InputError("give one of --truth and --key")
-    if options.id is None or options.id not in known.table.columns:
+    if options.id is None or options.id not in columns_in(known):
         raise InputError(f"--key {key}: name the column of {known.name} that has the ids with --id")
     if options.id in release.table.columns:
         raise InputError(f"--key {key}: {release.name} has the column {options.id!r} itself, and needs no key")
@@ -300,18 +327,30 @@ def _tell(release: Microdata, known: Microdata, key: Path, options: AttackOption
 
 
 def _carry_out(
-    files: Files, attacks: dict[str, Attack | str], truth: str | None, rule: LabelRule, screen: Screen, step: Any
+    files: Files,
+    attacks: dict[str, Attack | str],
+    truth: str | None,
+    rule: LabelRule,
+    screen: Screen,
+    step: Any,
+    work: RegisterWork | None,
 ) -> dict[str, AttackResult | str]:
     """Return what each attack finds; one of several that does not apply says so instead of ending the rest."""
     from disclique.attacks import attack, attack_by_all
+    from disclique.attacks.link_register import attack_register
     from disclique.engine.kernels.cache import warm
+    from disclique.progress import listening
 
     if not warm():
         screen.say(["compiling the kernels, once: this takes about half a minute"])
     built = {spec: one for spec, one in attacks.items() if not isinstance(one, str)}
-    if len(built) == len(attacks) == 1:
+    if work is not None:
+        with listening(step):
+            found = attack_register(work, built, truth=truth)
+    elif len(built) == len(attacks) == 1:
         return {spec: attack(*files, by=one, truth=truth, labels=rule, progress=step) for spec, one in built.items()}
-    found = attack_by_all(*files, built, truth=truth, labels=rule, progress=step)
+    else:
+        found = attack_by_all(*files, built, truth=truth, labels=rule, progress=step)
     results = {spec: found.get(spec, str(one)) for spec, one in attacks.items()}
     refused = {spec: why for spec, why in results.items() if isinstance(why, str)}
     if len(refused) == len(results):
@@ -380,7 +419,7 @@ def _row(result: AttackResult) -> dict[str, object]:
     }
 
 
-def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, Any]:
+def _provenance(target: Path, theirs: Microdata | Register, known: Path, options: AttackOptions) -> dict[str, Any]:
     """Return what makes the run repeatable: its options, versions, and the hashes of all input files."""
     from dataclasses import asdict
 
@@ -389,5 +428,6 @@ def _provenance(target: Path, known: Path, options: AttackOptions) -> dict[str, 
 
     sides = [options.source(side) for side in ("target", "known")]
     beside = [side[what] for side in sides for what in ("distances", "vectors")]
-    paths = [target, known, *beside, *options.encoding_files, options.seeds]
+    files = getattr(theirs, "files", (known,))  # of a register all that it consists of
+    paths = [target, *files, *beside, *options.encoding_files, options.seeds]
     return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}

@@ -98,15 +98,9 @@ def register_streamed(
     if survey.whole:
         return register(target, survey.points, candidates=related, knowledge=knowledge, progress=progress)
     refuse_law(knowledge, len(survey))
+    points = survey.points
     inputs = StreamedInputs(
-        locate_known(survey.points),
-        related,
-        knowledge,
-        progress=progress,
-        points=survey.points,
-        survey=survey,
-        mapper=mapper,
-        memory=memory,
+        locate_known(points), related, knowledge, None, progress, points, survey=survey, mapper=mapper, memory=memory
     )
     if target.size < 2:
         return no_claims("fewer than two records in a file: there is nothing to align", attack="register")

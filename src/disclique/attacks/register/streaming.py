@@ -18,6 +18,7 @@ from disclique.attacks.claims import FLOOR, make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.register.align import CLEAR, SMALL, SURE, UNKNOWN, Alignments, assume_overlap, build_prior
 from disclique.attacks.register.by_law import LawModel
+from disclique.attacks.register.density import MotionPrior
 from disclique.attacks.register.gather import Candidacy, Gathered, choose_pilot, draw_pilot, gather_candidates
 from disclique.attacks.register.land import Landing, fit_land
 from disclique.attacks.register.likelihood import REACH, weigh_labels
@@ -37,6 +38,7 @@ from disclique.attacks.register.weigh import (
     explain_doubt,
     weigh_pairs,
 )
+from disclique.data.distances import Points
 from disclique.data.registers import Mapper, Records, Survey
 from disclique.errors import InputError
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw, RadialLaw, ReplayLaw
@@ -52,6 +54,7 @@ LEAST_PAIRS = 20  # candidates of a target, however little memory there is
 PILOT_PAIRS = 2_000_000.0  # pairs of the pilot that lie near each other: what one look at a motion costs
 PILOT = 500_000  # people of a pilot, at the most
 EFFORT = 0.2  # of the usual work for a search by pairs of rare records: the pilot is larger than other files
+SLACK = 0.02  # log likelihood of a target that an error in the density of strangers may cost
 RIVALS = 6  # alignments around which candidates are gathered
 DOUBT = 5.0  # standard deviations of the motion by which candidates are sought farther away
 ROUNDS = 3  # streams for candidates, should the motion move away from those gathered
@@ -135,17 +138,13 @@ class _Setting:
 
 def link_streamed(target_map: TargetMap, inputs: AttackInputs, *, attack: str, details: Json) -> Claims:
     """Claim what a snooper with the target's map and a register can claim; known rows are those of the register."""
-    assert isinstance(inputs, StreamedInputs)
     began, knowledge = perf_counter(), inputs.knowledge
     lost = int((~np.isfinite(target_map.variance)).sum())
     target_map, inputs = drop_unplaced(target_map, inputs)
     assert isinstance(inputs, StreamedInputs)
     details |= {"map": {"misfit": target_map.misfit, "error": float(np.sqrt(target_map.variance.mean()))}}
     details["unlaid"] = lost
-    floor = max(inputs.finest, 0.0 if target_map.variance.any() else 2 * target_map.misfit)
-    nothing = Spread(0.0, 0.0, "plane" if inputs.known_map.flat else "km")
-    population = Population(inputs.survey, inputs.known_map, inputs.candidates.known_class.astype(np.int64))
-    setting = _Setting(target_map, inputs, population, floor, knowledge.noise or nothing)
+    setting = _set_up(target_map, inputs)
     why = _explain_hopeless(setting)
     if why:
         return no_claims(why, attack=attack, details=details)
@@ -168,6 +167,27 @@ def link_streamed(target_map: TargetMap, inputs: AttackInputs, *, attack: str, d
     claims, tied = equalise_ties((target, known, probability))
     lowest = 0.0 if knowledge.bold else FLOOR
     return make_claims(claims, attack=attack, floor=lowest, cut=cut, doubt=doubt, details=details | tied)
+
+
+def _set_up(target_map: TargetMap, inputs: StreamedInputs) -> _Setting:
+    floor = max(inputs.finest, 0.0 if target_map.variance.any() else 2 * target_map.misfit)
+    nothing = Spread(0.0, 0.0, "plane" if inputs.known_map.flat else "km")
+    population = Population(inputs.survey, inputs.known_map, inputs.candidates.known_class.astype(np.int64))
+    return _Setting(target_map, inputs, population, floor, inputs.knowledge.noise or nothing)
+
+
+def weigh_masked(masked: Points, inputs: StreamedInputs) -> Claims:
+    """Weigh all pairs as a snooper could who was given the masked coordinates themselves (the ceiling)."""
+    positions = inputs.known_map.place(masked)
+    setting = _set_up(TargetMap(positions, np.zeros(len(positions)), 0.0), inputs)
+    everybody = setting.model(inputs.survey.sample, setting.classes)
+    aligner = Aligner(everybody, setting.target_map, MotionPrior(1.0))
+    common = UNKNOWN if inputs.knowledge.common is None else inputs.knowledge.common
+    given = Alignment(Motion(np.eye(3), np.zeros(3)), 0.0, np.inf, common, 1e30 * np.eye(3))
+    laid = _settle(setting, Alignments(aligner, CLEAR, [given], overlapping=True))
+    (target, place, probability), share = weigh_pairs(laid.found, inputs.knowledge.common, None)
+    claims, tied = equalise_ties((target, laid.gathered.people.rows[place].astype(np.int32), probability))
+    return make_claims(claims, attack="ceiling", floor=0.0, details={"common": share} | tied)
 
 
 def _explain_hopeless(setting: _Setting) -> str:
@@ -214,7 +234,8 @@ def _lay(setting: _Setting) -> _Laid | None:
         if not explain_doubt(laid.found):
             return laid
     if piloted.landing is not None and setting.inputs.knowledge.common is not None:
-        return _settle(setting, _trust_land(piloted, piloted.landing, setting.inputs.knowledge.common))
+        common = setting.inputs.knowledge.common
+        return _hear_people(_settle(setting, _trust_land(piloted, piloted.landing, common)), common)
     further = _search_further(piloted, setting)
     if further.ranked and (laid is None or _is_better(further, piloted.found)):
         again = _settle(setting, further)
@@ -233,6 +254,21 @@ def _trust_land(piloted: _Piloted, landing: Landing, common: float) -> Alignment
     aligner = piloted.found.aligner
     one = Alignment(landing.motion, 0.0, landing.evidence, common, landing.curvature)
     return Alignments(aligner, CLEAR, [one], overlapping=True)
+
+
+def _hear_people(laid: _Laid, common: float) -> _Laid:
+    """Return what the land tells, in doubt where the candidates speak against sharing so many people.
+
+    Where nobody is shared, targets lie where no counterpart is; how much that tells is limited by the error of the
+    density of strangers, ``SLACK`` for each target.
+    """
+    found, aligner = laid.found, laid.found.aligner
+    blur = float(np.mean(aligner.find_motion_variance(found.ranked[0])))
+    share = min(common, 1 - 0.5 / max(len(aligner.who), 1))
+    against = float(aligner.evaluate(found.ranked[0].motion, blur, aligner.who, share)[0][0])
+    if against >= -SURE - SLACK * share * len(aligner.who):
+        return laid
+    return laid._replace(found=replace(found, ranked=[replace(found.ranked[0], evidence=against)]))
 
 
 def _is_better(further: Alignments, before: Alignments) -> bool:
@@ -333,18 +369,19 @@ def _settle(setting: _Setting, piloted: Alignments) -> _Laid:
         gathered = gather_candidates(inputs.survey.register, who, mapper=inputs.mapper, told=told)
         model = setting.model(gathered.people, setting.classes).remeasured()
         model = replace(model, left_out=_weigh_left_out(gathered, ranked[0].common, inputs, len(target_map.positions)))
+        if piloted.overlapping and piloted.ranked[0].evidence >= SURE:  # the land tells it, and better than people
+            again = replace(piloted, aligner=Aligner(model, target_map, aligner.prior))
+            break
         if prior is None:
             prior = build_prior(setting.model(inputs.survey.sample, setting.classes), target_map)[0]
         aligner = Aligner(model, target_map, prior)
-        if piloted.overlapping and piloted.ranked[0].evidence >= SURE:  # the land tells it, and better than people
-            again = replace(piloted, aligner=aligner)
-            break
         again = _refine(aligner, piloted, ranked, inputs.knowledge)
         moved = max(_gap(aligner, one, ranked) for one in again.ranked)
         ranked = again.ranked
         if moved <= max(doubt, 0.1 * aligner.sigma):
             break
     found = _fit_noise(again, setting.floor) if inputs.knowledge.noise is None else again
+    aligner = found.aligner
     laws = None if inputs.knowledge.law is None else _build_laws(setting, model)
     if laws is not None:
         inputs.tell("polishing the alignment under the law of the mask")

@@ -4,7 +4,7 @@
 wherever tasks run) and sums up what they tell, ``people`` finds single people. Nothing here attacks.
 """
 
-from disclique.data.registers.files import Batch, Piece, Register, is_large, open_register, read_register
+from disclique.data.registers.files import Batch, Piece, Register, open_register, read_known, read_register
 from disclique.data.registers.people import draw_people, find_people, name_people
 from disclique.data.registers.streams import InTurn, Mapper, Records, Survey, stream, survey_register
 
@@ -18,9 +18,9 @@ __all__ = [
     "Survey",
     "draw_people",
     "find_people",
-    "is_large",
     "name_people",
     "open_register",
+    "read_known",
     "read_register",
     "stream",
     "survey_register",

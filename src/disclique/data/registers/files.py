@@ -24,7 +24,7 @@ from disclique.data.generalise import Generaliser, parse_generaliser
 from disclique.data.geography import LAT, LON, to_degrees
 from disclique.data.labels import canonical
 from disclique.data.projections import check_degrees
-from disclique.data.reading import Layout
+from disclique.data.reading import Layout, read
 from disclique.data.sheets import plain_dates
 from disclique.data.tables import check_order, microdata, say_unit
 from disclique.errors import InputError
@@ -156,12 +156,7 @@ class Register:
             with pq.ParquetFile(piece.path) as file:
                 for batch in file.iter_batches(BATCH, row_groups=list(piece.groups), columns=wanted):
                     found = {name: batch.column(place) for place, name in enumerate(batch.schema.names)}
-                    for name in names:
-                        if name in told:
-                            value = None if told[name] == NOBODY else told[name]
-                            found[name] = pa.DictionaryArray.from_arrays(
-                                pa.array(np.zeros(batch.num_rows, np.int32)), pa.array([value], pa.string())
-                            )
+                    found |= {name: _repeat(told[name], batch.num_rows) for name in names if name in told}
                     yield first, found
                     first += batch.num_rows
         except (OSError, pa.ArrowException) as error:
@@ -211,6 +206,15 @@ class Register:
         import pyarrow.parquet as pq
 
         return tuple(pq.read_schema(self.pieces[0].path).names)
+
+
+def _repeat(value: str, many: int) -> Any:
+    """Return the value that the name of a folder tells, for all of its records."""
+    import pyarrow as pa
+
+    if value == NOBODY:
+        return pa.nulls(many, pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(many, np.int32)), pa.array([value], pa.string()))
 
 
 def to_microdata(frame: pd.DataFrame, layout: Layout, name: str) -> Microdata:
@@ -276,7 +280,7 @@ class _Reader:
         else:
             found = pd.to_numeric(column.to_pandas(), errors="coerce").to_numpy(dtype=float, na_value=np.nan)
         for row in np.flatnonzero(~np.isfinite(found)):
-            value = column[int(row)].as_py()
+            value = column[int(row)].as_py() if column[int(row)].is_valid else np.nan
             raise InputError(
                 f"{self.register.name}: row {first + row + 1}, column {name!r} = {value!r}: not a finite number"
             )
@@ -424,6 +428,16 @@ def _check_columns(register: Register) -> None:
             if name not in names and name not in told and not (name == layout.id and layout.id_optional):
                 there = ", ".join(map(repr, [*names, *told]))
                 raise InputError(f"{file}: no column {name!r}; it has {there}")
+
+
+def read_known(path: Path, **columns: Any) -> Microdata | Register:
+    """Read a file as ``read`` does; one that is large, or a folder of Parquet files, as a register."""
+    layout = {name: value for name, value in columns.items() if name not in ("distances", "vectors")}
+    alone = columns.get("distances") is None and columns.get("vectors") is None and layout.get("coordinates")
+    if not alone or not (path.is_dir() or is_large(path)):
+        return read(path, **columns)
+    found = open_register(path, Layout(**layout))
+    return found if len(found) > SMALL else found.read_whole()
 
 
 def is_large(path: Path) -> bool:

@@ -1,0 +1,163 @@
+"""A release and a register of millions in, matches out: what ``attack`` does where the known file is read in pieces."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.attacks.claims import no_claims
+from disclique.attacks.register import register_streamed
+from disclique.attacks.register.attacks import RegisterAttack
+from disclique.attacks.register.streaming import sample_size
+from disclique.attacks.registry import Attack
+from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
+from disclique.data.distances import shared_unit
+from disclique.data.inspection.pairs import inspect_pair
+from disclique.data.labels import Comparator, candidates, canonical
+from disclique.data.registers import InTurn, Mapper, Register, Survey, find_people, survey_register
+from disclique.data.registers.people import check_column
+from disclique.errors import InputError
+from disclique.measures.risk import Truth, judge
+from disclique.memory import default_memory
+from disclique.model import Candidates, Claims, Microdata
+from disclique.progress import tell
+
+
+@dataclass(frozen=True, eq=False)
+class RegisterWork:
+    """A release and a register that was gone over once: everything that attacks on them share.
+
+    ``missing`` and ``comparators`` are those of a ``LabelRule``; tasks run where ``mapper`` runs them, and the work
+    takes about ``memory`` bytes.
+    """
+
+    target: Microdata
+    survey: Survey
+    missing: str
+    comparators: Mapping[str, Comparator]
+    mapper: Mapper
+    memory: int
+
+    @property
+    def register(self) -> Register:
+        """The register."""
+        return self.survey.register
+
+    def relate(self) -> Candidates:
+        """Find the pairs of targets and labels of the register that may match."""
+        survey = self.survey
+        rules = {"missing": self.missing, "comparators": self.comparators}
+        return candidates(self.target.labels, survey.frame, counts=survey.counts, **rules)  # type: ignore[arg-type]
+
+    def carry_out(self, attack: Attack, related: Candidates) -> Claims:
+        """Carry out an attack; one that needs all known records at once is refused."""
+        if not isinstance(attack, RegisterAttack):
+            raise InputError(
+                f"left out: the register has {len(self.register):,} records, and {attack.name} needs all of them at "
+                "once; register does not"
+            )
+        return register_streamed(
+            self.target.distances,
+            self.survey,
+            candidates=related,
+            knowledge=attack.knowledge,
+            mapper=self.mapper,
+            memory=self.memory,
+            progress=tell,
+        )
+
+    def find_truth(self, column: str) -> Truth:
+        """Read from a column of both files which records belong to one person."""
+        name = check_column(self.register, column)
+        if name not in self.target.table.columns:
+            there = ", ".join(map(repr, map(str, self.target.table.columns)))
+            raise InputError(f"{self.target.name}: no truth column {column!r}; it has {there}")
+        people = [canonical(value) for value in self.target.table[name]]
+        rows = find_people(self.register, people, name, mapper=self.mapper)
+        alone = Truth.of_people(people, people)  # refuses somebody who stands in two rows
+        pairs = [(row, rows[who]) for row, _ in alone.pairs.tolist() if (who := people[row]) in rows]
+        return Truth(np.array(pairs, dtype=np.int64).reshape(-1, 2))
+
+    def judge(
+        self,
+        claims: Claims,
+        related: Candidates,
+        truth: Truth | None,
+        *,
+        seconds: float,
+        told: tuple[tuple[int, int], ...],
+    ) -> AttackResult:
+        """Return the claims as matches, with what they are worth where a truth is given."""
+        target, register = self.target, self.register
+        rows, others, probability = claims.claimed()
+        more: dict[str, NDArray[np.float64] | NDArray[np.bool_]] = {"probability": probability}
+        risk = None
+        if truth is not None:
+            risk = judge(claims, truth, told).risk
+            more["true"] = truth.holds(rows, others)
+        shown = np.unique(others).astype(np.int64)
+        excerpt = register.take(shown) if len(shown) else self.survey.look
+        named: dict[int, Hashable] = dict(zip(shown.tolist(), excerpt.ids, strict=False))
+        everybody = replace(related, known_class=np.repeat(related.known_class, self.survey.counts))
+        odd = inspect_pair(target, self.survey.look, forgiven=self.comparators).remarks
+        return AttackResult(
+            claims=claims,
+            matches=match_table(rows, others, (target.ids, named), **more),  # type: ignore[arg-type]
+            baseline=measure_baseline(everybody),
+            twins=find_twins(target),
+            risk=risk,
+            notes=(*note_labels(target, excerpt, everybody), *(remark.sentence for remark in odd)),
+            seconds=seconds,
+            files=(target, excerpt),
+            known_rows=shown if len(shown) else None,
+        )
+
+
+def open_work(
+    target: Microdata,
+    register: Register,
+    *,
+    missing: str,
+    comparators: Mapping[str, Comparator],
+    mapper: Mapper | None = None,
+    memory: int | None = None,
+) -> RegisterWork:
+    """Go over a register once, so that attacks on a release can be carried out with it."""
+    allowed = default_memory() if memory is None else memory
+    survey = survey_register(
+        register,
+        sample_size(allowed),
+        mapper=mapper or InTurn(),
+        told=lambda share: tell("going over the register", share),
+    )
+    if list(target.labels.columns) != list(survey.frame.columns):
+        mine, theirs = list(target.labels.columns), list(survey.frame.columns)
+        raise InputError(f"labels {mine} and {theirs}: both files need the same ones")
+    shared_unit(target.distances, survey.points, (target.name, register.name))
+    return RegisterWork(target, survey, missing, comparators, mapper or InTurn(), allowed)
+
+
+def attack_register(
+    work: RegisterWork, attacks: Mapping[str, Attack], *, truth: str | None
+) -> dict[str, AttackResult | str]:
+    """Carry out several attacks, given by their specs; return the result of each, or why it does not apply."""
+    known = None if truth is None else work.find_truth(truth)
+    tell("labels")
+    related = work.relate()
+    results: dict[str, AttackResult | str] = {}
+    for spec, attack in attacks.items():
+        begun = time.perf_counter()
+        try:
+            claims = work.carry_out(attack, related)
+        except InputError as why:
+            results[spec] = str(why)
+            continue
+        except np.linalg.LinAlgError as error:
+            claims = no_claims(str(error), attack=attack.name, cut=f"it was not carried out: {error}")
+        tell("matches")
+        results[spec] = work.judge(claims, related, known, seconds=time.perf_counter() - begun, told=attack.told)
+    return results
