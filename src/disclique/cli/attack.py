@@ -82,13 +82,11 @@ class AttackOptions(ReadOptions):
         metavar="SECONDS",
     )
     threads: int | None = option("Threads to search with (all cores).", panel=SEARCH)
-    memory: str | None = option(
-        "What the product graph may take: 4GB, 50% (half of the machine's).", panel=SEARCH, metavar="AMOUNT"
-    )
-    dask: str | None = option("A Dask cluster that searches for the clique.", panel=SEARCH, metavar="tcp://...|local")
     cliques: int | None = option("List at most this many maximum cliques.", panel=SEARCH, default=1000)
     memory: str | None = option(
-        "Memory for a register that is read in pieces: 4GB, 50% (half of the machine's).", panel=SEARCH, metavar="SIZE"
+        "Memory for the product graph, or for a register that is read in pieces: 4GB, 50% (half of the machine's).",
+        panel=SEARCH,
+        metavar="SIZE",
     )
 
     def columns_of(self, side: str) -> dict[str, Any]:
@@ -235,7 +233,11 @@ def command(
     ] = None,
     dask: Annotated[
         str | None,
-        typer.Option(metavar="tcp://...|local", help="A Dask cluster that reads it.", rich_help_panel=SEARCH),
+        typer.Option(
+            metavar="tcp://...|local",
+            help="A Dask cluster that searches the clique, or reads a register.",
+            rich_help_panel=SEARCH,
+        ),
     ] = None,
     force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.", rich_help_panel=OUTPUT)] = False,
@@ -270,7 +272,7 @@ def command(
         options.threads,
         int(options.cliques or 0),
         memory=None if options.memory is None else parse_memory(options.memory),
-        executor=None if options.dask is None else OnDask(options.dask),
+        executor=None if dask is None else OnDask(dask),
     )
     if options.seeds is not None and not any(spec.kind.by_seeds for spec in specs):
         names = " or ".join(name for name, kind in every_attack().items() if kind.by_seeds)
@@ -278,7 +280,7 @@ def command(
     with screen.steps():
         files = _read(target, known, options)
     theirs = files[1]
-    with open_executor(theirs, processes, dask, options.memory) as executor:
+    with open_executor(theirs, processes, dask) as executor:
         with screen.steps():
             if isinstance(theirs, Register):
                 work = survey_known(files[0], theirs, rule, executor=executor, memory=options.memory, screen=screen)

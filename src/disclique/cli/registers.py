@@ -27,9 +27,7 @@ def columns_in(data: Microdata | Register) -> list[str]:
 
 
 @contextmanager
-def open_executor(
-    known: Microdata | Register, processes: int | None, dask: str | None, memory: str | None
-) -> Iterator[Executor | None]:
+def open_executor(known: Microdata | Register, processes: int | None, dask: str | None) -> Iterator[Executor | None]:
     """Give where a register is read; None for any other file, of which nothing can be said that concerns registers."""
     from disclique.data.registers import Register
     from disclique.runs import choose_executor, keep_open
@@ -38,9 +36,11 @@ def open_executor(
         with keep_open(choose_executor(processes, dask)) as running:
             yield running
         return
-    for name, said in (("--processes", processes), ("--dask", dask), ("--memory", memory)):
-        if said is not None:
-            raise InputError(f"{name} {said}: {known.name} is read as a whole; this is for a register of millions")
+    if processes is not None:
+        raise InputError(
+            f"--processes {processes}: {known.name} is read as a whole; this is for a register of millions. A search "
+            "for a clique takes --threads"
+        )
     yield None
 
 
