@@ -139,16 +139,16 @@ def test_neighbours_in_common_are_counted_and_listed():
     rng = np.random.default_rng(14)
     graph, reference = random_graph(rng, 50)
     state = exact.ready(graph)
-    place = np.argsort(state.vertices)
-    space = state.workspace()
+    later, place, space = state.later, np.argsort(state.vertices), state.workspace()
     for root in range(50):
-        count = roots.candidates(state.later, root, space)
+        count = roots.candidates(later, root, space)
         chosen = set(space.candidate[:count].tolist())
         roots.set_marks(count, space, 1)
         for u in sorted(chosen):
             both = {v for v in place[list(reference[state.vertices[u]])].tolist() if v > u} & chosen
-            assert roots.shared(state.later, u, count, space) == len(both)
-            assert set(space.hit[: roots.list_shared(state.later, u, count, space)].tolist()) == both
+            assert roots.marked(later.start, later.row, space.mark, u) == len(both)
+            listed = roots.list_marked(later.start, later.row, space.mark, u, space.hit)
+            assert set(space.hit[:listed].tolist()) == both
         roots.set_marks(count, space, 0)
 
 
@@ -329,8 +329,8 @@ def test_a_killed_worker_costs_its_batch_only(executor, tmp_path, monkeypatch):
 def test_the_command_takes_the_memory(tmp_path):
     people = dq.survey()[:12]
     people.to_csv(tmp_path / "people.csv", index=False)
-    words = ["attack", *[str(tmp_path / "people.csv")] * 2, "--labels", "sex", "--coordinates", "lon,lat"]
-    words += ["--id", "id", "--within", "1km", "--memory"]
+    words = ["attack", *[str(tmp_path / "people.csv")] * 2, "--label", "sex", "--coordinates", "lon,lat"]
+    words += ["--id", "id", "--within", "1km", "--force", "--memory"]
     refused = CliRunner().invoke(app, [*words, "4"])
     assert "memory '4': write an amount with its unit" in str(refused.exception)
     done = CliRunner().invoke(app, [*words, "1GB"])

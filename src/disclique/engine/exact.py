@@ -31,6 +31,7 @@ STEPS = 20_000  # branches between two looks at the clock
 BITS = 256 * 1024**2  # bytes that rows of bits may take
 MANY = 80_000_000  # pairs of edges from which they pay, and from which a climb does where they take too much
 BLOCK = 512  # roots whose rows of bits stay in the cache
+CLIMB = 0.8  # of the time or work goes into a climb at the most: the bound comes from it, and the best roots
 TASTE = 64  # roots swept before a climb, so that there is a clique if it takes all the time
 
 
@@ -226,20 +227,20 @@ def _chunk(state: State, threads: int) -> int:
 
 
 def climb_roots(state: State, stopwatch: Stopwatch) -> None:
-    """Lower the ceilings of a large graph from the last root to the first, within half of what may be spent."""
+    """Lower the ceilings of a large graph from the last root to the first, within most of what may be spent."""
     if not state.climbs:
         return
     _pass(state, stopwatch, sweep.sweep, _parts(np.argsort(-state.ceiling, kind="stable")[:TASTE], 1), 1)
-    chunk, half = _chunk(state, stopwatch.threads), stopwatch.half()
+    chunk, within = _chunk(state, stopwatch.threads), stopwatch.part(CLIMB)
     ends = range(state.order, 0, -chunk)
     done = np.zeros(len(ends), bool)
 
     def work(turn: Callable[[], int], space: roots.Workspace) -> None:
-        while (at := turn()) < len(ends) and not half.over(len(state.clique)) and not state.best[1]:
-            space.work[1] = half.left()
+        while (at := turn()) < len(ends) and not within.over(len(state.clique)) and not state.best[1]:
+            space.work[1] = within.left()
             span = max(0, ends[at] - chunk), ends[at]
             done[at] = climb.climb(state.later, span, space, state.best, state.ceiling)
-            half.spend(worked := _worked(space))
+            within.spend(worked := _worked(space))
             stopwatch.spend(worked)
             stopwatch.tell(at + 1, len(ends), len(state.clique))
 

@@ -47,11 +47,11 @@ class Stopwatch:
         """Operations that may still be spent."""
         return ENDLESS if self.work == float("inf") else max(0, round((self.work - self.spent) * BILLION))
 
-    def half(self) -> Stopwatch:
-        """Return a stopwatch that stops when half of what is left has been spent."""
+    def part(self, share: float) -> Stopwatch:
+        """Return a stopwatch that stops when this share of what is left has been spent."""
         now = time.perf_counter()
-        deadline = self.deadline if self.deadline == float("inf") else now + (self.deadline - now) / 2
-        work = self.work if self.work == float("inf") else self.spent + (self.work - self.spent) / 2
+        deadline = self.deadline if self.deadline == float("inf") else now + (self.deadline - now) * share
+        work = self.work if self.work == float("inf") else self.spent + (self.work - self.spent) * share
         return replace(self, deadline=deadline, work=work)
 
     def spend(self, operations: float) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.engine.kernels import demand
 from disclique.engine.kernels.compiled import kernel
-from disclique.engine.kernels.roots import Later, Workspace, candidates, list_shared, set_marks, shared
+from disclique.engine.kernels.roots import ONE, Later, Workspace, candidates, list_marked, marked, set_marks
 
 
 @kernel
@@ -85,6 +86,7 @@ def climb(
     tally = np.zeros(widest + 2, np.int64)
     seen = np.full(space.seen.shape, -1, np.int32)
     stamp = 0
+    stored = len(later.source.target) == 0
     for root in range(span[1] - 1, span[0] - 1, -1):
         if best[1] != 0 or space.work[0] > space.work[1]:
             return False
@@ -96,14 +98,22 @@ def climb(
         set_marks(count, space, 1)
         most = 1  # the largest clique that begins with the root and one of those asked
         for i in range(count):
-            u = np.int64(ranked[i])
+            u = np.uint64(ranked[i])
+            length = np.int64(later.start[u + ONE] - later.start[u])
             if space.degree[i] < most:
                 break
-            if np.int64(later.start[u + 1] - later.start[u]) + 1 < most:
+            if length + 1 < most:
                 continue
-            behind = min(ceiling[u] - 1, shared(later, u, count, space))
+            space.work[0] += length
+            if stored:
+                hits = marked(later.start, later.row, space.mark, u)
+            else:
+                hits = demand.shared(later.source, u, space.candidate, count, space.hit)
+            behind = min(ceiling[u] - 1, hits)
             if behind + 2 > most:
-                hits = list_shared(later, u, count, space)
+                space.work[0] += length
+                if stored:
+                    hits = list_marked(later.start, later.row, space.mark, u, space.hit)
                 stamp += 1
                 behind = min(behind, records(later, space.hit, hits, seen, stamp))
                 for h in range(hits):

@@ -86,26 +86,22 @@ def set_marks(count: int, space: Workspace, value: int) -> None:
 
 
 @kernel
-def shared(later: Later, u: int, count: int, space: Workspace) -> int:
-    """Number of candidates that are later neighbours of ``u``; the candidates must be marked."""
-    space.work[0] += np.int64(later.start[u + 1]) - np.int64(later.start[u])
-    if len(later.source.target) > 0:
-        return demand.shared(later.source, u, space.candidate, count, space.hit)
-    mark, found = space.mark, np.uint64(0)
-    for e in range(later.start[u], later.start[u + 1]):
-        found += np.uint64(mark[later.row[e]])
+def marked(start: NDArray[np.uint64], row: NDArray[np.uint32], mark: NDArray[np.uint8], v: int) -> int:
+    """Number of marked vertices in the row of ``v``; few arguments, since a call with many costs as much as the row."""
+    u, found = np.uint64(v), np.uint64(0)
+    for e in range(start[u], start[u + ONE]):
+        found += np.uint64(mark[row[e]])
     return np.int64(found)
 
 
 @kernel
-def list_shared(later: Later, u: int, count: int, space: Workspace) -> int:
-    """Do the same, and list them in ``space.hit``: gathered without a branch, since no hit can be predicted."""
-    if len(later.source.target) > 0:
-        return shared(later, u, count, space)
-    space.work[0] += np.int64(later.start[u + 1]) - np.int64(later.start[u])
-    mark, hit, hits = space.mark, space.hit, np.uint64(0)
-    for e in range(later.start[u], later.start[u + 1]):
-        x = later.row[e]
+def list_marked(
+    start: NDArray[np.uint64], row: NDArray[np.uint32], mark: NDArray[np.uint8], v: int, hit: NDArray[np.uint32]
+) -> int:
+    """Do the same, and list them in ``hit``: gathered without a branch, since no hit can be predicted."""
+    u, hits = np.uint64(v), np.uint64(0)
+    for e in range(start[u], start[u + ONE]):
+        x = row[e]
         hit[hits] = x
         hits += np.uint64(mark[x])
     return np.int64(hits)
@@ -121,13 +117,19 @@ def inner(later: Later, count: int, space: Workspace) -> None:
         inner_bits(later, count, space)
         return
     slot, candidate, degree, hit = space.slot, space.candidate, space.degree, space.hit
-    before = space.work[0]
+    stored = len(later.source.target) == 0
+    work = np.int64(0)
     set_marks(count, space, 1)
     for i in range(count):
         slot[candidate[i]] = i
         degree[i] = 0
     for i in range(count):
-        hits = np.uint64(list_shared(later, np.int64(candidate[i]), count, space))
+        u = np.uint64(candidate[i])
+        work += np.int64(later.start[u + ONE] - later.start[u])
+        if stored:
+            hits = np.uint64(list_marked(later.start, later.row, space.mark, u, hit))
+        else:
+            hits = np.uint64(demand.shared(later.source, u, candidate, count, hit))
         for h in range(hits):
             degree[slot[hit[h]]] += 1
         degree[i] += np.int32(hits)
@@ -136,7 +138,8 @@ def inner(later: Later, count: int, space: Workspace) -> None:
         low, high = later.bits.shape[1], 0
         for i in range(count):
             low, high = min(low, candidate[i] // 64), max(high, candidate[i] // 64 + 1)
-        space.work[0] = before + np.int64(count * max(high - low, 0))
+        work = np.int64(count * max(high - low, 0))
+    space.work[0] += work
 
 
 @kernel
@@ -221,17 +224,21 @@ def matrix(later: Later, count: int, space: Workspace) -> NDArray[np.int64]:
                 v = np.int64(candidate[j])
                 rows[i, j // 64] |= ((later.bits[u, v // 64] >> np.int64(v % 64)) & np.int64(1)) << np.int64(j % 64)
         return rows
-    before = space.work[0]
+    stored = len(later.source.target) == 0
     set_marks(count, space, 1)
     for i in range(count):
         slot[candidate[i]] = i
     for i in range(count):
-        for h in range(list_shared(later, np.int64(candidate[i]), count, space)):
+        u = np.uint64(candidate[i])
+        if stored:
+            hits = list_marked(later.start, later.row, space.mark, u, space.hit)
+        else:
+            hits = demand.shared(later.source, u, candidate, count, space.hit)
+        for h in range(hits):
             j = np.int64(slot[space.hit[h]])
             rows[i, j // 64] |= np.int64(1) << np.int64(j % 64)
             rows[j, i // 64] |= np.int64(1) << np.int64(i % 64)
     set_marks(count, space, 0)
-    space.work[0] = before
     return rows
 
 

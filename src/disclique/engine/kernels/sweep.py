@@ -20,9 +20,9 @@ from disclique.engine.kernels.roots import (
     everything,
     height,
     inner,
+    marked,
     matrix,
     set_marks,
-    shared,
     thin,
 )
 
@@ -104,18 +104,27 @@ def hopeless(later: Later, count: int, least: int, space: Workspace) -> bool:
     Rows that are too short, or too near to the end of the order, are not even read, so that this costs less than half
     of the inner degrees.
     """
-    many = max(0, least - 2)
-    last = beyond(count, least - 2, len(space.mark), space)
-    found = False
+    many = np.uint64(max(0, least - 2))
+    mark, candidate = space.mark, space.candidate
+    last = np.uint64(beyond(count, least - 2, len(mark), space))
+    stored = len(later.source.target) == 0
+    found, work = False, np.int64(0)
     set_marks(count, space, 1)
     for i in range(count):
-        u = np.int64(space.candidate[i])
-        if u >= last or np.int64(later.start[u + 1] - later.start[u]) < many:
+        u = np.uint64(candidate[i])
+        length = later.start[u + ONE] - later.start[u]
+        if u >= last or length < many:
             continue
-        if shared(later, u, count, space) >= many:
+        work += np.int64(length)
+        if stored:
+            both = np.uint64(marked(later.start, later.row, mark, u))
+        else:
+            both = np.uint64(demand.shared(later.source, u, candidate, count, space.hit))
+        if both >= many:
             found = True
             break
     set_marks(count, space, 0)
+    space.work[0] += work
     return not found
 
 
