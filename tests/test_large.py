@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -14,6 +14,8 @@ from scipy import stats
 from scipy.spatial import cKDTree
 
 import disclique as dq
+from disclique.attacks import Knowledge, LabelRule
+from disclique.attacks.oracle import Holder, ask_oracle
 from disclique.data import Layout
 from disclique.data.distances import Matrix, Points, as_matrix, full_matrix, select_distances, unit_of
 from disclique.data.metrics import paired
@@ -23,7 +25,8 @@ from disclique.geodesy import to_space
 from disclique.masks import EntryMask, parse_mask
 from disclique.masks.entrywise import EntryChance, threefry
 from disclique.masks.nearest import list_nearest
-from disclique.model import FloatArray
+from disclique.measures.risk import Truth
+from disclique.model import FloatArray, Spread
 from disclique.releases.matrices import describe_size, estimate_size
 
 MANY = FORMED + 200
@@ -397,3 +400,35 @@ def test_masked_records_keep_their_order(spec: str) -> None:
     some = np.arange(0, MANY, 100, dtype=np.int32)
     there = np.argsort(made.key)[some].astype(np.int32)
     np.testing.assert_array_equal(full_matrix(masked.distances, rows=some), full_matrix(made.masked, rows=there))
+
+
+def holder_of(n: int, known: int, seed: int = 0) -> tuple[Points, Holder]:
+    """Return released points, and what the holder knows of a snooper who has the first of them, among strangers."""
+    own = places(n, seed)
+    theirs = own.join(places(known, seed + 50)).select(np.r_[np.arange(known), np.arange(n, n + known)])
+    data = [
+        dq.microdata(pd.DataFrame({"x": np.arange(one.size)}), [], coordinates=one.coordinates, name="file")
+        for one in (own, theirs)
+    ]
+    pairs = np.column_stack([np.arange(known), np.arange(known)])
+    return own, Holder(data[0], data[1], LabelRule().candidates(*data), Truth(pairs))
+
+
+@pytest.mark.parametrize("spec", ["round:to=20km", "matrix-gaussian:sd=40km", "affine"])
+def test_the_oracle_reads_blocks_of_large_files(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it says of a file is the same, or has the same law, whether the matrix is formed or not."""
+    own, holder = holder_of(900, 120)
+    mask, told = parse_mask(spec), Knowledge(noise=Spread(0, 0), common=0.15)
+    told = replace(told, mask=mask, matrix_noise=mask.matrix_sd)
+    masked = mask.apply(own, rng(1))
+    formed = ask_oracle([masked], holder, told)
+    monkeypatch.setattr("disclique.attacks.oracle.FORMED", 100)
+    monkeypatch.setattr("disclique.attacks.oracle.PARTNERS", 300)
+    blocks = ask_oracle([as_matrix(masked, most=100)] if spec != "affine" else [masked], holder, told)
+    if spec.startswith("matrix"):
+        right = [sum(one.probability[one.target == one.known]) for one in (formed, blocks)]
+        assert 10 < right[0] < 115  # neither nobody nor everybody
+        assert right[1] == pytest.approx(right[0], rel=0.15)
+    else:
+        for part in ("target", "known", "probability"):
+            np.testing.assert_array_equal(getattr(formed, part), getattr(blocks, part))
