@@ -49,7 +49,7 @@ def test_nothing_is_tried_where_nothing_is_left_to_find() -> None:
 
 
 def test_everything_is_tried_where_the_oracle_is_only_approximate() -> None:
-    result = run("swap:radius=20km", ("dull",))
+    result = run("swap:radius=20km", ("dull",), repetitions=1)
     assert all(one.applies and not one.spared for one in result.settings[0].attacks)
 
 
@@ -82,6 +82,18 @@ def test_an_attack_that_finds_less_is_tried_on_the_first_releases_only() -> None
     assert "spared in 2 of 5 repetitions: it was tried on the first 3 releases only" in dull.why
     assert dull.risk.value < register.risk.value  # by what others found in two of five
     assert lean.settings[0].risk.attack == "register"
+
+
+def test_a_journalist_who_is_too_sure_may_claim_more_than_the_oracle_and_is_not_spared() -> None:
+    found = by_name(run("gaussian:sigma=40km", ("seer", "dull"), scenario="journalist"))
+    assert (found["seer"].applies, found["seer"].risk.value) == (True, 1.0)
+
+
+@pytest.mark.usefixtures("much_left")
+def test_size_alone_spares_no_attack_of_a_journalist(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparing, "LARGE", 100)
+    found = by_name(run("gaussian:sigma=40km", ("dull",), scenario="journalist", repetitions=1))["dull"]
+    assert (found.applies, found.spared) == (True, 0)
 
 
 def test_insiders_are_told_of_where_attacks_from_seeds_were_spared() -> None:
