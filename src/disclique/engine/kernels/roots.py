@@ -87,7 +87,7 @@ def set_marks(count: int, space: Workspace, value: int) -> None:
 
 @kernel
 def marked(start: NDArray[np.uint64], row: NDArray[np.uint32], mark: NDArray[np.uint8], v: int) -> int:
-    """Number of marked vertices in the row of ``v``; few arguments, since a call with many costs as much as the row."""
+    """Number of marked vertices in the row of ``v``; alone and with few arguments it was measured to be faster."""
     u, found = np.uint64(v), np.uint64(0)
     for e in range(start[u], start[u + ONE]):
         found += np.uint64(mark[row[e]])
