@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 
 import disclique as dq
 from disclique.attacks import Knowledge, LabelRule
+from disclique.attacks.calibration import calibrate_matrix
 from disclique.attacks.oracle import Holder, ask_oracle
 from disclique.data import Layout
 from disclique.data.distances import Matrix, Points, as_matrix, full_matrix, select_distances, unit_of
@@ -432,3 +433,21 @@ def test_the_oracle_reads_blocks_of_large_files(spec: str, monkeypatch: pytest.M
     else:
         for part in ("target", "known", "probability"):
             np.testing.assert_array_equal(getattr(formed, part), getattr(blocks, part))
+
+
+@pytest.mark.parametrize("spec", ["matrix-gaussian:sd=5km", "round:to=10km", "knn:k=4"])
+def test_a_large_matrix_is_calibrated_on_some_of_its_records(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some rows of the masked matrix say what the mask does to all distances, as the whole of it does."""
+    whole = as_matrix(places(600))
+    mask = parse_mask(spec)
+    small = calibrate_matrix(mask, whole, rng=rng(1))
+    monkeypatch.setattr("disclique.attacks.calibration.FORMED", 100)
+    monkeypatch.setattr("disclique.attacks.calibration.AT_ONCE", 60_000)
+    large = calibrate_matrix(mask, whole, rng=rng(2))
+    assert (large.original > 0).all()
+    assert len(large.original) > 300
+    if spec == "knn:k=4":
+        assert small.variance == large.variance == 0
+        assert np.median(large.original) == pytest.approx(np.median(small.original), rel=0.3)
+    else:
+        assert large.variance == pytest.approx(small.variance, rel=0.1)

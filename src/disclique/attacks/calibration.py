@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from disclique.checks import check_kind, check_rng, check_whole, show
 from disclique.data.distances import Points, full_matrix, select_distances, unit_of
 from disclique.data.metrics import Metric, paired
+from disclique.data.unformed import AT_ONCE, FORMED
 from disclique.engine.agreement import Between
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
@@ -233,11 +234,20 @@ def _sampled(mask: Mask, distances: Distances, rng: np.random.Generator) -> Dist
 
 
 def _own_pairs(mask: Mask, distances: Distances, pairs: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Return distances before and after one application of the mask."""
-    before, after = full_matrix(distances), full_matrix(mask.apply(distances, rng))
-    i, j = np.nonzero(np.triu(~np.isnan(before) & ~np.isnan(after), 1))
+    """Return distances before and after one application of the mask; of a large file those of some of its records."""
+    masked = mask.apply(distances, rng)
+    if distances.size > FORMED:
+        rows = np.sort(rng.choice(distances.size, max(AT_ONCE // distances.size, 1), replace=False)).astype(np.int32)
+        everybody = np.arange(distances.size, dtype=np.int32)
+        before, after = distances.block(rows, everybody), masked.block(rows, everybody)
+        others = rows[:, None] != everybody[None, :]
+    else:
+        before, after = full_matrix(distances), full_matrix(masked)
+        others = ~np.eye(len(before), dtype=bool)
+    once = others if distances.size > FORMED else np.triu(others)
+    i, j = np.nonzero(~np.isnan(before) & ~np.isnan(after) & once)
     if len(i) < 2:
-        i, j = np.nonzero(~np.eye(len(before), dtype=bool))
+        i, j = np.nonzero(others)
         return np.nan_to_num(before[i, j]), np.nan_to_num(before[i, j])
     taken = rng.choice(len(i), size=min(len(i), pairs), replace=False)
     return before[i, j][taken], after[i, j][taken]

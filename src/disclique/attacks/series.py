@@ -14,8 +14,9 @@ from disclique.attacks.register.align import fit_motion
 from disclique.attacks.register.attacks import RegisterAttack
 from disclique.attacks.register.maps import measure_distances
 from disclique.attacks.register.rebuild import rebuild_map
-from disclique.data.distances import Matrix, Points, full_matrix, matrix_like
+from disclique.data.distances import Matrix, Points, full_matrix, matrix_like, unit_of
 from disclique.data.series import Series
+from disclique.data.unformed import FORMED, hide
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, from_space
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
@@ -55,6 +56,9 @@ def link_releases(releases: Sequence[Microdata], knowledge: Knowledge, *, metric
     mean = total / many[:, None]
     if radius:
         mean *= radius / np.linalg.norm(mean, axis=1, keepdims=True)
+    if len(mean) > FORMED:
+        where = from_space(mean) if radius else mean[:, :2]
+        return hide(Points(where, metric=metric, unit=unit_of(first.distances)))
     values = measure_distances(mean, mean, radius)
     np.fill_diagonal(values, 0.0)
     return matrix_like((values + values.T) / 2, first.distances)
