@@ -34,6 +34,7 @@ CLEAR = 8.0  # log odds above which no further alignment is tried
 # a common record stayed at 4.0 or less, 48 with 10 common of 500 were at 4.5 or more (σ = .005 and .01 degrees).
 SURE = 4.0
 LUCK, BAD_LUCK = 2.5, 2.0  # standard deviations by which the true alignment may fit better or worse than foretold
+CHANCE = 4.0  # the same of the best of very many wrong alignments
 ALL = 0.99  # the share of common targets that promises most, where it is not known
 RIVAL = 8.0  # an alignment so much worse than the best is forgotten
 SMALL = 40  # so few targets may fit in several ways; all are tried
@@ -202,9 +203,7 @@ def find_futility(found: Alignments, rare: RarePairSearch, quest: Quest) -> str:
             return f"even of the true one no more than {most:.1f} can be expected"
     if told is not None and quest.told:
         truth, chance = foretold.expect(size, share, share), foretold.expect_strangers(size, share)
-        least = truth.at_least(BAD_LUCK)
-        apart = least > chance.at_most(LUCK)
-        if (apart or not quest.exact) and measure_fit(found, share) >= least:
+        if measure_fit(found, share) >= max(truth.at_least(BAD_LUCK), chance.at_most(CHANCE)):
             return "it fits as well as the true one can be expected to"
     if not rare.can_succeed(share, noise=1.0 if quest.told else 0.0, tilt=tilt):
         return "pairs of rare records would not tell the true one from chance"

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
-from disclique.attacks.register.positions import KnownMap
-from disclique.engine.kernels.neighbours import RelatedClasses
+from disclique.attacks.register.positions import KnownMap, find_east_north
+from disclique.engine.kernels.neighbours import CellIndex, CountedCubes, RelatedClasses, build_index, sum_bells
 from disclique.model import FloatArray
 
 Ints = NDArray[np.int64]
@@ -39,6 +39,7 @@ NEEDED = 0.5  # records that a part must explain to be one: fewer are chance, fo
 LEAST = 1e-6  # of the strangers: what is kept of a part without any record
 NOBODY = 1e-5  # of the strangers: so few need not be looked for
 FAINT = 0.25  # a label that speaks by less for one person is counted with all the others
+TINY = 1e-12  # of the coordinates: cells are no smaller
 BATCH = 4000  # places looked up at a time
 
 
@@ -56,9 +57,31 @@ class Bells:
         """The tree of the cubes' middles."""
         return cKDTree(self.centre)
 
+    @property
+    def reach(self) -> float:
+        """How far a bell reaches."""
+        return float(REACH * np.sqrt(self.variance))
+
+    def height(self, places: FloatArray, centres: FloatArray) -> FloatArray:
+        """Return the height at each place of the bell around its own centre."""
+        square = ((places - centres) ** 2).sum(axis=1)
+        high = np.exp(-square / (2 * self.variance)) / (2 * np.pi * self.variance)
+        return np.where(square <= self.reach**2, high, 0.0)
+
+    def index(self, known_map: KnownMap) -> CellIndex:
+        """Index the middles of the cubes so that those within reach are found at once."""
+        axes = find_east_north(known_map, known_map.positions.mean(axis=0))
+        width = max(2 * self.reach, TINY * float(np.abs(self.centre).max()))  # cells are numbered by whole numbers
+        return build_index(self.centre, np.zeros(len(self.centre), np.int64), axes, width)
+
+    def count_labels(self, known_class: Ints, homes: FloatArray) -> CountedCubes:
+        """Count the records in each cube, with their classes in order and the homes there."""
+        start = np.concatenate(([0], np.cumsum(self.count.astype(np.int64))))
+        return CountedCubes(self.count, start, known_class[np.lexsort((known_class, self.cell))], homes)
+
     def around(self, places: FloatArray) -> tuple[Ints, Ints, FloatArray]:
         """Return places, cubes and the height of the bell for all that are within reach."""
-        found = cKDTree(places).sparse_distance_matrix(self.tree, REACH * np.sqrt(self.variance), output_type="ndarray")
+        found = cKDTree(places).sparse_distance_matrix(self.tree, self.reach, output_type="ndarray")
         height = np.exp(-(found["v"] ** 2) / (2 * self.variance)) / (2 * np.pi * self.variance)
         return found["i"], found["j"], height
 
@@ -246,17 +269,15 @@ def _predict_left_out(
     many = int(known_class.max(initial=-1)) + 1
     count = np.bincount(known_class[known_class >= 0], minlength=many + 1)[own].astype(float)
     share = smooth_share(np.maximum(count - 1, 0.0), 1.0, n - 1, max(many, 1))
-    copies = csr_array((np.ones(many), (np.arange(many), np.arange(many))), shape=(max(many, 1), max(many, 1)))
     free, same = np.empty((2, len(bells), len(order)))
     at_home, alone = np.empty(0), homes.alone[order]
     for row, one in enumerate(bells):
-        place, cube, height = one.around(places)
-        itself = one.cell[order][place] == cube
-        free[row] = np.bincount(place, (one.count[cube] - itself) * height, len(order)) / (n - 1)
+        none = np.empty(0) if row else homes.count
+        cubes, left_out = one.count_labels(known_class, none), (one.cell[order], own)
+        found = sum_bells(one.index(known_map), cubes, places, left_out, (one.variance, one.reach))
+        free[row] = found[0] / (n - 1)
+        same[row] = np.where(own >= 0, found[1] / share, found[0]) / (n - 1)  # no label: any will do
         if row == 0:
-            rest = homes.count[cube] - (itself & alone[place])
-            at_home = np.bincount(place, rest * height, len(order)) / np.maximum(homes.total - alone, 1)
-        alike = LabelCounts(one, known_class, copies).look_up(cube, np.maximum(own[place], 0)) - itself
-        alike = np.where(own[place] >= 0, alike / share[place], one.count[cube] - itself)  # no label: any will do
-        same[row] = np.bincount(place, alike * height, len(order)) / (n - 1)
+            mine = one.height(places, one.centre[one.cell[order]])
+            at_home = (found[2] - alone * mine) / np.maximum(homes.total - alone, 1)
     return free, same, at_home

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import fft
 from scipy.ndimage import gaussian_filter, map_coordinates
 
-from disclique.attacks.register.likelihood import find_east_north
-from disclique.attacks.register.positions import KnownMap, Motion
+from disclique.attacks.register.positions import KnownMap, Motion, find_east_north
 from disclique.model import FloatArray
 
 CELLS = 90  # across the known file

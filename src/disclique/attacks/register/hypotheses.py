@@ -24,7 +24,7 @@ RARE = 400  # targets from which pairs are taken
 KEPT = 10  # motions of a batch worth refining
 MOST_COMMON = 0.9
 NEARLY = 1.25  # variance of a target under a motion from a true pair, of that of its displacement
-LUCK = 2.5  # standard deviations by which the best of the true pairs may score more than expected
+LUCK = 1.5  # standard deviations by which some of the true pairs score more than expected
 CHANCE = 3.5  # the same of the tenth best wrong pair in a batch
 ENOUGH = 40  # pairs of common records among those tried, by expectation, after which the rest would show no more
 

@@ -15,8 +15,8 @@ from scipy.ndimage import gaussian_filter
 from scipy.optimize import minimize
 
 from disclique.attacks.register.density import FLOOR, SMOOTH, TEMPER, SettlementDensity
-from disclique.attacks.register.likelihood import find_east_north, follow_step
-from disclique.attacks.register.positions import KnownMap, Motion
+from disclique.attacks.register.likelihood import follow_step
+from disclique.attacks.register.positions import KnownMap, Motion, find_east_north
 from disclique.model import FloatArray
 
 MOST_CELLS = 3000  # on a side of the finest grid

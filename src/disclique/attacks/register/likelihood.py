@@ -9,7 +9,8 @@ of strangers at the target's place (``background``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from disclique.attacks.register.background import Background, learn_background, smooth_share
-from disclique.attacks.register.positions import KnownMap, Motion
+from disclique.attacks.register.positions import KnownMap, Motion, find_east_north
+from disclique.attacks.register.shared import recall
 from disclique.engine.kernels.alignment import ClassMembers
 from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, build_index, count_around, find_near
 from disclique.model import Candidates, FloatArray
@@ -41,7 +43,6 @@ class LikelihoodModel:
     variances: FloatArray  # (known, 2): east and north
     rarity: FloatArray  # (known,): 1 / density of known records around each of them, itself left out
     axes: FloatArray  # (2, 3): directions across the known file
-    learned: dict[int, Background] = field(default_factory=dict)  # of this known file, by the width of the noise
 
     @property
     def records(self) -> int:
@@ -65,9 +66,11 @@ class LikelihoodModel:
         """Return the density of strangers, seen under this displacement and a further variance; learned once."""
         width = float(np.log(max(np.median(self.variances) + blur, 1e-300)) / 2)
         key = round(width / FINE)
-        if key not in self.learned:
-            self.learned[key] = self.learn(float(np.exp(key * FINE)))
-        return self.learned[key]
+        return self.recall_strangers(key, lambda: self.learn(float(np.exp(key * FINE))))
+
+    def recall_strangers(self, key: int, make: Callable[[], Background]) -> Background:
+        """Return the density of strangers that was learned of this file before under this width, or make it."""
+        return recall(self.known_map, ("strangers", key, self.known_class.tobytes()), make)
 
     def learn(self, sigma: float) -> Background:
         """Learn the density of strangers under noise of this width."""
@@ -100,19 +103,14 @@ class CandidatePairs(NamedTuple):
     variance: FloatArray  # (pairs, 2)
 
 
-def build_model(
-    known_map: KnownMap,
-    candidates: Candidates,
-    variances: FloatArray,
-    learned: dict[int, Background] | None = None,
-) -> LikelihoodModel:
-    """Build the model of a known file under a displacement; ``learned`` is what was learned of this file before."""
+def build_model(known_map: KnownMap, candidates: Candidates, variances: FloatArray) -> LikelihoodModel:
+    """Build the model of a known file under a displacement."""
     target_class, known_class = candidates.target_class.astype(np.int64), candidates.known_class.astype(np.int64)
     related = relate_classes(candidates)
-    rarity = measure_rarity(known_map, np.sqrt(variances.max(axis=1)))
+    least = np.sqrt(variances.max(axis=1))
+    rarity = recall(known_map, ("rarity", least.tobytes()), lambda: measure_rarity(known_map, least))
     axes = find_east_north(known_map, known_map.positions.mean(axis=0))
-    known = {} if learned is None else learned
-    return LikelihoodModel(known_map, target_class, known_class, related, variances, rarity, axes, known)
+    return LikelihoodModel(known_map, target_class, known_class, related, variances, rarity, axes)
 
 
 def relate_classes(candidates: Candidates) -> RelatedClasses:
@@ -136,17 +134,6 @@ def weigh_labels(relation: Ints, counts: Ints, records: int) -> FloatArray:
     seen = np.bincount(relation[:, 0], weights=counts[relation[:, 1]], minlength=1)
     share = smooth_share(seen, np.bincount(relation[:, 0], minlength=1), records, int((counts > 0).sum()))
     return np.asarray(-np.log(np.minimum(share, 1.0)[relation[:, 0]]))
-
-
-def find_east_north(known_map: KnownMap, centre: FloatArray) -> FloatArray:
-    """Return east and north at a place, shape (2, 3)."""
-    if known_map.flat:
-        return np.eye(3)[:2]
-    up = centre / max(float(np.linalg.norm(centre)), 1e-300) if np.linalg.norm(centre) > 0 else np.eye(3)[0]
-    pole = np.eye(3)[2] if abs(up[2]) < 0.999 else np.eye(3)[0]
-    east = np.cross(pole, up)
-    east /= np.linalg.norm(east)
-    return np.stack((east, np.cross(up, east)))
 
 
 def measure_rarity(known_map: KnownMap, least: FloatArray) -> FloatArray:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from disclique.attacks.register.align import CLEAR, UNKNOWN, Alignments
 from disclique.attacks.register.by_law import Component, LawModel
 from disclique.attacks.register.coincide import find_coinciding
-from disclique.attacks.register.likelihood import find_east_north, follow_step
+from disclique.attacks.register.likelihood import follow_step
 from disclique.attacks.register.maps import TargetMap
-from disclique.attacks.register.positions import Motion
+from disclique.attacks.register.positions import Motion, find_east_north
 from disclique.attacks.register.refine import Aligner, Alignment
 from disclique.attacks.register.series import average_places
 from disclique.model import FloatArray

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from disclique.attacks.register.background import Background, learn_background, number_rows
-from disclique.attacks.register.likelihood import NEIGHBOURS, LikelihoodModel, find_east_north, relate_classes
-from disclique.attacks.register.positions import KnownMap
+from disclique.attacks.register.likelihood import NEIGHBOURS, LikelihoodModel, relate_classes
+from disclique.attacks.register.positions import KnownMap, find_east_north
+from disclique.attacks.register.shared import recall
 from disclique.data.registers import Records, Survey
 from disclique.engine.kernels.neighbours import RelatedClasses
 from disclique.model import Candidates, FloatArray
@@ -156,6 +157,10 @@ class PartModel(LikelihoodModel):
         """Learn the density of strangers in the register under noise of this width."""
         return self.population.learn(sigma)
 
+    def recall_strangers(self, key: int, make: Callable[[], Background]) -> Background:
+        """Return what was learned of the whole register, whichever part is at hand."""
+        return recall(self.population.known_map, ("strangers", key), make)
+
     def crowd(self, who: Ints) -> FloatArray | None:
         """Return the log density of counterparts that were left out around targets."""
         return None if self.left_out is None else self.left_out[who]
@@ -172,7 +177,6 @@ def model_part(
     *,
     variances: Callable[[KnownMap], FloatArray],
     classes: Ints,
-    learned: dict[int, Background],
 ) -> PartModel:
     """Build the model of a register with some of its people at hand, their rarity not yet measured.
 
@@ -187,7 +191,6 @@ def model_part(
         variances(known_map),
         np.zeros(len(people)),
         find_east_north(known_map, population.known_map.positions.mean(axis=0)),
-        learned,
         population=population,
         people=people,
         classes=classes,

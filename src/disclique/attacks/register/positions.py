@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from disclique.data.distances import Points
 from disclique.errors import InputError
 from disclique.geodesy import EARTH_KM, SPHERE, fit_sphere, to_sphere, unit_vectors
 from disclique.model import FloatArray, Spread
+
+_located: WeakKeyDictionary[Points, KnownMap] = WeakKeyDictionary()  # for as long as the file is there
 
 
 class Motion(NamedTuple):
@@ -74,8 +77,26 @@ class KnownMap:
         return self.radius * unit_vectors(to_sphere(known.coordinates, self.conformal))
 
 
+def find_east_north(known_map: KnownMap, centre: FloatArray) -> FloatArray:
+    """Return east and north at a place, shape (2, 3)."""
+    if known_map.flat:
+        return np.eye(3)[:2]
+    up = centre / max(float(np.linalg.norm(centre)), 1e-300) if np.linalg.norm(centre) > 0 else np.eye(3)[0]
+    pole = np.eye(3)[2] if abs(up[2]) < 0.999 else np.eye(3)[0]
+    east = np.cross(pole, up)
+    east /= np.linalg.norm(east)
+    return np.stack((east, np.cross(up, east)))
+
+
 def locate_known(known: Points) -> KnownMap:
-    """Locate the known records in space; refuse a metric that has no map."""
+    """Locate the known records in space, once for each file; refuse a metric that has no map."""
+    found = _located.get(known)
+    if found is None:
+        found = _located[known] = _place(known)
+    return found
+
+
+def _place(known: Points) -> KnownMap:
     if known.metric == "euclidean":
         positions = _flat(known.coordinates)
         east, north = np.zeros_like(positions), np.zeros_like(positions)

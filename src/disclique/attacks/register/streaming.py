@@ -130,10 +130,7 @@ class _Setting:
         return np.maximum(found, self.floor**2)
 
     def model(self, people: Records, classes: Ints) -> PartModel:
-        learned = self.inputs.learned
-        return model_part(
-            self.population, people, self.candidates, variances=self.variances, classes=classes, learned=learned
-        )
+        return model_part(self.population, people, self.candidates, variances=self.variances, classes=classes)
 
 
 def link_streamed(target_map: TargetMap, inputs: AttackInputs, *, attack: str, details: Json) -> Claims:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -25,7 +25,6 @@ from disclique.attacks.register.align import (
     find_alignments,
     find_density_scale,
 )
-from disclique.attacks.register.background import Background
 from disclique.attacks.register.by_law import LawModel, build_law_model, is_gaussian
 from disclique.attacks.register.density import MotionPrior
 from disclique.attacks.register.exchange import find_exchanged
@@ -70,7 +69,6 @@ class AttackInputs:
     points: Points | None = None  # of the known file, to which a snooper can apply the rule of a mask
     effort: float = 1.0
     overlapping: bool = True
-    learned: dict[int, Background] = field(default_factory=dict)  # the density of strangers in the known file
 
     def tell(self, step: str) -> None:
         """Tell whoever listens which step begins."""
@@ -86,7 +84,7 @@ class AttackInputs:
     def build_model(self, noise: Spread, floor: float) -> LikelihoodModel:
         """Build the model of the known file under a displacement of at least ``floor``."""
         variances = self.known_map.variances(noise, self.knowledge.coordinate_error)
-        return build_model(self.known_map, self.candidates, np.maximum(variances, floor**2), self.learned)
+        return build_model(self.known_map, self.candidates, np.maximum(variances, floor**2))
 
     @property
     def least_difference(self) -> float:

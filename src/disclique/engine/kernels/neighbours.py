@@ -160,3 +160,48 @@ def count_around(index: CellIndex, positions: Floats, radii: Floats) -> Ints:
                     if d0 * d0 + d1 * d1 + d2 * d2 <= reach:
                         counts[i] += 1
     return counts
+
+
+class CountedCubes(NamedTuple):
+    """Records counted in cubes: how many, the sorted classes of each cube's records, and the homes there."""
+
+    count: Floats  # (cubes,)
+    start: Ints  # (cubes + 1,)
+    classes: Ints  # by cube
+    homes: Floats  # (cubes,), or empty: homes are not asked for
+
+
+@kernel
+def sum_bells(
+    index: CellIndex, cubes: CountedCubes, places: Floats, left_out: tuple[Ints, Ints], bell: tuple[float, float]
+) -> Floats:
+    """Sum the heights of the bells around each place over the records, those of its class, and the homes, in rows.
+
+    ``index`` holds the middles of the cubes, ``left_out`` the cube and the class of each place's own record, which is
+    not counted (its home is), and ``bell`` is a variance and a reach of at most half a cell of the index.
+    """
+    start, cell, middle, mask, width = index.start, index.cell, index.position, len(index.start) - 2, index.width
+    found, wide, reach, peak = np.zeros((3, len(places))), bell[0], bell[1] ** 2, 1 / (2 * np.pi * bell[0])
+    for i in range(len(places)):
+        own, label = left_out[0][i], left_out[1][i]
+        x0, x1, x2 = places[i, 0], places[i, 1], places[i, 2]
+        column = int(np.floor(dot(index.axes[0], places[i]) / width - 0.5))
+        row = int(np.floor(dot(index.axes[1], places[i]) / width - 0.5))
+        for c in range(column, column + 2):
+            for r in range(row, row + 2):
+                b = find_bucket(0, c, r, mask)
+                for p in range(start[b], start[b + 1]):
+                    if cell[p, 1] != c or cell[p, 2] != r:
+                        continue
+                    square = (middle[p, 0] - x0) ** 2 + (middle[p, 1] - x1) ** 2 + (middle[p, 2] - x2) ** 2
+                    if square > reach:
+                        continue
+                    cube = index.member[p]
+                    height, itself = peak * np.exp(-square / (2 * wide)), 1.0 if cube == own else 0.0
+                    found[0, i] += (cubes.count[cube] - itself) * height
+                    labels = cubes.classes[cubes.start[cube] : cubes.start[cube + 1]]
+                    alike = np.searchsorted(labels, label + 1) - np.searchsorted(labels, label)
+                    found[1, i] += (alike - itself) * height
+                    if len(cubes.homes):
+                        found[2, i] += cubes.homes[cube] * height
+    return found
