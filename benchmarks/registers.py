@@ -11,14 +11,31 @@ its own, in turn and on a local Dask cluster of two workers.
 
 from __future__ import annotations
 
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from disclique.attacks import Knowledge, attack
+from disclique.attacks.register import ceiling_streamed
+from disclique.attacks.register.streaming import sample_size
+from disclique.data.distances import Matrix, Points, full_matrix
+from disclique.data.labels import candidates
+from disclique.data.registers import read_register, survey_register
+from disclique.data.tables import microdata
+from disclique.model import Claims, Spread
+from disclique.runs import OnDask, Serial
 from disclique.synthetic.settlements import home_points, read_table
 
 PER_FILE = 500_000
+MEMORY = 4 * 10**9
+RESULTS = Path(__file__).parent / "results" / "registers.csv"
 
 
 def write_register(folder: Path, people: int, seed: int) -> None:
@@ -40,3 +57,75 @@ def write_register(folder: Path, people: int, seed: int) -> None:
 def _coded(values: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, pd.Index]:
     codes, known = pd.factorize(values)
     return codes[rows], known
+
+
+LABELS = ["sex", "age_class"]
+COLUMNS = ["people", "sigma", "where", "cpu_s", "peak_mb", "precision", "recall", "ceiling_precision", "ceiling_recall"]
+
+
+def run_case(folder: Path, sigma: float, where: str, targets: int = 5000) -> dict[str, object]:
+    """Attack a release of people of the register; return what it cost and found, beside the ceiling."""
+    reader = read_register(folder, LABELS, coordinates="lon,lat", ids="id")
+    rng = np.random.default_rng(len(reader))
+    rows = np.sort(rng.choice(len(reader), targets, replace=False))
+    taken = reader.take(rows)
+    assert isinstance(taken.distances, Points)
+    masked = Points(taken.distances.coordinates + rng.normal(0, sigma, (targets, 2)))
+    released = Matrix(full_matrix(masked), unit="km")
+    target = microdata(taken.table[["id", *LABELS]], LABELS, distances=released)
+    knowledge = Knowledge(Spread(sigma, sigma, "deg"), common=0.99)
+    executor = OnDask("local", 2) if where == "dask" else Serial()
+    began = cpu()
+    found = attack(target, reader, by="register", knowledge=knowledge, truth="id", executor=executor, memory=MEMORY)
+    seconds, peak = cpu() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    best = None
+    if where == "serial":
+        survey = survey_register(reader, sample_size(MEMORY))
+        related = candidates(target.labels, survey.frame, counts=survey.counts)
+        best = rate(ceiling_streamed(masked, survey, candidates=related, knowledge=knowledge, memory=MEMORY), rows)
+    own = rate(found.claims, rows)
+    figures = [len(reader), sigma, where, round(seconds, 1), round(peak), *own, *(best or ("", ""))]
+    return dict(zip(COLUMNS, figures, strict=True))
+
+
+def rate(claims: Claims, rows: np.ndarray) -> tuple[float, float]:
+    """Precision and recall of what is claimed."""
+    target, known, _ = claims.claimed()
+    right = int((rows[target] == known).sum())
+    return round(right / max(len(target), 1), 4), round(right / len(rows), 4)
+
+
+def cpu() -> float:
+    """CPU seconds of this process and of those it has waited for."""
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in both)
+
+
+def main() -> None:
+    """Write the registers that are not there, run every case in a process of its own, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("people", nargs="*", type=float, default=[1e6, 1e7])
+    parser.add_argument("--sigmas", nargs="*", type=float, default=[0.005, 0.01])
+    parser.add_argument("--where", nargs="*", default=["serial", "dask"])
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "disclique-registers")
+    parser.add_argument("--one", action="store_true", help="one case, in this process")
+    asked = parser.parse_args()
+    if asked.one:
+        folder = asked.folder / f"{int(asked.people[0])}"
+        print(json.dumps(run_case(folder, asked.sigmas[0], asked.where[0])))
+        return
+    done = []
+    for people in map(int, asked.people):
+        if not (asked.folder / f"{people}").exists():
+            write_register(asked.folder / f"{people}", people, seed=1)
+        for sigma in asked.sigmas:
+            for where in asked.where:
+                words = [f"{people}", "--sigmas", f"{sigma}", "--where", where, "--folder", str(asked.folder), "--one"]
+                ran = subprocess.run([sys.executable, __file__, *words], check=True, capture_output=True, text=True)
+                done.append(json.loads(ran.stdout.splitlines()[-1]))
+                print(done[-1], flush=True)
+                pd.DataFrame(done).to_csv(RESULTS, index=False)
+
+
+if __name__ == "__main__":
+    main()

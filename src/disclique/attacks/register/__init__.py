@@ -30,7 +30,13 @@ from disclique.attacks.register.parts import rebuild_parts
 from disclique.attacks.register.positions import locate_known
 from disclique.attacks.register.rebuild import rebuild_from_short, rebuild_map
 from disclique.attacks.register.series import average_places, find_different, join_maps
-from disclique.attacks.register.streaming import StreamedInputs, link_streamed, refuse_law, relate_register
+from disclique.attacks.register.streaming import (
+    StreamedInputs,
+    link_streamed,
+    refuse_law,
+    relate_register,
+    weigh_masked,
+)
 from disclique.attacks.register.weigh import (
     AttackInputs,
     best_of_each_target,
@@ -40,12 +46,12 @@ from disclique.attacks.register.weigh import (
     weigh_matchings,
 )
 from disclique.data.distances import Points
-from disclique.data.registers import Mapper, Survey
+from disclique.data.registers import InTurn, Mapper, Survey
 from disclique.data.series import Series
 from disclique.errors import InputError
 from disclique.model import Candidates, Claims, Distances, IntArray, Json
 
-__all__ = ["best_of_each_target", "ceiling", "isomap", "register", "register_streamed"]
+__all__ = ["best_of_each_target", "ceiling", "ceiling_streamed", "isomap", "register", "register_streamed"]
 
 Rebuild = Callable[[Distances, float, float | None, float | None], TargetMap]
 Link = Callable[..., Claims]  # of a map, inputs, the attack's name and details
@@ -98,14 +104,43 @@ def register_streamed(
     if survey.whole:
         return register(target, survey.points, candidates=related, knowledge=knowledge, progress=progress)
     refuse_law(knowledge, len(survey))
-    points = survey.points
-    inputs = StreamedInputs(
-        locate_known(points), related, knowledge, None, progress, points, survey=survey, mapper=mapper, memory=memory
-    )
+    inputs = _hold_sample(survey, related, knowledge, mapper=mapper, memory=memory, progress=progress)
     if target.size < 2:
         return no_claims("fewer than two records in a file: there is nothing to align", attack="register")
     inputs.tell("rebuilding the map of the target")
     return _rebuild_and_link(target, inputs, rebuild_map, attack="register", unless=MapNotFound, link=link_streamed)
+
+
+def ceiling_streamed(
+    masked: Points,
+    survey: Survey,
+    *,
+    candidates: Candidates,
+    knowledge: Knowledge,
+    mapper: Mapper | None = None,
+    memory: int,
+) -> Claims:
+    """Do the same as ``ceiling`` with a register that is read in pieces; for Gaussian noise."""
+    related = relate_register(candidates, survey)
+    if survey.whole:
+        return ceiling(masked, survey.points, candidates=related, knowledge=knowledge)
+    return weigh_masked(masked, _hold_sample(survey, related, knowledge, mapper=mapper or InTurn(), memory=memory))
+
+
+def _hold_sample(
+    survey: Survey,
+    related: Candidates,
+    knowledge: Knowledge,
+    *,
+    mapper: Mapper,
+    memory: int,
+    progress: StepListener | None = None,
+) -> StreamedInputs:
+    """Return what is given besides a target's map, the sample of the register laid out."""
+    points = survey.points
+    return StreamedInputs(
+        locate_known(points), related, knowledge, None, progress, points, survey=survey, mapper=mapper, memory=memory
+    )
 
 
 def isomap(

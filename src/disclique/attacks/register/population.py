@@ -57,6 +57,11 @@ class Population:
         """How many people one of the sample stands for."""
         return self.size / max(len(self.survey.sample), 1)
 
+    @property
+    def neighbours(self) -> int:
+        """How many of the sample a density is counted by: as many would smear villages over the fields around them."""
+        return int(np.clip(round(NEIGHBOURS / self.scale), 1, NEIGHBOURS))
+
     @cached_property
     def tree(self) -> cKDTree:
         """The tree of the sample's places."""
@@ -94,7 +99,7 @@ class Population:
             extent = float(np.linalg.norm(self.survey.high - self.survey.low))
             return np.full(len(positions), max(extent**2, 1e-12) / max(self.size, 1))
         probe = _spread_rows(len(positions))
-        near = self.tree.query(positions[probe], k=[NEIGHBOURS])[0][:, 0]
+        near = self.tree.query(positions[probe], k=[self.neighbours])[0][:, 0]
         if len(positions) > PROBED and np.mean(near < least[probe]) > 0.5:
             cube, _ = number_rows(np.floor(positions / (FINE * float(least.min()))))
             first = np.unique(cube, return_index=True)[1]
@@ -104,8 +109,8 @@ class Population:
 
     def _measure(self, positions: FloatArray, least: FloatArray, rows: Ints) -> FloatArray:
         own = np.isin(rows, self.survey.sample.rows)
-        both = self.tree.query(positions, k=[NEIGHBOURS, NEIGHBOURS + 1])[0]
-        radius, count = np.where(own, both[:, 1], both[:, 0]), np.full(len(positions), float(NEIGHBOURS))
+        both = self.tree.query(positions, k=[self.neighbours, self.neighbours + 1])[0]
+        radius, count = np.where(own, both[:, 1], both[:, 0]), np.full(len(positions), float(self.neighbours))
         coarse = np.flatnonzero(radius < least)
         if len(coarse):
             radius[coarse] = least[coarse]

@@ -21,7 +21,7 @@ from disclique.attacks.register.by_law import LawModel
 from disclique.attacks.register.density import MotionPrior
 from disclique.attacks.register.gather import Candidacy, Gathered, choose_pilot, draw_pilot, gather_candidates
 from disclique.attacks.register.land import Landing, fit_land
-from disclique.attacks.register.likelihood import REACH, weigh_labels
+from disclique.attacks.register.likelihood import REACH, measure_rarity, weigh_labels
 from disclique.attacks.register.maps import TargetMap
 from disclique.attacks.register.noise import estimate_noise
 from disclique.attacks.register.polish import Polisher
@@ -54,7 +54,7 @@ LEAST_PAIRS = 20  # candidates of a target, however little memory there is
 PILOT_PAIRS = 2_000_000.0  # pairs of the pilot that lie near each other: what one look at a motion costs
 PILOT = 500_000  # people of a pilot, at the most
 EFFORT = 0.2  # of the usual work for a search by pairs of rare records: the pilot is larger than other files
-SLACK = 0.02  # log likelihood of a target that an error in the density of strangers may cost
+PARTS = (1.0, 0.5, 0.2, 0.1)  # of the share of common people: what candidates are asked about
 RIVALS = 6  # alignments around which candidates are gathered
 DOUBT = 5.0  # standard deviations of the motion by which candidates are sought farther away
 ROUNDS = 3  # streams for candidates, should the motion move away from those gathered
@@ -180,7 +180,7 @@ def weigh_masked(masked: Points, inputs: StreamedInputs) -> Claims:
     everybody = setting.model(inputs.survey.sample, setting.classes)
     aligner = Aligner(everybody, setting.target_map, MotionPrior(1.0))
     common = UNKNOWN if inputs.knowledge.common is None else inputs.knowledge.common
-    given = Alignment(Motion(np.eye(3), np.zeros(3)), 0.0, np.inf, common, 1e30 * np.eye(3))
+    given = Alignment(Motion(np.eye(3), np.zeros(3)), 0.0, 1e6, common, 1e30 * np.eye(3))
     laid = _settle(setting, Alignments(aligner, CLEAR, [given], overlapping=True))
     (target, place, probability), share = weigh_pairs(laid.found, inputs.knowledge.common, None)
     claims, tied = equalise_ties((target, laid.gathered.people.rows[place].astype(np.int32), probability))
@@ -227,7 +227,7 @@ def _lay(setting: _Setting) -> _Laid | None:
     """Lay the map on the register: where it fits the land, else where pairs of rare records suggest."""
     piloted, laid = _align_pilot(setting), None
     if piloted.found.ranked and (piloted.landing is None or not explain_doubt(piloted.found)):
-        laid = _settle(setting, piloted.found)
+        laid = _hold_to_pilot(_settle(setting, piloted.found), piloted, setting)
         if not explain_doubt(laid.found):
             return laid
     if piloted.landing is not None and setting.inputs.knowledge.common is not None:
@@ -235,11 +235,25 @@ def _lay(setting: _Setting) -> _Laid | None:
         return _hear_people(_settle(setting, _trust_land(piloted, piloted.landing, common)), common)
     further = _search_further(piloted, setting)
     if further.ranked and (laid is None or _is_better(further, piloted.found)):
-        again = _settle(setting, further)
+        again = _hold_to_pilot(_settle(setting, further), piloted._replace(found=further), setting)
         if laid is None or again.found.ranked[0].evidence > laid.found.ranked[0].evidence:
             laid = again
     cut = "" if laid is None or not explain_doubt(laid.found) else further.cut
     return None if laid is None else laid._replace(cut=cut)
+
+
+def _hold_to_pilot(laid: _Laid, piloted: _Piloted, setting: _Setting) -> _Laid:
+    """Return an alignment with no more evidence than the pilot gives, where that is everybody who may match.
+
+    The pilot then knows how densely people live around each other, and a sample only about.
+    """
+    if piloted.inputs.knowledge.noise is None or not np.array_equal(piloted.model.classes, setting.classes):
+        return laid
+    if piloted.share < 1 or len(piloted.model.people) <= len(setting.inputs.survey.sample):
+        return laid
+    most = piloted.found.ranked[0].evidence
+    held = [replace(one, evidence=min(one.evidence, most)) for one in laid.found.ranked]
+    return laid._replace(found=replace(laid.found, ranked=held))
 
 
 def _trust_land(piloted: _Piloted, landing: Landing, common: float) -> Alignments:
@@ -254,18 +268,19 @@ def _trust_land(piloted: _Piloted, landing: Landing, common: float) -> Alignment
 
 
 def _hear_people(laid: _Laid, common: float) -> _Laid:
-    """Return what the land tells, in doubt where the candidates speak against sharing so many people.
+    """Return what the land tells, in doubt where the candidates speak against sharing people.
 
-    Where nobody is shared, targets lie where no counterpart is; how much that tells is limited by the error of the
-    density of strangers, ``SLACK`` for each target.
+    Where nobody is shared, targets lie no nearer to counterparts than strangers do. Smaller shares than the given one
+    are tried as well: of many targets a few that are off count more than an error in the density would tell.
     """
     found, aligner = laid.found, laid.found.aligner
     blur = float(np.mean(aligner.find_motion_variance(found.ranked[0])))
-    share = min(common, 1 - 0.5 / max(len(aligner.who), 1))
-    against = float(aligner.evaluate(found.ranked[0].motion, blur, aligner.who, share)[0][0])
-    if against >= -SURE - SLACK * share * len(aligner.who):
+    shares = [min(part * common, 1 - 0.5 / max(len(aligner.who), 1)) for part in PARTS]
+    motion = found.ranked[0].motion
+    heard = max(float(aligner.evaluate(motion, blur, aligner.who, share)[0][0]) for share in shares)
+    if heard > 0:
         return laid
-    return laid._replace(found=replace(found, ranked=[replace(found.ranked[0], evidence=against)]))
+    return laid._replace(found=replace(found, ranked=[replace(found.ranked[0], evidence=heard)]))
 
 
 def _is_better(further: Alignments, before: Alignments) -> bool:
@@ -278,9 +293,11 @@ def _is_better(further: Alignments, before: Alignments) -> bool:
 class _Piloted(NamedTuple):
     """The pilot and the alignments of the map with it."""
 
+    model: PartModel
     found: Alignments
     motions: list[Motion]  # that the density of settled places suggests
     inputs: StreamedInputs  # as they are for the pilot
+    share: float  # of the people of its labels
     landing: Landing | None = None  # that is beyond doubt by the density of settled places alone
 
 
@@ -299,7 +316,12 @@ def _align_pilot(setting: _Setting) -> _Piloted:
     )
     told = inputs.announce("reading the people of the rarest labels")
     people = draw_pilot(inputs.survey, pilot, mapper=inputs.mapper, told=told)
-    model = setting.model(people, pilot.classes).remeasured()
+    model = setting.model(people, pilot.classes)
+    if pilot.share == 1 and len(people) > len(inputs.survey.sample):  # a closer look than the sample's
+        least, share = np.sqrt(model.variances.max(axis=1)), len(people) / len(inputs.survey)
+        model = replace(model, rarity=measure_rarity(model.known_map, least) * share)
+    else:
+        model = model.remeasured()
     prior = build_prior(model, target_map)[0]
     knowledge = inputs.knowledge
     if knowledge.common is not None:
@@ -312,8 +334,8 @@ def _align_pilot(setting: _Setting) -> _Piloted:
         positions = target_map.positions[everybody.matchable]
         landed = fit_land(rough.density, motions, positions, finest=0.5 * aligner.sigma)
         found = _try_landings(found, landed, few, setting.floor)
-        return _Piloted(found, motions, few, landed[0] if landed and landed[0].clear else None)
-    return _Piloted(found, motions, few)
+        return _Piloted(model, found, motions, few, pilot.share, landed[0] if landed and landed[0].clear else None)
+    return _Piloted(model, found, motions, few, pilot.share)
 
 
 def _try_landings(found: Alignments, landed: list[Landing], inputs: StreamedInputs, floor: float) -> Alignments:
@@ -340,9 +362,8 @@ def _try_landings(found: Alignments, landed: list[Landing], inputs: StreamedInpu
 def _search_further(piloted: _Piloted, setting: _Setting) -> Alignments:
     """Return the alignments with the pilot that a search by pairs of rare records finds."""
     aligner, inputs = piloted.found.aligner, piloted.inputs
-    model = setting.model(aligner.model.people, aligner.model.classes).remeasured()  # type: ignore[attr-defined]
     found = choose_alignments(
-        model, setting.target_map, aligner.prior, piloted.motions, inputs=inputs, floor=setting.floor
+        piloted.model, setting.target_map, aligner.prior, piloted.motions, inputs=inputs, floor=setting.floor
     )
     common = inputs.knowledge.common
     if inputs.knowledge.bold and common is not None and explain_doubt(found):
