@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import disclique as dq
 from disclique.attacks.link import LabelRule
 from disclique.attacks.register import streaming
+from disclique.audits.registers import hold_others
 from disclique.cli import app
 from disclique.data.registers import files as register_files
 from disclique.data.registers import find_people, name_people, survey_register
@@ -251,6 +252,29 @@ def test_other_attacks_are_left_out_in_a_sentence(tmp_path: Path, crowd: pd.Data
         dq.attack(target, register, agreement=dq.Within(1))
     with pytest.raises(dq.InputError, match="executor and memory are for"):
         dq.attack(target, dq.microdata(crowd, LABELS, coordinates=["lon", "lat"]), by="register", memory="1GB")
+
+
+def test_an_audit_draws_strangers_from_a_register(
+    tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are real people of it, none of them released; as the known file itself it is refused in a sentence."""
+    monkeypatch.setattr(register_files, "PIECE", 5000)
+    register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
+    target = dq.microdata(big.iloc[:60], LABELS, coordinates=["lon", "lat"], ids="id")
+    plan = dq.Plan(("gaussian:sigma=1km",), dq.Snooper(overlap=0.5, size=80, others="file"))
+    pool = hold_others(register, target, plan)
+    assert pool is not None
+    assert len(pool) == 20 * 50
+    assert not set(pool.ids) & set(target.ids)
+    assert set(pool.ids) <= set(big["id"])
+    again = hold_others(register, target, plan)
+    assert again is not None
+    assert again.ids == pool.ids
+    how = {"attacks": ["register"], "repetitions": 1, "overlap": 0.5, "size": 80, "sensitivity": False}
+    result = dq.audit(target, "gaussian:sigma=1km", others=register, **how)  # type: ignore[arg-type]
+    assert result.verdict.status == "measured"
+    with pytest.raises(dq.InputError, match="40,000 records, too many for a known file of an audit"):
+        dq.audit(target, "gaussian:sigma=1km", known=register)  # type: ignore[arg-type]
 
 
 def test_the_command_reads_registers(tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

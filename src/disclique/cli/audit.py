@@ -264,7 +264,9 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     """Read and check the plan and its data."""
     import disclique
     from disclique.audits import Audit
+    from disclique.audits.registers import hold_others, refuse_register
     from disclique.data.provenance import hashes
+    from disclique.data.registers import read_known
 
     named = ("distances", "vectors", "known", "known_distances", "known_vectors", "others_vectors")
     paths = {name: None if (path := getattr(options, name)) is None else Path(path) for name in named}
@@ -293,10 +295,11 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
         beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
         unit = options.unit_for(own=takes["known"], other=takes["target"])
         columns = options.columns | {"unit": unit} | (NO_COLUMNS if any(beside.values()) else {})
-        theirs = disclique.read(known, **beside, **columns)
-    more = None if others is None else disclique.read(others, vectors=paths["others_vectors"], **options.columns)
-    inputs = hashes([file, *paths.values(), others, *options.encoding_files])
-    return Audit(replace(plan, inputs=inputs), target, theirs, more)
+        theirs = refuse_register(read_known(known, **beside, **columns))
+    more = None if others is None else read_known(others, vectors=paths["others_vectors"], **options.columns)
+    beside_it = getattr(more, "files", (others,))  # of a register all that it consists of
+    inputs = hashes([file, *paths.values(), *beside_it, *options.encoding_files])
+    return Audit(replace(plan, inputs=inputs), target, theirs, hold_others(more, target, plan))
 
 
 def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
