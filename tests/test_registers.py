@@ -270,7 +270,8 @@ def test_an_audit_draws_strangers_from_a_register(
     again = hold_others(register, target, plan)
     assert again is not None
     assert again.ids == pool.ids
-    how = {"attacks": ["register"], "repetitions": 1, "overlap": 0.5, "size": 80, "sensitivity": False, "person_trials": 1}
+    how = {"attacks": ["register"], "repetitions": 1, "overlap": 0.5, "size": 80, "sensitivity": False}
+    how["person_trials"] = 1
     result = dq.audit(target, "gaussian:sigma=1km", others=register, **how)  # type: ignore[arg-type]
     assert result.verdict.status == "measured"
     with pytest.raises(dq.InputError, match="40,000 records, too many for a known file of an audit"):

@@ -41,8 +41,10 @@ from disclique.runs import Unit
 
 MOST_COMMON = 0.99  # no snooper is certain that everybody is in the file
 TIES = 20  # maximum cliques listed
+MEMORY = 2_000_000_000  # bytes for a product graph: the same on every machine, since it decides how it is searched
 STARTS, STARTS_ON_MAP = 8, 4  # alignments that profiles tries; on a map others find what it would
 SAMPLED = 3  # repetitions in which the control is run, insiders are asked, and utility is measured
+WHOLE = 1500  # records up to which the matrix is formed; most attacks on larger releases need some of it only
 CONTROLLED = 1500  # records after which the control shows no more: of large files one repetition has them
 
 
@@ -112,7 +114,7 @@ def _publish(
     audit: Audit, unit: Unit, known: KnownFile, masked: Sequence[Distances], knowledge: Knowledge
 ) -> Distances:
     """Return what a snooper makes of the releases: their distances, of several of them as one source."""
-    released = [as_matrix(one) for one in masked]
+    released = [as_matrix(one, most=WHOLE) for one in masked]
     if len(released) == 1:
         return released[0]
     if audit.plan.linked:
@@ -141,7 +143,8 @@ def build_attacks(audit: Audit, unit: Unit, known: KnownFile, without: Collectio
     """
     plan = audit.plan
     starts = STARTS_ON_MAP if audit.places is not None and audit.places.is_map else STARTS
-    search = Search(budget=Budget(work=plan.budget * RAISE**unit.effort), threads=1, limit=TIES, starts=starts)
+    budget = Budget(work=plan.budget * RAISE**unit.effort)
+    search = Search(budget=budget, threads=1, limit=TIES, starts=starts, memory=MEMORY)
     specs = [spec for spec in parse_attacks(plan.attacks) if spec.kind.by_agreement or not unit.effort]
     specs = [spec for spec in specs if spec.kind.cost > CHEAP or unit.part != REST]
     knowledge = replace(_knowledge(audit.plain, unit.mask, known.share), seeds=known.seeds)

@@ -95,7 +95,7 @@ class AuditOptions(FileOptions):
     repetitions: int | None = option("Draws of every mask setting.", panel=WORK, default=20)
     seed: int | None = option("All chance follows from it.", panel=WORK, default=0)
     person_trials: int | None = option(
-        "Draws by which every person's risk is measured under the setting that the verdict names: 200 for up to 1,000 "
+        "Draws by which every person's risk is measured under the setting that the verdict names: 200 for up to 500 "
         "records, fewer for more.",
         panel=WORK,
         metavar="N",

@@ -22,6 +22,7 @@ from disclique.runs import Chance, Unit
 FORMAT = 2  # raised when the same definition no longer gives the same records
 FULL = "full"  # labels as they are
 TIES = 100  # maximum cliques listed in each cell
+MEMORY = 2_000_000_000  # bytes for a product graph: the same on every machine, since it decides how it is searched
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Study:
     kind: ClassVar[str] = "study"
     grid: Grid
     people: People = People()
-    search: Search = field(default_factory=lambda: Search(threads=1, limit=TIES))
+    search: Search = field(default_factory=lambda: Search(threads=1, limit=TIES, memory=MEMORY))
     seed: int = 0
     pairs: int = 1000
 
@@ -289,6 +290,7 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
             budget=Budget(work=None if budget is None else float(budget)),
             threads=1,
             limit=_whole(options.get("ties", TIES), "ties"),
+            memory=MEMORY,
         ),
         seed=_whole(options["seed"], "seed"),
         pairs=_whole(options["pairs"], "pairs"),
