@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import disclique as dq
 from disclique.attacks.link import LabelRule
 from disclique.attacks.register import streaming
+from disclique.audits import registers as audit_registers
 from disclique.audits.registers import hold_others
 from disclique.cli import app
 from disclique.data.registers import files as register_files
@@ -257,7 +259,7 @@ def test_other_attacks_are_left_out_in_a_sentence(tmp_path: Path, crowd: pd.Data
 def test_an_audit_draws_strangers_from_a_register(
     tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Others are real people of it, none of them released; as the known file itself it is refused in a sentence."""
+    """Others are real people of it, none of them released."""
     monkeypatch.setattr(register_files, "PIECE", 5000)
     register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
     target = dq.microdata(big.iloc[:60], LABELS, coordinates=["lon", "lat"], ids="id")
@@ -274,8 +276,30 @@ def test_an_audit_draws_strangers_from_a_register(
     how["person_trials"] = 1
     result = dq.audit(target, "gaussian:sigma=1km", others=register, **how)  # type: ignore[arg-type]
     assert result.verdict.status == "measured"
-    with pytest.raises(dq.InputError, match="40,000 records, too many for a known file of an audit"):
-        dq.audit(target, "gaussian:sigma=1km", known=register)  # type: ignore[arg-type]
+
+
+def test_an_audit_keeps_a_part_of_a_known_register(
+    tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody released is kept and some of the others, which is said; and nobody looks safer than beside all."""
+    monkeypatch.setattr(register_files, "PIECE", 5000)
+    monkeypatch.setattr(audit_registers, "STRANGERS", 300)
+    register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
+    target = dq.microdata(big.iloc[:60], LABELS, coordinates=["lon", "lat"], ids="id")
+    how: dict[str, Any] = {"attacks": ["register"], "repetitions": 2, "sensitivity": False, "person_trials": 1}
+    part = dq.audit(target, "gaussian:sigma=1km", known=register, **how)
+    everybody = dq.microdata(big, LABELS, coordinates=["lon", "lat"], ids="id")
+    whole = dq.audit(target, "gaussian:sigma=1km", known=everybody, **how)
+    said = "40,000 records, of which 60 released people and 300 others, drawn at random, are kept"
+    assert any(said in line for line in part.limits)
+    assert part.settings[0].oracle is not None
+    assert whole.settings[0].oracle is not None
+    assert part.settings[0].oracle.value >= whole.settings[0].oracle.value
+    strangers = dq.microdata(
+        big.iloc[:60].assign(id=[f"x{k}" for k in range(60)]), LABELS, coordinates=["lon", "lat"], ids="id"
+    )
+    with pytest.raises(dq.InputError, match="no id in common"):
+        dq.audit(strangers, "gaussian:sigma=1km", known=register, **how)
 
 
 def test_the_command_reads_registers(tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

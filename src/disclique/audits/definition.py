@@ -34,7 +34,8 @@ from disclique.synthetic.strangers import can_invent
 class Audit:
     """A plan with its data: ``known`` is the snooper's file where it is given, ``others`` people outside the release.
 
-    Ids tell who is who: the same id in two files is the same person. ``uncoarsened`` is the audit with the labels as
+    Ids tell who is who: the same id in two files is the same person. ``thinned`` says of what the known file is a part,
+    if it is one. ``uncoarsened`` is the audit with the labels as
     they were before they were recoded.
     """
 
@@ -43,6 +44,7 @@ class Audit:
     known: Microdata | None = None
     others: Microdata | None = None
     uncoarsened: Audit | None = None
+    thinned: str = ""
 
     def __post_init__(self) -> None:
         if len(self.target) < 2:
@@ -256,7 +258,7 @@ class Audit:
         """Return the same audit without the columns it does not need, as it is sent to other processes."""
         target, known, others = (_bare(data) for data in (self.target, self.known, self.others))
         assert target is not None
-        return Audit(self.plan, target, known, others)
+        return Audit(self.plan, target, known, others, thinned=self.thinned)
 
 
 def _content(data: Microdata) -> bytes:

@@ -29,6 +29,7 @@ def describe_work(audit: Audit) -> list[str]:
     }[plan.snooper.mode]
     return [
         f"{audit.target.name}: {len(audit.target)} records; the snooper knows {how}",
+        *([audit.thinned] if audit.thinned else []),
         *_describe_split(audit),
         *(_describe_mask(plan, mask) for mask in plan.mask_ranges),
         *_describe_labels(plan),

@@ -19,7 +19,7 @@ from disclique.audits.inspection import inspect_audit
 from disclique.audits.plan import PEOPLE, REST, Plan, Snooper
 from disclique.audits.ranges import MaskRange
 from disclique.audits.records import Records, ReleaseRecord
-from disclique.audits.registers import hold_others, refuse_register
+from disclique.audits.registers import hold_known, hold_others
 from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
 from disclique.audits.sensitivity import choose_variants, list_units
 from disclique.audits.sparing import FIRST, find_promising
@@ -36,7 +36,7 @@ def audit(  # noqa: PLR0913 - the public door
     target: Microdata,
     masks: Sequence[str] | str,
     *,
-    known: Microdata | None = None,
+    known: Microdata | Register | None = None,
     others: Microdata | Register | None = None,
     folder: Path | str | None = None,
     executor: Executor | None = None,
@@ -81,16 +81,16 @@ def audit(  # noqa: PLR0913 - the public door
     >>> result.verdict.status, result.settings[0].risk.attack
     ('measured', 'register')
     """
-    refuse_register(known)
     for name, data in (("target", target), ("known", known), ("others", others)):
-        if (data is not None or name == "target") and not (name == "others" and isinstance(data, Register)):
+        if name == "target" or not (data is None or isinstance(data, Register)):
             check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
     if executor is not None and not callable(getattr(executor, "map", None)):
         raise InputError(f"executor = {show(executor)}: say where to run, such as Processes(4)")
     folder = None if folder is None else check_path(folder, "folder")
     declared = declare(options.pop("decision", None))
     plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
-    work = Audit(plan, target, known, hold_others(others, target, plan))
+    theirs, thinned = hold_known(known, target, plan)
+    work = Audit(plan, target, theirs, hold_others(others, target, plan), thinned=thinned)
     about = About(declared, inspection=inspect_audit(work).check(force=force))
     result = run_audit(
         work, folder=folder, executor=executor, progress=progress, with_records=with_records, about=about

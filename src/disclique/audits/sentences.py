@@ -406,6 +406,8 @@ def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts, 
             f"{', even with the coarsest labels tried' if plan.generalise else ''}, "
             "which is more than the limit: no mask of the distances can change that; coarser labels can."
         )
+    if audit.thinned:
+        lines.append(f"{audit.thinned[0].upper()}{audit.thinned[1:]}.")
     empty = int(audit.target.labels.isna().any(axis=1).sum())
     if empty:
         rule = "matches anything" if plan.missing == "any" else "matches nothing, so that these people look safe"

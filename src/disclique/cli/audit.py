@@ -71,7 +71,9 @@ class AuditOptions(FileOptions):
         metavar="NEW=RULE:COL",
     )
     utility: str | None = option("{measures}: how settings compare.", panel=MASKS, default="neighbours")
-    known: Path | None = option("The snooper's file, with the same columns.", panel=SNOOPER)
+    known: Path | None = option(
+        "The snooper's file, with the same columns; a register of millions as a Parquet file or folder.", panel=SNOOPER
+    )
     known_distances: Path | None = option("Its distances.", panel=SNOOPER)
     known_vectors: Path | None = option("Its vectors.", panel=SNOOPER, metavar="FILE")
     overlap: float | None = option("Share of the people in it, among others.", panel=SNOOPER, metavar="R")
@@ -104,6 +106,11 @@ class AuditOptions(FileOptions):
         "Carry out every attack on every release, also where it cannot be expected to find more.",
         panel=WORK,
         default=False,
+    )
+    memory: str | None = option(
+        "Memory for the part of a register that is kept: 4GB, 50% (half of the machine's).",
+        panel=WORK,
+        metavar="SIZE",
     )
     sensitivity: bool | None = option(
         "Ask how the risk depends on the overlap and on label errors.", panel=WORK, default=True
@@ -159,6 +166,7 @@ def command(
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
+    from disclique.memory import default_memory, parse_memory, say_memory
     from disclique.runs import choose_executor
 
     screen = Screen(quiet)
@@ -169,6 +177,9 @@ def command(
         work = read_audit(file, asked)
         step("looking at the input", None)
         found = inspect_audit(work)
+    if work.thinned:
+        allowed = default_memory() if asked.memory is None else parse_memory(asked.memory)
+        screen.say([f"memory allowed for what is kept of a register: {say_memory(allowed)}"])
     about = replace(about, inspection=screen.look(found, force=force, yes=yes or dry_run))
     executor = choose_executor(processes, dask)
     if dry_run:
@@ -264,9 +275,10 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     """Read and check the plan and its data."""
     import disclique
     from disclique.audits import Audit
-    from disclique.audits.registers import hold_others, refuse_register
+    from disclique.audits.registers import hold_known, hold_others
     from disclique.data.provenance import hashes
     from disclique.data.registers import read_known
+    from disclique.memory import parse_memory
 
     named = ("distances", "vectors", "known", "known_distances", "known_vectors", "others_vectors")
     paths = {name: None if (path := getattr(options, name)) is None else Path(path) for name in named}
@@ -295,11 +307,14 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
         beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
         unit = options.unit_for(own=takes["known"], other=takes["target"])
         columns = options.columns | {"unit": unit} | (NO_COLUMNS if any(beside.values()) else {})
-        theirs = refuse_register(read_known(known, **beside, **columns))
+        theirs = read_known(known, **beside, **columns)
     more = None if others is None else read_known(others, vectors=paths["others_vectors"], **options.columns)
-    beside_it = getattr(more, "files", (others,))  # of a register all that it consists of
-    inputs = hashes([file, *paths.values(), *beside_it, *options.encoding_files])
-    return Audit(replace(plan, inputs=inputs), target, theirs, hold_others(more, target, plan))
+    paths["known"] = None
+    whole = [*getattr(theirs, "files", (known,)), *getattr(more, "files", (others,))]  # of a register all its files
+    inputs = hashes([file, *paths.values(), *whole, *options.encoding_files])
+    memory = None if options.memory is None else parse_memory(options.memory)
+    kept, thinned = hold_known(theirs, target, plan, memory)
+    return Audit(replace(plan, inputs=inputs), target, kept, hold_others(more, target, plan), thinned=thinned)
 
 
 def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
