@@ -15,7 +15,7 @@ from scipy.special import softmax
 
 from disclique.attacks.register.density import MotionPrior, align_densities, centre_projection, estimate_density
 from disclique.attacks.register.hypotheses import RarePairSearch
-from disclique.attacks.register.likelihood import LikelihoodModel
+from disclique.attacks.register.likelihood import LikelihoodModel, follow_step
 from disclique.attacks.register.maps import TargetMap
 from disclique.attacks.register.positions import Motion
 from disclique.attacks.register.promise import (
@@ -35,6 +35,8 @@ CLEAR = 8.0  # log odds above which no further alignment is tried
 SURE = 4.0
 LUCK, BAD_LUCK = 2.5, 2.0  # standard deviations by which the true alignment may fit better or worse than foretold
 CHANCE = 4.0  # the same of the best of very many wrong alignments
+AHEAD = 6.0  # log likelihood by which it must then be ahead of the others
+TURNS, TURN_STEPS = 8, 8  # of the best alignment, to see how others fit, and steps in which each is refined
 ALL = 0.99  # the share of common targets that promises most, where it is not known
 RIVAL = 8.0  # an alignment so much worse than the best is forgotten
 SMALL = 40  # so few targets may fit in several ways; all are tried
@@ -203,19 +205,37 @@ def find_futility(found: Alignments, rare: RarePairSearch, quest: Quest) -> str:
             return f"even of the true one no more than {most:.1f} can be expected"
     if told is not None and quest.told:
         truth, chance = foretold.expect(size, share, share), foretold.expect_strangers(size, share)
-        if measure_fit(found, share) >= max(truth.at_least(BAD_LUCK), chance.at_most(CHANCE)):
+        if stands_out(found, share, least=max(truth.at_least(BAD_LUCK), chance.at_most(CHANCE))):
             return "it fits as well as the true one can be expected to"
     if not rare.can_succeed(share, noise=1.0 if quest.told else 0.0, tilt=tilt):
         return "pairs of rare records would not tell the true one from chance"
     return ""
 
 
-def measure_fit(found: Alignments, share: float) -> float:
-    """Return the highest log likelihood ratio of the alignments found, given the share of common targets."""
-    ranked = found.ranked if found.assumed is None else found.assumed.ranked
-    aligner = found.aligner
-    fits = [float(aligner.evaluate(one.motion, 0.0, aligner.who, share)[0][0]) for one in ranked[:DENSITY_MOTIONS]]
-    return max(fits, default=-np.inf)
+def stands_out(found: Alignments, share: float, *, least: float) -> bool:
+    """Return True if an alignment fits well enough to be the true one, and far better than others do by chance.
+
+    The others are those found elsewhere, and the best one turned around its middle: in a round city every turn lays
+    people on people, and the best of some wrong ones may fit as well as the true one is expected to.
+    """
+    ranked = (found.ranked if found.assumed is None else found.assumed.ranked)[:DENSITY_MOTIONS]
+    aligner, flat = found.aligner, found.aligner.model.known_map.flat
+
+    def measure(motion: Motion) -> float:
+        return float(aligner.evaluate(motion, 0.0, aligner.who, share)[0][0])
+
+    fits = sorted(((measure(one.motion), at) for at, one in enumerate(ranked)), reverse=True)
+    if not fits or fits[0][0] < least or (len(fits) > 1 and fits[1][0] > fits[0][0] - AHEAD):
+        return False
+    best = ranked[fits[0][1]].motion
+    pivot = best(aligner.target_map.positions[aligner.who]).mean(axis=0)
+    up = np.array([1.0, 0.0, 0.0]) if flat else pivot / max(float(np.linalg.norm(pivot)), 1e-300)
+    for angle in 2 * np.pi * np.arange(1, TURNS) / TURNS:
+        turned = follow_step(best, angle * up, pivot, flat)
+        turned, _, _ = aligner.climb(turned, share, 0.0, aligner.who, TURN_STEPS, fixed=True)
+        if measure(turned) > fits[0][0] - AHEAD:
+            return False
+    return True
 
 
 def assume_overlap(found: Alignments, share: float) -> Alignments:
