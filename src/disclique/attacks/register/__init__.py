@@ -4,12 +4,12 @@ The data go through three steps, each with its modules: *rebuild* (``rebuild`` c
 ``least_squares`` and ``incomplete``) makes a map of the target from the published distances, or several where these
 leave ``parts``; *align* (``align``, with motions from ``density`` and ``hypotheses``, refined by ``refine`` under the
 model of ``likelihood``, and ``noise`` where the displacement is not known; ``promise`` foretells whether a search can
-succeed) lays it on the known file; *weigh*
-(``weigh``, ``posterior``) gives every pair that then lies together its probability, over all parts (``part_claims``).
+succeed) lays it on the known file; *weigh* (``weigh``, ``posterior``) gives every pair that then lies together its
+probability, over all parts (``part_claims``).
 Where the mask's law is not Gaussian, ``polish`` improves the alignment and ``by_law`` weighs under it, with
 ``coincide`` and ``exchange`` for exchanged places; ``series`` joins several releases. ``scaling`` makes a map of the
-known file where it has distances only. ``positions`` holds what all of them use: places in space and rigid motions; ``shared``
-keeps what follows from the known file alone.
+known file where it has distances only. ``positions`` holds what all of them use: places in space and rigid motions;
+``shared`` keeps what follows from the known file alone.
 Nothing here knows of studies or audits, and of masks only their laws.
 """
 
