@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import disclique as dq
-from disclique.attacks import CliqueAttack, ExtendAttack, LabelAttack, run_attacks
+from disclique.attacks import CliqueAttack, ExtendAttack, LabelAttack, ProfilesAttack, run_attacks
 from disclique.data.labels import candidates
 from disclique.errors import MissingDependency, TooLarge
 from disclique.measures.risk import Truth, judge
@@ -153,3 +153,16 @@ def test_a_person_stands_in_a_file_once() -> None:
     """Otherwise nobody could say which of the two is meant."""
     with pytest.raises(dq.InputError, match="stands in rows 1 and 3 of the known file"):
         Truth.of_people(["a"], ["b", None, "b"])
+
+
+def test_an_attack_that_needs_all_distances_refuses_large_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alone it says so; among others it counts as work that was cut short, which is no sign of safety."""
+    monkeypatch.setattr(ProfilesAttack, "most", (10, 9))
+    target, known = dq.poets()
+    with pytest.raises(TooLarge, match="10 records are too many for profiles, which needs all their distances"):
+        dq.attack(target, known, by="profiles")
+    pairs = candidates(target.labels, known.labels)
+    attack = ProfilesAttack.build(dq.Knowledge(), dq.Search())
+    (tried,) = run_attacks({"profiles": attack}, target, known, lambda attack: pairs)
+    assert tried.claims is not None
+    assert "too many for profiles" in tried.claims.cut

@@ -66,6 +66,7 @@ class ExtendAttack(Attack):
         "distances to them, by the probability that it is one person."
     )
     by_agreement: ClassVar[bool] = True
+    most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
     by_evidence: ClassVar[bool] = True
 
     clique: Attack | None

@@ -137,6 +137,7 @@ def attack(  # noqa: PLR0913 - the public door
         tell("labels")
         begun = time.perf_counter()
         related = rule.candidates(target, known)
+        by.check_size(target, known)
         claims = by.run_from(fetcher(target, known, lambda attack: related), target, known, related)
         tell("matches")
         done = _Work(target, known, related, truth, by.told, _find_odd(target, known, rule))

@@ -17,7 +17,7 @@ import numpy as np
 from disclique.attacks.claims import no_claims
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.checks import check_kind, short_repr, show
-from disclique.errors import DiscliqueError, InputError, guess_meant
+from disclique.errors import DiscliqueError, InputError, TooLarge, guess_meant
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Claims, Microdata
 
@@ -34,7 +34,8 @@ class Attack:
     attack that others outdo, or a yardstick. With ``sees_points`` it is given the masked points themselves. With
     ``by_seeds`` it starts from the pairs that an insider knows (``Knowledge.seeds``) where there are any.
     ``cost`` says how its work grows: 0 it is nothing, 1 like the records, 2 like pairs of them, 3 faster; where several
-    are carried out, the cheap ones are first.
+    are carried out, the cheap ones are first. ``most`` are the records of target and known file up to which it can be
+    carried out, where it needs all their distances at once.
     Fields with a default and ``metadata={"spec": True}`` can be set in a spec, such as ``quasi:gamma=0.7``.
 
     >>> from disclique.attacks import LabelAttack
@@ -51,6 +52,7 @@ class Attack:
     sees_points: ClassVar[bool] = False
     by_seeds: ClassVar[bool] = False
     cost: ClassVar[int] = 3
+    most: ClassVar[tuple[int, int] | None] = None
 
     def __init_subclass__(cls) -> None:
         if "__repr__" not in cls.__dict__:
@@ -73,6 +75,15 @@ class Attack:
     def run_from(self, fetch: Fetch, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Do the same with the help of other attacks on the same files, whose claims ``fetch`` returns."""
         return self.run(target, known, candidates)
+
+    def check_size(self, target: Microdata, known: Microdata) -> None:
+        """Refuse files so large that all distances of one of them do not fit anywhere."""
+        for data, most in zip((target, known), self.most or (), strict=False):
+            if len(data) > most:
+                raise TooLarge(
+                    f"{data.name}: {len(data):,} records are too many for {self.name}, which needs all their distances "
+                    f"at once; it takes at most {most:,}"
+                )
 
     def find_most(self, oracle: Oracle) -> int | None:
         """Return how many people the attack could find at the most, had its search come to the best end.
@@ -104,6 +115,7 @@ def fetcher(target: Microdata, known: Microdata, candidates: Callable[[Attack], 
     def fetch(attack: Attack) -> Claims:
         if attack not in done:
             try:
+                attack.check_size(target, known)
                 claims = attack.run_from(fetch, target, known, candidates(attack))
             except InputError:
                 raise

@@ -47,6 +47,7 @@ class BendAttack(Attack):
     )
     by_evidence: ClassVar[bool] = True
     by_seeds: ClassVar[bool] = True
+    most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
 
     knowledge: Knowledge = Knowledge()  # noqa: RUF009 - a frozen value
     seed: int = 0

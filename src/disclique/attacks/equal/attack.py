@@ -57,6 +57,7 @@ class EqualAttack(Attack):
 
     name: ClassVar[str] = "equal"
     cost: ClassVar[int] = 2
+    most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
     needs: ClassVar[str] = "any distances, some of them published exactly; directed or incomplete ones too"
     summary: ClassVar[str] = (
         "Published distances looked up among those of the known file: equal ones say who the two people are, and "

@@ -47,6 +47,7 @@ class ProfilesAttack(Attack):
     )
     by_evidence: ClassVar[bool] = True
     by_seeds: ClassVar[bool] = True
+    most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
 
     mask: Mask | None = None
     common: float | None = None

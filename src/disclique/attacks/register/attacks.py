@@ -70,6 +70,7 @@ class IsomapAttack(MapAttack):
     needs: ClassVar[str] = "small distances on the sphere or in the plane, and coordinates (or distances) of the known"
     summary: ClassVar[str] = "The same as register from small distances only, by shortest paths."
     cost: ClassVar[int] = 2
+    most: ClassVar[tuple[int, int] | None] = (10_000, 100_000_000)
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link the pairs that lie together on the map."""
