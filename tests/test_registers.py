@@ -164,7 +164,7 @@ def told(sigma: float, common: float = 0.99, *, bold: bool = False) -> dq.Knowle
 
 @pytest.fixture(scope="module")
 def big() -> pd.DataFrame:
-    return people(40_000, seed=3)
+    return people(20_000, seed=3)
 
 
 def both_ways(
@@ -185,8 +185,8 @@ def test_streams_find_what_memory_finds(
 ) -> None:
     """With a fifth of the register in the sample the claims are those of the whole file, nearly."""
     monkeypatch.setattr(register_files, "PIECE", 5000)
-    monkeypatch.setattr(streaming, "SAMPLE", 8000)
-    target = release(big.sample(1000, random_state=1).reset_index(drop=True), sigma)
+    monkeypatch.setattr(streaming, "SAMPLE", 4000)
+    target = release(big.sample(700, random_state=1).reset_index(drop=True), sigma)
     whole, streamed = both_ways(tmp_path, big, target, told(sigma))
     assert whole.risk is not None
     assert streamed.risk is not None
@@ -240,8 +240,8 @@ def test_where_it_runs_does_not_matter(tmp_path: Path, big: pd.DataFrame, monkey
 def test_strangers_are_not_found(tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release of nobody in the register: next to nothing is claimed, and a share of common people is not made up."""
     monkeypatch.setattr(register_files, "PIECE", 5000)
-    monkeypatch.setattr(streaming, "SAMPLE", 8000)
-    target = release(people(600, seed=77), 0.005)
+    monkeypatch.setattr(streaming, "SAMPLE", 4000)
+    target = release(people(400, seed=77), 0.005)
     register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
     found = dq.attack(target, register, by="register", knowledge=told(0.005, common=0.05))
     assert len(found.matches) <= 6
@@ -279,18 +279,19 @@ def test_an_audit_draws_strangers_from_a_register(
 
 
 def test_an_audit_keeps_a_part_of_a_known_register(
-    tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everybody released is kept and some of the others, which is said; and nobody looks safer than beside all."""
-    monkeypatch.setattr(register_files, "PIECE", 5000)
+    big = crowd.iloc[:3000]
+    monkeypatch.setattr(register_files, "PIECE", 1000)
     monkeypatch.setattr(audit_registers, "STRANGERS", 300)
     register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
     target = dq.microdata(big.iloc[:60], LABELS, coordinates=["lon", "lat"], ids="id")
-    how: dict[str, Any] = {"attacks": ["register"], "repetitions": 2, "sensitivity": False, "person_trials": 1}
+    how: dict[str, Any] = {"attacks": ["register"], "repetitions": 1, "sensitivity": False, "person_trials": 1}
     part = dq.audit(target, "gaussian:sigma=1km", known=register, **how)
     everybody = dq.microdata(big, LABELS, coordinates=["lon", "lat"], ids="id")
     whole = dq.audit(target, "gaussian:sigma=1km", known=everybody, **how)
-    said = "40,000 records, of which 60 released people and 300 others, drawn at random, are kept"
+    said = "3,000 records, of which 60 released people and 300 others, drawn at random, are kept"
     assert any(said in line for line in part.limits)
     assert part.settings[0].oracle is not None
     assert whole.settings[0].oracle is not None
@@ -302,11 +303,11 @@ def test_an_audit_keeps_a_part_of_a_known_register(
         dq.audit(strangers, "gaussian:sigma=1km", known=register, **how)
 
 
-def test_the_command_reads_registers(tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_reads_registers(tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder is taken for a register by its size, said before the work; codes that do not meet end the run."""
     monkeypatch.setattr(register_files, "SMALL", 10_000)
-    few = big.sample(300, random_state=9).reset_index(drop=True)
-    known = write(tmp_path / "known", big)
+    few = crowd.sample(300, random_state=9).reset_index(drop=True)
+    known = write(tmp_path / "known", crowd)
     target = release(few, 0.003)
     target.table.to_csv(tmp_path / "t.csv", index=False)
     np.save(tmp_path / "d.npy", target.distances.block(*[np.arange(300, dtype=np.int32)] * 2))
@@ -315,10 +316,10 @@ def test_the_command_reads_registers(tmp_path: Path, big: pd.DataFrame, monkeypa
     words += ["--attack", "register", "--noise", "0.003deg", "--truth", "id", "--memory", "200MB", "--processes", "1"]
     ran = CliRunner().invoke(app, [str(word) for word in words])
     assert ran.exit_code == 0, ran.output
-    assert "register of 40,000 people in" in ran.output
+    assert "register of 12,000 people in" in ran.output
     assert "read in pieces; memory allowed 200 MB" in ran.output
     assert "precision" in ran.output
-    coded = big.assign(sex=big["sex"].map({"male": 1, "female": 2}))
+    coded = crowd.assign(sex=crowd["sex"].map({"male": 1, "female": 2}))
     words[2] = write(tmp_path / "coded", coded)
     ran = CliRunner().invoke(app, [str(word) for word in words])
     assert "label 'sex': no value of" in str(ran.exception)
