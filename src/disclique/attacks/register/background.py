@@ -15,9 +15,9 @@ them, so that a place has a bounded number of neighbours at every scale and the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,6 +149,17 @@ def _count_homes(positions: FloatArray, bells: Bells) -> Homes:
     return Homes(count, len(many), many[home] == 1)
 
 
+class Predicted(NamedTuple):
+    """The density at each left-out record (columns), after the mask, from the others' places and labels.
+
+    By scale, near a record of whatever label and near one of the same label; and in one of the others' homes.
+    """
+
+    free: FloatArray
+    same: FloatArray
+    at_home: FloatArray
+
+
 @dataclass(frozen=True, eq=False)
 class Background:
     """The density of strangers after the mask; the first of ``bells`` is that of the homes themselves.
@@ -171,7 +182,7 @@ class Background:
 
         ``classes`` are the target classes seen there; ``related`` says how much each known class speaks for them.
         """
-        copies, rest = self._spell(related)
+        copies, rest = self.spell(related)
         known = len(self.known_class)
         total = np.full(len(places), self.anywhere * known / self.area)
         for scale, bells in enumerate(self.bells):
@@ -189,7 +200,38 @@ class Background:
                 part += np.bincount(place, weight * height, len(part))
         return np.asarray(np.log(total))
 
-    def _spell(self, related: RelatedClasses) -> tuple[csr_array, FloatArray]:
+    @property
+    def sigma(self) -> float:
+        """The width of the noise."""
+        return float(np.sqrt(self.bells[0].variance))
+
+    def predict(self, left_out: LeftOut, known_map: KnownMap) -> Predicted:
+        """Predict records that are left out in turn from the others."""
+        order, places, own = left_out
+        n, many = len(self.known_class), int(self.known_class.max(initial=-1)) + 1
+        count = np.bincount(self.known_class[self.known_class >= 0], minlength=many + 1)[own].astype(float)
+        share = smooth_share(np.maximum(count - 1, 0.0), 1.0, n - 1, max(many, 1))
+        free, same = np.empty((2, len(self.bells), len(order)))
+        at_home, alone = np.empty(0), self.homes.alone[order]
+        for row, one in enumerate(self.bells):
+            none = np.empty(0) if row else self.homes.count
+            cubes, gone = one.count_labels(self.known_class, none), (one.cell[order], own)
+            found = sum_bells(one.index(known_map), cubes, places, gone, (one.variance, one.reach))
+            free[row] = found[0] / (n - 1)
+            same[row] = np.where(own >= 0, found[1] / share, found[0]) / (n - 1)  # no label: any will do
+            if row == 0:
+                mine = one.height(places, one.centre[one.cell[order]])
+                at_home = (found[2] - alone * mine) / np.maximum(self.homes.total - alone, 1)
+        return Predicted(free, same, at_home)
+
+    def fit(self, predicted: Predicted) -> Self:
+        """Return the mixture with the shares that predict the left-out records best."""
+        many, anywhere = len(self.bells), np.full_like(predicted.at_home, 1 / self.area)
+        share = _fit_mixture(np.vstack((*predicted, anywhere)), least=(many - 1, 2 * many + 1))
+        free, same = share[:many], share[many:-2]
+        return replace(self, any_label=free, same_label=same, at_home=float(share[-2]), anywhere=float(share[-1]))
+
+    def spell(self, related: RelatedClasses) -> tuple[csr_array, FloatArray]:
         """Return known classes × target classes, how much one speaks for the other, and per target class what is left.
 
         On average over the population that is 1; where labels may be wrong, what the many faint ones say is put into
@@ -212,20 +254,21 @@ def smooth_share(count: NDArray[Any], labels: NDArray[Any] | float, records: int
 
 def learn_background(known_map: KnownMap, known_class: Ints, sigma: float) -> Background:
     """Learn where strangers live, and with which labels, from the known file and the width of the noise."""
+    found = lay_bells(known_map, known_class, sigma)
+    if len(known_class) < 3:
+        return found
+    return found.fit(found.predict(leave_out(known_map, known_class, found.sigma), known_map))
+
+
+def lay_bells(known_map: KnownMap, known_class: Ints, sigma: float) -> Background:
+    """Return the parts of the mixture for noise of this width, of which only *anywhere* has a share as yet."""
     positions = known_map.positions
     extent = float(np.linalg.norm(np.ptp(positions, axis=0)))
     sigma = max(sigma, 1e-9 * extent, 1e-100)  # its square must still be a number
     bells = tuple(_build_bells(positions, float(scale), sigma) for scale in _choose_scales(sigma, extent))
     sides = np.sort(np.ptp(positions, axis=0))[::-1] + 4 * sigma
-    area = float(sides[0] * sides[1])
-    homes, many = _count_homes(positions, bells[0]), len(bells)
-    if len(positions) < 3:
-        none = np.zeros(many)
-        return Background(bells, homes, none, none, 0.0, 1.0, area, known_class)
-    free, same, at_home = _predict_left_out(known_map, known_class, bells, homes, sigma)
-    anywhere = np.full_like(at_home, 1 / area)
-    share = _fit_mixture(np.vstack((free, same, at_home, anywhere)), least=(many - 1, 2 * many + 1))
-    return Background(bells, homes, share[:many], share[many:-2], float(share[-2]), float(share[-1]), area, known_class)
+    homes, none = _count_homes(positions, bells[0]), np.zeros(len(bells))
+    return Background(bells, homes, none, none, 0.0, 1.0, float(sides[0] * sides[1]), known_class)
 
 
 def _fit_mixture(parts: FloatArray, least: tuple[int, ...]) -> FloatArray:
@@ -248,36 +291,24 @@ def _fit_mixture(parts: FloatArray, least: tuple[int, ...]) -> FloatArray:
     return share
 
 
-def _predict_left_out(
-    known_map: KnownMap, known_class: Ints, bells: tuple[Bells, ...], homes: Homes, sigma: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the density at each left-out record (columns), after the mask, from the others' places and labels.
+class LeftOut(NamedTuple):
+    """Records that are left out in turn, where a mask puts them, and their classes."""
 
-    By scale, near a record of whatever label and near one of the same label; and in one of the others' homes.
+    rows: Ints
+    places: FloatArray
+    classes: Ints
+
+
+def leave_out(known_map: KnownMap, known_class: Ints, sigma: float) -> LeftOut:
+    """Choose the records to be left out in turn, and mask their places.
 
     The noise is no random one: directions and lengths are spread evenly over the records, in the order of their places.
     """
-    n = len(known_class)
     order = np.lexsort((known_class, *known_map.positions.T))
-    order = order[:: max(-(-n // LEFT_OUT), 1)]
+    order = order[:: max(-(-len(known_class) // LEFT_OUT), 1)]
     step = np.arange(1, len(order) + 1)
     away = sigma * np.sqrt(-2 * np.log((step * 0.7548776662466927) % 1.0))[:, None]  # the evenly spread sequence of R₂
     angle = 2 * np.pi * ((step * 0.5698402909980532) % 1.0)[:, None]
     places = known_map.positions[order]
     places = places + away * (np.cos(angle) * known_map.east[order] + np.sin(angle) * known_map.north[order])
-    own = known_class[order]
-    many = int(known_class.max(initial=-1)) + 1
-    count = np.bincount(known_class[known_class >= 0], minlength=many + 1)[own].astype(float)
-    share = smooth_share(np.maximum(count - 1, 0.0), 1.0, n - 1, max(many, 1))
-    free, same = np.empty((2, len(bells), len(order)))
-    at_home, alone = np.empty(0), homes.alone[order]
-    for row, one in enumerate(bells):
-        none = np.empty(0) if row else homes.count
-        cubes, left_out = one.count_labels(known_class, none), (one.cell[order], own)
-        found = sum_bells(one.index(known_map), cubes, places, left_out, (one.variance, one.reach))
-        free[row] = found[0] / (n - 1)
-        same[row] = np.where(own >= 0, found[1] / share, found[0]) / (n - 1)  # no label: any will do
-        if row == 0:
-            mine = one.height(places, one.centre[one.cell[order]])
-            at_home = (found[2] - alone * mine) / np.maximum(homes.total - alone, 1)
-    return free, same, at_home
+    return LeftOut(order, places, known_class[order])

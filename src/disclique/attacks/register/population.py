@@ -8,35 +8,24 @@ sure.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.attacks.register.background import Background, learn_background, number_rows
+from disclique.attacks.register.background import Background, number_rows
 from disclique.attacks.register.likelihood import NEIGHBOURS, LikelihoodModel, relate_classes
+from disclique.attacks.register.nearby import learn_streamed
 from disclique.attacks.register.positions import KnownMap, find_east_north
 from disclique.attacks.register.shared import recall
-from disclique.data.registers import Records, Survey
-from disclique.engine.kernels.neighbours import RelatedClasses
+from disclique.data.registers import Mapper, Records, Survey
 from disclique.model import Candidates, FloatArray
 
 Ints = NDArray[np.int64]
 FINE = 0.25  # of the noise: places in one cube of this width have one rarity
 PROBED = 2000  # people by whom it is found out how crowded a register is
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledBackground(Background):
-    """The density of strangers learned from a sample, each of whom stands for ``scale`` people."""
-
-    scale: float = 1.0
-
-    def log_density(self, places: FloatArray, classes: Ints, related: RelatedClasses) -> FloatArray:
-        """Return the log density of strangers at places, in records of the whole register per area."""
-        return np.asarray(super().log_density(places, classes, related) + np.log(self.scale))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +35,7 @@ class Population:
     survey: Survey
     known_map: KnownMap  # of the sample
     classes: Ints  # of the sample; -1 for a label that matches nobody
+    mapper: Mapper  # where streams over the register run
 
     @property
     def size(self) -> int:
@@ -76,10 +66,11 @@ class Population:
         rarity = self.measure_rarity(few, np.zeros(len(rows)), self.survey.sample.rows[rows])
         return float(rarity.mean() * self.size)
 
-    def learn(self, sigma: float) -> ScaledBackground:
+    def learn(self, sigma: float) -> Background:
         """Learn the density of strangers under noise of this width."""
-        found = learn_background(self.known_map, self.classes, sigma)
-        return ScaledBackground(**{one.name: getattr(found, one.name) for one in fields(found)}, scale=self.scale)
+        return learn_streamed(
+            self.known_map, self.classes, sigma, survey=self.survey, mapper=self.mapper, near=self.count_near
+        )
 
     def count_near(self, radius: float) -> float:
         """Return how many people live within a radius of one of them, on average."""

@@ -169,7 +169,8 @@ def link_streamed(target_map: TargetMap, inputs: AttackInputs, *, attack: str, d
 def _set_up(target_map: TargetMap, inputs: StreamedInputs) -> _Setting:
     floor = max(inputs.finest, 0.0 if target_map.variance.any() else 2 * target_map.misfit)
     nothing = Spread(0.0, 0.0, "plane" if inputs.known_map.flat else "km")
-    population = Population(inputs.survey, inputs.known_map, inputs.candidates.known_class.astype(np.int64))
+    known_class = inputs.candidates.known_class.astype(np.int64)
+    population = Population(inputs.survey, inputs.known_map, known_class, inputs.mapper)
     return _Setting(target_map, inputs, population, floor, inputs.knowledge.noise or nothing)
 
 
