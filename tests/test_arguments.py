@@ -126,6 +126,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "Spread": (lambda: dq.Spread("500m", "500m"), "spread east = '500m'"),
     "Spread, unit": (lambda: dq.Spread(1, 1, "mile"), "spread in 'mile'"),
     "attack_names": (lambda: dq.attack_names(every="no"), "every = 'no'"),
+    "read_register, labels": (lambda: dq.read_register("x", 5, coordinates="lon,lat"), "labels = 5"),
+    "read_register": (lambda: dq.read_register("nowhere", ["sex"], coordinates="lon,lat"), "nowhere: there is no such"),
     "register_attack": (lambda: dq.register_attack(5), "attack = 5"),
     "register_mask": (lambda: dq.register_mask("affine"), "mask = 'affine'"),
     "parse_mask=3": (lambda: dq.parse_mask(3), "mask = 3"),
@@ -198,6 +200,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 }
 NO_ARGUMENTS = {"cities", "poets", "survey"}
 NOT_CALLED = {
+    "Register",
     "Attack",
     "AttackResult",
     "AuditResult",

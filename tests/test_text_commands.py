@@ -99,7 +99,7 @@ def test_names_are_encoded_and_attacked_on_the_command_line(run, tmp_path):
         (("--encodings", "first", "--label", "first"), "--label first: ids, coordinates, text and encodings are never"),
         (("--text", "nobody"), "no column 'nobody'"),
         (("--text", "first", "--mask", "gaussian:sigma=1km"), "moves coordinates, but the records are given by text"),
-        (("--text", "first", "--matrix", "xls"), "--matrix xls: choose one of csv, npy, parquet, none"),
+        (("--text", "first", "--matrix", "xls"), "--matrix xls: choose one of csv, npy, parquet, list, none"),
         (("--text", "first", "--unit", "miles"), "--unit = 'miles': choose one of m, km, none"),
         (("--encodings", "first"), "encodes text, but the records have none"),
         (("--encodings", "sex"), "row 2, column 'sex' = 'm': neither 0 and 1, hexadecimal, base64"),
