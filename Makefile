@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow bench matching coverage posteriors schema clean
+.PHONY: help demo test check slow bench matching coverage posteriors scale schema clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -50,6 +50,15 @@ matching: $(READY) ## the attack on two matrices beside others, hours: make matc
 
 coverage: $(READY) ## how often the ends of intervals hold: tables and picture of docs/audit.md, ten minutes
 	$(BIN)/python benchmarks/bounds_coverage.py --document
+
+scale: $(READY) ## what audits cost against the size of the file (hours)
+	$(BIN)/python benchmarks/scale.py releases
+	$(BIN)/python benchmarks/scale.py audit 2000
+	$(BIN)/python benchmarks/scale.py audit 5000
+	$(BIN)/python benchmarks/scale.py audit 20000
+	$(BIN)/python benchmarks/scale.py slow 2000 --document
+	$(BIN)/python benchmarks/registers.py
+	$(BIN)/python benchmarks/edge.py
 
 posteriors: $(READY) ## how far the probabilities of registration hold on other data: docs/attacks.md, half an hour
 	$(BIN)/python benchmarks/posteriors.py --document
