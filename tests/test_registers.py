@@ -15,8 +15,7 @@ from disclique.attacks.register import streaming
 from disclique.audits import registers as audit_registers
 from disclique.audits.registers import hold_others
 from disclique.cli import app
-from disclique.data.registers import files as register_files
-from disclique.data.registers import find_people, name_people, survey_register
+from disclique.data.registers import find_people, name_people, opening, survey_register
 from disclique.data.registers.people import draw_people
 from disclique.synthetic.people import germany
 
@@ -36,7 +35,7 @@ def write(folder: Path, table: pd.DataFrame, *, files: int = 3, groups: int = 10
 
 def open_small(monkeypatch: pytest.MonkeyPatch, path: Path, **columns: object) -> dq.Register:
     """A register cut into pieces of a thousand records or so."""
-    monkeypatch.setattr(register_files, "PIECE", 1500)
+    monkeypatch.setattr(opening, "PIECE", 1500)
     return dq.read_register(path, LABELS, coordinates="lon,lat", ids="id", **columns)
 
 
@@ -79,7 +78,7 @@ def test_survey_counts_and_draws(tmp_path: Path, crowd: pd.DataFrame, monkeypatc
     drawn = crowd.iloc[survey.sample.rows]
     assert np.array_equal(survey.sample.coordinates, drawn[["lon", "lat"]].to_numpy())
     assert [survey.labels[k] for k in survey.sample.classes] == list(drawn[LABELS].itertuples(index=False, name=None))
-    monkeypatch.setattr(register_files, "PIECE", 10**6)
+    monkeypatch.setattr(opening, "PIECE", 10**6)
     whole = dq.read_register(write(tmp_path / "one", crowd, files=1), LABELS, coordinates="lon,lat", ids="id")
     again = survey_register(whole, 3000)
     assert len(whole.pieces) == 1
@@ -184,7 +183,7 @@ def test_streams_find_what_memory_finds(
     tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, sigma: float
 ) -> None:
     """With a fifth of the register in the sample the claims are those of the whole file, nearly."""
-    monkeypatch.setattr(register_files, "PIECE", 5000)
+    monkeypatch.setattr(opening, "PIECE", 5000)
     monkeypatch.setattr(streaming, "SAMPLE", 4000)
     target = release(big.sample(700, random_state=1).reset_index(drop=True), sigma)
     whole, streamed = both_ways(tmp_path, big, target, told(sigma))
@@ -224,7 +223,7 @@ def test_a_register_that_fits_is_held(tmp_path: Path, big: pd.DataFrame) -> None
 
 def test_where_it_runs_does_not_matter(tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """In turn and in two processes: the same bytes."""
-    monkeypatch.setattr(register_files, "PIECE", 5000)
+    monkeypatch.setattr(opening, "PIECE", 5000)
     monkeypatch.setattr(streaming, "SAMPLE", 5000)
     target = release(big.sample(400, random_state=5).reset_index(drop=True), 0.003)
     register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
@@ -239,7 +238,7 @@ def test_where_it_runs_does_not_matter(tmp_path: Path, big: pd.DataFrame, monkey
 
 def test_strangers_are_not_found(tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release of nobody in the register: next to nothing is claimed, and a share of common people is not made up."""
-    monkeypatch.setattr(register_files, "PIECE", 5000)
+    monkeypatch.setattr(opening, "PIECE", 5000)
     monkeypatch.setattr(streaming, "SAMPLE", 4000)
     target = release(people(400, seed=77), 0.005)
     register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
@@ -260,7 +259,7 @@ def test_an_audit_draws_strangers_from_a_register(
     tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others are real people of it, none of them released."""
-    monkeypatch.setattr(register_files, "PIECE", 5000)
+    monkeypatch.setattr(opening, "PIECE", 5000)
     register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
     target = dq.microdata(big.iloc[:60], LABELS, coordinates=["lon", "lat"], ids="id")
     plan = dq.Plan(("gaussian:sigma=1km",), dq.Snooper(overlap=0.5, size=80, others="file"))
@@ -283,7 +282,7 @@ def test_an_audit_keeps_a_part_of_a_known_register(
 ) -> None:
     """Everybody released is kept and some of the others, which is said; and nobody looks safer than beside all."""
     big = crowd.iloc[:3000]
-    monkeypatch.setattr(register_files, "PIECE", 1000)
+    monkeypatch.setattr(opening, "PIECE", 1000)
     monkeypatch.setattr(audit_registers, "STRANGERS", 300)
     register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
     target = dq.microdata(big.iloc[:60], LABELS, coordinates=["lon", "lat"], ids="id")
@@ -305,7 +304,7 @@ def test_an_audit_keeps_a_part_of_a_known_register(
 
 def test_the_command_reads_registers(tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder is taken for a register by its size, said before the work; codes that do not meet end the run."""
-    monkeypatch.setattr(register_files, "SMALL", 10_000)
+    monkeypatch.setattr(opening, "SMALL", 10_000)
     few = crowd.sample(300, random_state=9).reset_index(drop=True)
     known = write(tmp_path / "known", crowd)
     target = release(few, 0.003)

@@ -32,13 +32,8 @@ from disclique.attacks.register.parts import rebuild_parts
 from disclique.attacks.register.positions import locate_known
 from disclique.attacks.register.rebuild import rebuild_from_short, rebuild_map
 from disclique.attacks.register.series import average_places, find_different, join_maps
-from disclique.attacks.register.streaming import (
-    StreamedInputs,
-    link_streamed,
-    refuse_law,
-    relate_register,
-    weigh_masked,
-)
+from disclique.attacks.register.setting import StreamedInputs, refuse_law, relate_register
+from disclique.attacks.register.streaming import link_streamed, weigh_masked
 from disclique.attacks.register.weigh import (
     AttackInputs,
     best_of_each_target,

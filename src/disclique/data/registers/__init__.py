@@ -4,7 +4,8 @@
 wherever tasks run) and sums up what they tell, ``people`` finds single people. Nothing here attacks.
 """
 
-from disclique.data.registers.files import Batch, Piece, Register, open_register, read_known, read_register
+from disclique.data.registers.files import Batch, Piece, Register
+from disclique.data.registers.opening import open_register, read_known, read_register
 from disclique.data.registers.people import draw_people, find_people, name_people
 from disclique.data.registers.streams import InTurn, Mapper, Records, Survey, stream, survey_register
 
