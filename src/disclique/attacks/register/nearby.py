@@ -82,13 +82,25 @@ class StreamedBackground(Background):
     axes: FloatArray = field(kw_only=True)
     mapper: Mapper = field(kw_only=True)
     close: int = field(kw_only=True)
+    kept: dict[tuple[bytes, bytes], FloatArray] = field(kw_only=True, default_factory=dict)  # the last answer
 
     def log_density(self, places: FloatArray, classes: Ints, related: RelatedClasses) -> FloatArray:
-        """Return the log density of strangers at places, in records of the whole register per area."""
+        """Return the log density of strangers at places, in records of the whole register per area.
+
+        The last answer is kept: who asks whether people are shared and who weighs them ask about the same places.
+        """
+        asked = places.tobytes(), classes.tobytes()
+        if asked not in self.kept:
+            found = self._count(places, classes, related)
+            self.kept.clear()
+            self.kept[asked] = found
+        return self.kept[asked]
+
+    def _count(self, places: FloatArray, classes: Ints, related: RelatedClasses) -> FloatArray:
         far = np.arange(len(self.bells)) >= self.close
         rest = replace(self, any_label=self.any_label * far, same_label=self.same_label * far, close=0)
         scale = len(self.survey) / max(len(self.known_class), 1)
-        total = np.asarray(super(StreamedBackground, rest).log_density(places, classes, related) + np.log(scale))
+        total = np.asarray(Background.log_density(rest, places, classes, related) + np.log(scale))
         if not self.close or not len(places):
             return total
         clear = related._replace(gain=np.where(np.exp(np.minimum(related.gain, 700.0)) >= FAINT, related.gain, -np.inf))

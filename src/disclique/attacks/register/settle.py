@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register.align import SURE, Alignments, build_prior
+from disclique.attacks.register.align import CLEAR, SURE, Alignments, build_prior
 from disclique.attacks.register.by_law import LawModel
 from disclique.attacks.register.gather import Candidacy, Gathered, gather_candidates
-from disclique.attacks.register.likelihood import REACH
+from disclique.attacks.register.likelihood import REACH, find_pairs
 from disclique.attacks.register.noise import estimate_noise
 from disclique.attacks.register.polish import Polisher
 from disclique.attacks.register.population import PartModel
@@ -24,6 +25,7 @@ PER_PAIR = 2_500  # bytes for a candidate pair
 LEAST_PAIRS = 20  # candidates of a target, however little memory there is
 RIVALS = 6  # alignments around which candidates are gathered
 DOUBT = 5.0  # standard deviations of the motion by which candidates are sought farther away
+SHARP = 0.1  # of the displacement: a motion that is known so well need not be known better
 ROUNDS = 3  # streams for candidates, should the motion move away from those gathered
 
 
@@ -70,7 +72,7 @@ def settle(setting: Setting, piloted: Alignments) -> Laid:
         model = setting.model(gathered.people, setting.classes).remeasured()
         model = replace(model, left_out=_weigh_left_out(gathered, ranked[0].common, inputs, len(target_map.positions)))
         if piloted.overlapping and piloted.ranked[0].evidence >= SURE:  # the land tells it, and better than people
-            again = replace(piloted, aligner=Aligner(model, target_map, aligner.prior))
+            again = _sharpen(replace(piloted, aligner=Aligner(model, target_map, aligner.prior)), doubt)
             break
         if prior is None:
             prior = build_prior(setting.model(inputs.survey.sample, setting.classes), target_map)[0]
@@ -88,6 +90,22 @@ def settle(setting: Setting, piloted: Alignments) -> Laid:
         finest = max(setting.floor, laws.grain)
         found = Polisher(laws, aligner, finest=finest, common=inputs.knowledge.common).polish_all(found)
     return Laid(found, laws, gathered, piloted)
+
+
+def _sharpen(landed: Alignments, doubt: float) -> Alignments:
+    """Return the alignment that the land shows, moved to where people fit best if they tell it more sharply.
+
+    The land tells a motion to some ten metres; under a smaller displacement that would part people from their records.
+    """
+    aligner, one = landed.aligner, landed.ranked[0]
+    width = max(doubt / DOUBT, aligner.sigma)
+    if doubt <= SHARP * DOUBT * aligner.sigma:
+        return landed
+    moved = aligner.refine(one.motion, width, one.common, fixed=True)
+    before = float(aligner.evaluate(one.motion, 0.0, aligner.who, one.common)[0][0])
+    if moved.ratio < before + CLEAR or measure_gap(aligner, moved, [one]) > doubt:
+        return landed
+    return replace(landed, ranked=[replace(moved, evidence=one.evidence)])
 
 
 def _take_noise(setting: Setting, piloted: Alignments) -> Setting:
@@ -177,3 +195,26 @@ def _build_laws(setting: Setting, model: PartModel) -> LawModel | None:
     survey = setting.inputs.survey
     points = survey.register.place(model.people.coordinates)
     return replace(setting.inputs, points=points).build_laws(model)
+
+
+def compare_strangers(laid: Laid, shares: Sequence[float]) -> list[float]:
+    """Return the log odds for sharing people rather than none under the best alignment, for shares of common targets.
+
+    Strangers are counted over the whole register, and counterparts that were left out are counted as such.
+    """
+    aligner, best = laid.found.aligner, laid.found.ranked[0]
+    model, who, target_map = aligner.model, aligner.who, aligner.target_map
+    extra = target_map.variance[who] + aligner.find_motion_variance(best)
+    positions = best.motion(target_map.positions[who])
+    pairs = find_pairs(model, positions, extra, who)
+    here, row = np.unique(pairs.target, return_inverse=True)
+    places = positions[np.searchsorted(who, here)]
+    background = model.background(float(np.median(extra)) if len(extra) else 0.0)
+    strangers = background.log_density(places, model.target_class[here], model.related)
+    crowd = model.crowd(here)
+    top = np.zeros(len(here)) if crowd is None else np.logaddexp(strangers, crowd) - strangers
+    gain = np.bincount(row, np.exp(np.minimum(pairs.ratio + top[row], 700.0)), len(here))
+    if laid.gathered.left_out is not None:
+        gain += np.exp(laid.gathered.left_out[here] - strangers)
+    alone = len(who) - len(here)
+    return [float(np.log1p(share * (gain - 1)).sum() + alone * np.log1p(-share)) for share in shares]

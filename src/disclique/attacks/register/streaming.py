@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 
 from disclique.attacks.claims import FLOOR, make_claims, no_claims
-from disclique.attacks.register.align import CLEAR, UNKNOWN, Alignments
+from disclique.attacks.register.align import CLEAR, SURE, UNKNOWN, Alignments
 from disclique.attacks.register.density import MotionPrior
 from disclique.attacks.register.land import Landing
 from disclique.attacks.register.maps import TargetMap
@@ -21,7 +21,7 @@ from disclique.attacks.register.pilot import Piloted, align_pilot, search_furthe
 from disclique.attacks.register.positions import Motion
 from disclique.attacks.register.refine import Aligner, Alignment
 from disclique.attacks.register.setting import Setting, StreamedInputs, set_up
-from disclique.attacks.register.settle import Laid, measure_gap, settle
+from disclique.attacks.register.settle import Laid, compare_strangers, measure_gap, settle
 from disclique.attacks.register.weigh import (
     AttackInputs,
     describe_alignment,
@@ -107,6 +107,7 @@ def _lay(setting: Setting) -> Laid | None:
     piloted, laid = align_pilot(setting), None
     if piloted.found.ranked and (piloted.landing is None or not explain_doubt(piloted.found)):
         laid = _hold_to_pilot(settle(setting, piloted.found), piloted, setting)
+        laid = laid if explain_doubt(laid.found) else _recount(laid)
         if not explain_doubt(laid.found):
             return laid
     if piloted.landing is not None and setting.inputs.knowledge.common is not None:
@@ -115,6 +116,7 @@ def _lay(setting: Setting) -> Laid | None:
     further = search_further(piloted, setting)
     if further.ranked and (laid is None or _is_better(further, piloted.found)):
         again = _hold_to_pilot(settle(setting, further), piloted._replace(found=further), setting)
+        again = again if explain_doubt(again.found) else _recount(again)
         if laid is None or again.found.ranked[0].evidence > laid.found.ranked[0].evidence:
             laid = again
     cut = "" if laid is None or not explain_doubt(laid.found) else further.cut
@@ -147,19 +149,30 @@ def _trust_land(piloted: Piloted, landing: Landing, common: float) -> Alignments
 
 
 def _hear_people(laid: Laid, common: float) -> Laid:
-    """Return what the land tells, in doubt where the candidates speak against sharing people.
+    """Return what the land tells, in doubt where the candidates do not speak for sharing people.
 
     Where nobody is shared, targets lie no nearer to counterparts than strangers do. Smaller shares than the given one
-    are tried as well: of many targets a few that are off count more than an error in the density would tell.
+    are tried as well: of many targets a few that are off count more than the others would tell.
     """
-    found, aligner = laid.found, laid.found.aligner
-    blur = float(np.mean(aligner.find_motion_variance(found.ranked[0])))
-    shares = [min(part * common, 1 - 0.5 / max(len(aligner.who), 1)) for part in PARTS]
-    motion = found.ranked[0].motion
-    heard = max(float(aligner.evaluate(motion, blur, aligner.who, share)[0][0]) for share in shares)
-    if heard > 0:
+    found = laid.found
+    most = 1 - 0.5 / max(len(found.aligner.who), 1)
+    heard = max(compare_strangers(laid, [min(part * common, most) for part in PARTS]))
+    if heard >= SURE:
         return laid
     return laid._replace(found=replace(found, ranked=[replace(found.ranked[0], evidence=heard)]))
+
+
+def _recount(laid: Laid) -> Laid:
+    """Return an alignment with no more evidence than there is when strangers are counted over the whole register.
+
+    While motions are searched, a sample tells how densely people live around a candidate, and too low at times.
+    """
+    if laid.laws is not None:
+        return laid
+    best = laid.found.ranked[0]
+    less = min(compare_strangers(laid, [best.common])[0] - best.ratio, 0.0)
+    held = [replace(one, evidence=one.evidence + less) for one in laid.found.ranked]
+    return laid._replace(found=replace(laid.found, ranked=held))
 
 
 def _is_better(further: Alignments, before: Alignments) -> bool:
