@@ -11,12 +11,16 @@ from typer.testing import CliRunner
 
 import disclique as dq
 from disclique.attacks.link import LabelRule
-from disclique.attacks.register import streaming
+from disclique.attacks.register import pilot, streaming
+from disclique.attacks.register.background import LeftOut
+from disclique.attacks.register.nearby import learn_streamed
+from disclique.attacks.register.positions import locate_known
 from disclique.audits import registers as audit_registers
 from disclique.audits.registers import hold_others
 from disclique.cli import app
-from disclique.data.registers import find_people, name_people, opening, survey_register
+from disclique.data.registers import InTurn, find_people, name_people, opening, survey_register
 from disclique.data.registers.people import draw_people
+from disclique.engine.kernels.neighbours import RelatedClasses
 from disclique.synthetic.people import germany
 
 LABELS = ["sex", "age_class"]
@@ -236,14 +240,43 @@ def test_where_it_runs_does_not_matter(tmp_path: Path, big: pd.DataFrame, monkey
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
 
 
-def test_strangers_are_not_found(tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release of nobody in the register: next to nothing is claimed, and a share of common people is not made up."""
+@pytest.mark.parametrize("common", [0.05, 0.99])
+def test_strangers_are_not_found(
+    tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, common: float
+) -> None:
+    """A release of nobody in the register claims next to nothing, even if the snooper believes that all are in it."""
     monkeypatch.setattr(opening, "PIECE", 5000)
-    monkeypatch.setattr(streaming, "SAMPLE", 4000)
-    target = release(people(400, seed=77), 0.005)
+    monkeypatch.setattr(streaming, "SAMPLE", 2000)
+    monkeypatch.setattr(pilot, "PILOT", 1000)
+    target = release(people(400, seed=77), 0.02)
     register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
-    found = dq.attack(target, register, by="register", knowledge=told(0.005, common=0.05))
-    assert len(found.matches) <= 6
+    found = dq.attack(target, register, by="register", knowledge=told(0.02, common=common))
+    assert len(found.matches) <= 4
+
+
+def test_strangers_are_counted_over_the_whole_register(
+    tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the scales at which everybody is counted, the bells are those of a loop over all people."""
+    survey = survey_register(open_small(monkeypatch, write(tmp_path, crowd)), 1500)
+    sample, sigma = locate_known(survey.points), 0.5
+    classes = survey.sample.classes
+    found = learn_streamed(sample, classes, sigma, survey=survey, mapper=InTurn(), near=lambda radius: radius)
+    assert found.close == len(found.bells)
+    everybody = sample.place(survey.register.place(crowd[["lon", "lat"]].to_numpy()))
+    number = np.array([survey.number[label] for label in crowd[LABELS].itertuples(index=False, name=None)])
+    who = np.arange(0, len(crowd), 1500)
+    many = len(survey.counts)
+    alike = RelatedClasses(np.arange(many + 1), np.arange(many), np.log(len(crowd) / survey.counts))
+    free, same = found.sum_around(LeftOut(who, everybody[who], number[who]), alike)
+    for at, row in enumerate(who):
+        square = ((everybody - everybody[row]) ** 2).sum(axis=1)
+        for scale, one in enumerate(found.bells):
+            height = np.exp(-square / (2 * one.variance)) / (2 * np.pi * one.variance)
+            height[(square > one.reach**2) | (np.arange(len(crowd)) == row)] = 0.0
+            odds = (number == number[row]) * len(crowd) / survey.counts[number[row]]
+            assert free[scale, at] == pytest.approx(height.sum())
+            assert same[scale, at] == pytest.approx((height * odds).sum())
 
 
 def test_other_attacks_are_left_out_in_a_sentence(tmp_path: Path, crowd: pd.DataFrame) -> None:
