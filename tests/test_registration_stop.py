@@ -191,6 +191,36 @@ def test_what_a_longer_search_can_find_is_searched(counted: dict[str, int]) -> N
     assert name_rightly(claims, one.truth) > 45
 
 
+def square(sizes: tuple[int, int, int], sigma: float, seed: int, labels: int) -> Scene:
+    """People anywhere in a square: densities prefer one of its eight turns, but by chance."""
+    rng = np.random.default_rng(seed)
+    return scene(rng.uniform(0, 40, (sizes[0] + sizes[1] - sizes[2], 2)), sizes, sigma, labels, seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_densities_decide_between_towns_but_not_between_the_turns_of_a_square(seed: int) -> None:
+    """Of two samples of one land, each without a person of the other."""
+    decided = []
+    for one in (towns((400, 400, 0), 0.5, seed), square((400, 400, 0), 0.5, seed, labels=3)):
+        aligner = build(one)
+        motions = build_prior(aligner.model, aligner.target_map)[1]
+        found = align.Alignments(aligner, 8.0, density_motions=motions)
+        decided.append((align.is_decided(found, motions[0]), align.is_decided(found, STAY)))
+    assert decided[0] == (True, True)
+    assert not any(decided[1])
+
+
+def test_an_alignment_that_chance_can_make_does_not_end_the_search(counted: dict[str, int]) -> None:
+    """In a square a wrong one often fits as well as the true one is expected to: more are tried, or it is cut."""
+    wrong = 0
+    for seed in range(4):
+        one = square((400, 400, 40), 0.25, seed, labels=2)
+        claims = run(one, bold=True)
+        wrong += name_rightly(claims, one.truth) < 20 and not claims.cut
+    assert counted["searched"]
+    assert wrong == 0
+
+
 def test_files_that_share_nobody_are_searched_to_the_end(counted: dict[str, int]) -> None:
     """The truth would be seen, and it is not there: everything is tried, nothing is claimed and nothing was cut."""
     one = towns((300, 300, 0), 0.05, 1)

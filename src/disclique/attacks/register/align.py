@@ -19,6 +19,7 @@ from disclique.attacks.register.likelihood import LikelihoodModel, follow_step
 from disclique.attacks.register.maps import TargetMap
 from disclique.attacks.register.positions import Motion
 from disclique.attacks.register.promise import (
+    Foretold,
     choose_tilt,
     expect_evidence,
     foretell,
@@ -34,9 +35,11 @@ CLEAR = 8.0  # log odds above which no further alignment is tried
 # a common record stayed at 4.0 or less, 48 with 10 common of 500 were at 4.5 or more (σ = .005 and .01 degrees).
 SURE = 4.0
 LUCK, BAD_LUCK = 2.5, 2.0  # standard deviations by which the true alignment may fit better or worse than foretold
-CHANCE = 4.0  # the same of the best of very many wrong alignments
+CHANCE = 4.0  # the same of the best of the wrong alignments to which densities leave room
 AHEAD = 6.0  # log likelihood by which it must then be ahead of the others
 TURNS, TURN_STEPS = 8, 8  # of the best alignment, to see how others fit, and steps in which each is refined
+ELSEWHERE = 10.0  # cells of the density: so far apart lie two ways to lay densities on each other
+DECIDED = 2.0  # log likelihood, per square root of the targets, by which densities must then prefer one of them
 ALL = 0.99  # the share of common targets that promises most, where it is not known
 RIVAL = 8.0  # an alignment so much worse than the best is forgotten
 SMALL = 40  # so few targets may fit in several ways; all are tried
@@ -97,8 +100,7 @@ class Alignments:
         positions = self.aligner.target_map.positions[self.aligner.who]
         here, kept = one.motion(positions), []
         for other in self.ranked:
-            gap = np.sqrt(((other.motion(positions) - here) ** 2).sum(axis=1).mean())
-            if gap < 2 * self.aligner.sigma:
+            if measure_gap(other.motion(positions), here) < 2 * self.aligner.sigma:
                 if other.evidence >= one.evidence:
                     return
             else:
@@ -203,39 +205,63 @@ def find_futility(found: Alignments, rare: RarePairSearch, quest: Quest) -> str:
         most = expect_evidence(aligner, foretold, share, max(before, default=-np.log(aligner.prior.volume)), LUCK)
         if most < SURE:
             return f"even of the true one no more than {most:.1f} can be expected"
-    if told is not None and quest.told:
-        truth, chance = foretold.expect(size, share, share), foretold.expect_strangers(size, share)
-        if stands_out(found, share, least=max(truth.at_least(BAD_LUCK), chance.at_most(CHANCE))):
-            return "it fits as well as the true one can be expected to"
+    if told is not None and quest.told and stands_out(found, share, foretold):
+        return "it fits as well as the true one can be expected to"
     if not rare.can_succeed(share, noise=1.0 if quest.told else 0.0, tilt=tilt):
         return "pairs of rare records would not tell the true one from chance"
     return ""
 
 
-def stands_out(found: Alignments, share: float, *, least: float) -> bool:
+def stands_out(found: Alignments, share: float, foretold: Foretold) -> bool:
     """Return True if an alignment fits well enough to be the true one, and far better than others do by chance.
 
-    The others are those found elsewhere, and the best one turned around its middle: in a round city every turn lays
-    people on people, and the best of some wrong ones may fit as well as the true one is expected to.
+    The others are those found elsewhere, and the best one turned around its middle: in a round city every
+    turn lays people on people, and the best of some wrong ones may fit as well as the true one is expected to. Where
+    densities do not decide, the best of millions often does, so that nothing stands out.
     """
     ranked = (found.ranked if found.assumed is None else found.assumed.ranked)[:DENSITY_MOTIONS]
-    aligner, flat = found.aligner, found.aligner.model.known_map.flat
+    aligner, flat, size = found.aligner, found.aligner.model.known_map.flat, len(found.aligner.who)
 
     def measure(motion: Motion) -> float:
         return float(aligner.evaluate(motion, 0.0, aligner.who, share)[0][0])
 
     fits = sorted(((measure(one.motion), at) for at, one in enumerate(ranked)), reverse=True)
-    if not fits or fits[0][0] < least or (len(fits) > 1 and fits[1][0] > fits[0][0] - AHEAD):
+    if not fits or (len(fits) > 1 and fits[1][0] > fits[0][0] - AHEAD):
         return False
-    best = ranked[fits[0][1]].motion
+    fit, best = fits[0][0], ranked[fits[0][1]].motion
+    truth, chance = foretold.expect(size, share, share), foretold.expect_strangers(size, share)
+    if fit < max(truth.at_least(BAD_LUCK), chance.at_most(CHANCE)) or not is_decided(found, best):
+        return False
     pivot = best(aligner.target_map.positions[aligner.who]).mean(axis=0)
     up = np.array([1.0, 0.0, 0.0]) if flat else pivot / max(float(np.linalg.norm(pivot)), 1e-300)
     for angle in 2 * np.pi * np.arange(1, TURNS) / TURNS:
         turned = follow_step(best, angle * up, pivot, flat)
         turned, _, _ = aligner.climb(turned, share, 0.0, aligner.who, TURN_STEPS, fixed=True)
-        if measure(turned) > fits[0][0] - AHEAD:
+        if measure(turned) > fit - AHEAD:
             return False
     return True
+
+
+def measure_gap(here: FloatArray, there: FloatArray) -> float:
+    """Return the root mean square of the distances between places."""
+    return float(np.sqrt(((here - there) ** 2).sum(axis=1).mean()))
+
+
+def is_decided(found: Alignments, best: Motion) -> bool:
+    """Return True if densities leave no room for alignments elsewhere: all others fit them far worse.
+
+    Chance prefers one of several by about the square root of the targets, as in a square without a centre.
+    """
+    density, aligner = found.aligner.prior.density, found.aligner
+    if density is None or not found.density_motions:
+        return False
+    positions = aligner.target_map.positions[aligner.who]
+    laid = [motion(positions) for motion in found.density_motions]
+    fits = [density.log_likelihood(places) for places in laid]
+    far = [measure_gap(places, laid[0]) > ELSEWHERE * density.cell for places in laid]
+    other = max((fit for fit, is_far in zip(fits, far, strict=True) if is_far), default=min(fits))
+    near = measure_gap(best(positions), laid[0]) <= ELSEWHERE * density.cell
+    return near and other < fits[0] - DECIDED * np.sqrt(len(positions))
 
 
 def assume_overlap(found: Alignments, share: float) -> Alignments:
