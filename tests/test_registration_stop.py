@@ -213,12 +213,23 @@ def test_densities_decide_between_towns_but_not_between_the_turns_of_a_square(se
 def test_an_alignment_that_chance_can_make_does_not_end_the_search(counted: dict[str, int]) -> None:
     """In a square a wrong one often fits as well as the true one is expected to: more are tried, or it is cut."""
     wrong = 0
-    for seed in range(4):
+    for seed in range(2):
         one = square((400, 400, 40), 0.25, seed, labels=2)
         claims = run(one, bold=True)
         wrong += name_rightly(claims, one.truth) < 20 and not claims.cut
     assert counted["searched"]
     assert wrong == 0
+
+
+def test_what_pairs_cannot_show_but_everybody_might_is_called_cut(counted: dict[str, int]) -> None:
+    """In a square without a centre: the ceiling finds many, nobody is found, and that is a lower bound."""
+    one = square((500, 500, 50), 1.6, 2, labels=5)
+    claims = run(one, bold=True)
+    most = ceiling(one.masked, one.known, candidates=one.labels, knowledge=one.knowledge)
+    assert name_rightly(most, one.truth) > 10
+    assert "pairs of rare records would not" in claims.doubt
+    assert counted["searched"] == 0
+    assert "all records together may show more" in claims.cut
 
 
 def test_files_that_share_nobody_are_searched_to_the_end(counted: dict[str, int]) -> None:

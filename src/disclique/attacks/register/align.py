@@ -58,7 +58,8 @@ class Alignments:
     ``density_motions`` are those that the density of settled places suggests. With ``overlapping`` the files are known
     to share records, so that the alignments compete with each other only, and not with there being none. ``compared``
     is the number of distances after which a search for more was given up; 0 if none was. ``futile`` says why none was
-    begun that could not succeed, and ``assumed`` are the alignments given that the files share records, if asked for.
+    begun that could not succeed, ``unsought`` whether that is for want of pairs that show it, and not of the truth
+    being visible. ``assumed`` are the alignments given that the files share records, if asked for.
     """
 
     aligner: Aligner
@@ -68,6 +69,7 @@ class Alignments:
     overlapping: bool = False
     compared: int = 0
     futile: str = ""
+    unsought: bool = False
     assumed: Alignments | None = None
 
     def weigh(self, price: FloatArray | float = 0.0) -> FloatArray:
@@ -78,7 +80,11 @@ class Alignments:
     @property
     def cut(self) -> str:
         """What was not tried, in a sentence, where that could have changed the claims; else empty."""
-        if not self.compared or (self.ranked and self.ranked[0].evidence > CLEAR):
+        if self.ranked and self.ranked[0].evidence > CLEAR:
+            return ""
+        if self.unsought:
+            return "no pairs of rare records were tried, which show too little; all records together may show more"
+        if not self.compared:
             return ""
         many = f"{self.compared:,}"
         return f"the search for an alignment ended after {many} distance comparisons; a longer one may find more"
@@ -208,6 +214,9 @@ def find_futility(found: Alignments, rare: RarePairSearch, quest: Quest) -> str:
     if told is not None and quest.told and stands_out(found, share, foretold):
         return "it fits as well as the true one can be expected to"
     if not rare.can_succeed(share, noise=1.0 if quest.told else 0.0, tilt=tilt):
+        truth, chance = foretold.expect(size, share, share), foretold.expect_strangers(size, share)
+        visible = truth.at_most(LUCK) > chance.at_most(CHANCE)
+        found.unsought = visible and not (found.density_motions and is_decided(found, found.density_motions[0]))
         return "pairs of rare records would not tell the true one from chance"
     return ""
 
