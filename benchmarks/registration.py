@@ -320,9 +320,12 @@ def stopped(sets: int) -> None:
     500 × 500, 50 or 250 common, 2, 5 or 22 labels, noise from a tenth of the distance between neighbours of one label
     to three times it. A search that would be begun is not carried out.
     """
-    print("| land | clear | searched | left out | truth 3 ahead | found / ceiling |\n|---|---|---|---|---|---|")
+    print(
+        "| land | clear | searched | left out | of these cut | truth 3 ahead, not cut | found / ceiling |\n"
+        "|---|---|---|---|---|---|---|"
+    )
     for land, settle in LANDS.items():
-        counts, right, most = dict.fromkeys(("clear", "searched", "out", "ahead"), 0), 0, 0
+        counts, right, most = dict.fromkeys(("clear", "searched", "out", "cut", "ahead"), 0), 0, 0
         for seed in range(sets):
             rng = np.random.default_rng(FIRST + 5000 + seed)
             one = settled(settle, rng)
@@ -334,7 +337,8 @@ def stopped(sets: int) -> None:
                 continue
             share = one.knowledge.common or 0.0
             fits = [found.aligner.evaluate(each.motion, 0.0, found.aligner.who, share)[0][0] for each in best]
-            counts["ahead"] += true.ratio > max(fits) + 3
+            counts["cut"] += bool(found.cut)
+            counts["ahead"] += true.ratio > max(fits) + 3 and not found.cut
             told = replace(one.knowledge, bold=True)
             right += named(attack(one._replace(knowledge=told)), one.truth)
             most += named(top(one), one.truth)
