@@ -107,6 +107,16 @@ def test_folders_tell_columns(tmp_path: Path, crowd: pd.DataFrame) -> None:
     assert register.read_whole().labels["area"].tolist().count("007") == 100
 
 
+def test_links_to_files_are_followed(tmp_path: Path, crowd: pd.DataFrame) -> None:
+    """A folder of links to files that lie elsewhere is the register of these files."""
+    there = write(tmp_path / "there", crowd.iloc[:300])
+    (tmp_path / "here").mkdir()
+    for file in there.iterdir():
+        (tmp_path / "here" / file.name).symlink_to(file)
+    register = dq.read_register(tmp_path / "here", LABELS, coordinates="lon,lat", ids="id")
+    assert register.read_whole().ids == tuple(crowd["id"].iloc[:300])
+
+
 def test_single_people_are_found(tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows by ids and ids by rows; strangers that are drawn are different people, none of them excluded."""
     register = open_small(monkeypatch, write(tmp_path / "r", crowd))

@@ -75,10 +75,10 @@ def find_files(path: Path) -> list[Path]:
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
     if path.is_file():
-        return [path.resolve()]
+        return [path.absolute()]
     inner = sorted(path.rglob("*"), key=lambda one: one.relative_to(path).parts)
     found = [
-        one.resolve()
+        one.absolute()
         for one in inner
         if one.suffix.lower() in SUFFIXES
         and one.is_file()
@@ -93,7 +93,7 @@ def _folders(file: Path, path: Path) -> tuple[tuple[str, str], ...]:
     """Return the columns that the folders between ``path`` and a file tell."""
     if not path.is_dir():
         return ()
-    parts = [part.partition("=") for part in file.relative_to(path.resolve()).parts[:-1]]
+    parts = [part.partition("=") for part in file.relative_to(path.absolute()).parts[:-1]]
     return tuple((unquote(name), unquote(value)) for name, sign, value in parts if sign)
 
 
