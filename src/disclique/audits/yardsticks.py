@@ -103,13 +103,15 @@ def find_taken(claims: Claims, known: KnownFile, scenario: str) -> list[tuple[in
     pairs = np.column_stack([claims.target, claims.known]).astype(np.int64)
     keep = (claims.probability > 0) & ~np.isin(pairs[:, 0], told[:, 0]) & ~np.isin(pairs[:, 1], told[:, 1])
     pairs, probability = pairs[keep], np.round(claims.probability[keep], 12)
-    true = dict(known.sought.pairs[:, [side, 1 - side]].tolist())
-    right = np.array([true.get(a) == b for a, b in pairs[:, [side, 1 - side]].tolist()], dtype=bool)
+    sizes = len(known.released), len(known.data)
+    true = np.full(sizes[side], -1)
+    true[known.sought.pairs[:, side]] = known.sought.pairs[:, 1 - side]
+    right = true[pairs[:, side]] == pairs[:, 1 - side]
     order = np.lexsort((pairs[:, 1 - side], right, -probability, pairs[:, side]))
     _, first = np.unique(pairs[order, side], return_index=True)
     best = order[first]
-    wrong = [tuple(pairs[k].tolist()) for k in best if not right[k] and int(pairs[k, side]) in true]
-    return [(int(t), int(k)) for t, k in wrong]
+    wrong = best[~right[best] & (true[pairs[best, side]] >= 0)]
+    return [(t, k) for t, k in pairs[wrong].tolist()]
 
 
 def consult_oracle(masked: Sequence[Distances], known: KnownFile, knowledge: Knowledge, labels: LabelPairs) -> Tried:
