@@ -172,7 +172,18 @@ class Heavy:
 
 
 def test_the_data_are_sent_once_to_each_worker_also_when_all_of_them_die(tmp_path: Path, empty: Cluster) -> None:
-    """To one that joins when the only one that had them is gone, too; items never share a process."""
+    """To one that joins when the only one that had them is gone, too; items never share a process.
+
+    And not to one that has other code, though the version is the same: what it computes is not.
+    """
+    shutil.copytree(SOURCE / "disclique", tmp_path / "other" / "disclique", ignore=shutil.ignore_patterns("*.nb?"))
+    with (tmp_path / "other" / "disclique" / "geodesy.py").open("a") as file:
+        file.write("RADIUS = 1\n")
+    other = empty.add_worker(source=tmp_path / "other")
+    with pytest.raises(InputError, match=r"tcp://127\.0\.0\.1:\d+: disclique .* has other code there than here"):
+        list(OnDask(empty.address).map(abs, [1]))
+    other.kill()
+    other.wait()
     traces = tmp_path / "traces"
     traces.mkdir()
     first = empty.add_worker(threads=3)
@@ -205,16 +216,6 @@ def test_the_data_are_sent_once_to_each_worker_also_when_all_of_them_die(tmp_pat
     began, ended = ({item for item, step in seen if step == what} for what in ("", None))
     assert ended == set(range(40))
     assert began <= ended
-
-
-def test_workers_with_other_code_are_refused(tmp_path: Path, empty: Cluster) -> None:
-    """The version may be the same: what it computes is not."""
-    shutil.copytree(SOURCE / "disclique", tmp_path / "other" / "disclique", ignore=shutil.ignore_patterns("*.nb?"))
-    with (tmp_path / "other" / "disclique" / "geodesy.py").open("a") as file:
-        file.write("RADIUS = 1\n")
-    empty.add_worker(source=tmp_path / "other")
-    with pytest.raises(InputError, match=r"tcp://127\.0\.0\.1:\d+: disclique .* has other code there than here"):
-        list(OnDask(empty.address).map(abs, [1]))
 
 
 def versions_there(**worker: str | None) -> dict[str, Any]:
