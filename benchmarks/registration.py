@@ -13,7 +13,7 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,14 @@ def case(
         near = np.flatnonzero(pairwise(crowd, around[None, :2])[:, 0] < around[2])[:n_target]
         n_target = len(near)
         homes, names = np.concatenate((crowd[near], homes)), np.concatenate((theirs[near], names))
+    return split_files(homes, names, (n_target, n_known, common), sigma, rng)
+
+
+def split_files(
+    homes: FloatArray, names: NDArray[Any], sizes: tuple[int, int, int], sigma: float, rng: np.random.Generator
+) -> Case:
+    """Divide people with homes and labels into two files, the common ones first, and mask the targets."""
+    n_target, n_known, common = sizes
     known = rng.permutation(np.r_[:common, n_target : n_target + n_known - common])
     place = np.full(len(homes), -1)
     place[known] = np.arange(len(known))
@@ -260,17 +268,7 @@ def town(sizes: tuple[int, int, int], sigma: float, rng: np.random.Generator) ->
     n_target, n_known, common = sizes
     size = n_target + n_known - common
     homes = np.array([13.4, 52.5]) + rng.normal(0, 0.04, (size, 2)) * rng.choice([0.5, 1, 2], size)[:, None]
-    labels, both = rng.choice(20, size).astype(np.int32), np.arange(20, dtype=np.int32)
-    known = rng.permutation(np.r_[:common, n_target:size])
-    place = np.full(size, -1)
-    place[known] = np.arange(n_known)
-    return Case(
-        Points(homes[:n_target] + rng.normal(0, sigma, (n_target, 2))),
-        Points(homes[known]),
-        Candidates(labels[:n_target], labels[known], np.stack((both, both), axis=1)),
-        place[:n_target],
-        Knowledge(Spread(sigma, sigma, "deg"), common=common / n_target),
-    )
+    return split_files(homes, rng.choice(20, size), sizes, sigma, rng)
 
 
 def hopeless(sets: int) -> None:
