@@ -341,6 +341,8 @@ def test_an_audit_keeps_a_part_of_a_known_register(
     strangers = dq.microdata(
         big.iloc[:60].assign(id=[f"x{k}" for k in range(60)]), LABELS, coordinates=["lon", "lat"], ids="id"
     )
+    with pytest.raises(dq.InputError, match="too little for the people of a register around 60 records"):
+        dq.audit(target, "gaussian:sigma=1km", known=register, memory="1MB", **how)
     with pytest.raises(dq.InputError, match="no id in common"):
         dq.audit(strangers, "gaussian:sigma=1km", known=register, **how)
 

@@ -28,6 +28,7 @@ from disclique.audits.unit import run_unit
 from disclique.checks import check_kind, check_path, show
 from disclique.data.registers import Register
 from disclique.errors import InputError, guess_meant
+from disclique.memory import parse_memory
 from disclique.model import Microdata
 from disclique.runs import Executor, FullProgress, Journal, Progress, Serial, Unit, keep_open, open_journal, run_units
 
@@ -43,6 +44,7 @@ def audit(  # noqa: PLR0913 - the public door
     progress: Progress | None = None,
     with_records: bool = False,
     force: bool = False,
+    memory: str | int | None = None,
     **options: Any,
 ) -> AuditResult:
     """Mask a file in the ways considered, attack each release as a snooper would, and decide.
@@ -53,7 +55,7 @@ def audit(  # noqa: PLR0913 - the public door
         The file that is to be released; its ids say who is who.
     masks : list of specs
         Ways to alter it: ``gaussian:sigma=500m``, or a range of the dial, ``gaussian:sigma=100m..5km``.
-    known, others : Microdata
+    known, others : Microdata, or a Register of millions
         The snooper's own file; or, with ``overlap``, people who are not in the release. Without ``known`` and
         ``overlap`` the snooper knows the whole file, the worst case.
     folder : path
@@ -65,6 +67,8 @@ def audit(  # noqa: PLR0913 - the public door
         Put places and ids of people into the result, for a report that stays with the data holder.
     force : bool
         Go on although a look at the input (``dq.inspect``) finds what can only be a mistake.
+    memory : bytes, or a text such as "4GB"
+        For what is kept of a known register (``dq.read_register``); half of the machine's by default.
     options
         Fields of ``Plan`` (``max_risk``, ``repetitions``, ``attacks``, ``generalise``, ``seed``, …) and of ``Snooper``
         (``overlap``, ``size``, ``label_error``, ``coordinate_error``).
@@ -89,7 +93,7 @@ def audit(  # noqa: PLR0913 - the public door
     folder = None if folder is None else check_path(folder, "folder")
     declared = declare(options.pop("decision", None))
     plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
-    theirs, thinned = hold_known(known, target, plan)
+    theirs, thinned = hold_known(known, target, plan, None if memory is None else parse_memory(memory))
     work = Audit(plan, target, theirs, hold_others(others, target, plan), thinned=thinned)
     about = About(declared, inspection=inspect_audit(work).check(force=force))
     result = run_audit(
