@@ -13,7 +13,7 @@ import pytest
 
 import disclique as dq
 from conftest import Run
-from disclique.cli.audit import AuditOptions, read_audit
+from disclique.asked.audits import AuditOptions, read_audit
 from disclique.data.files import TABLES, Part, read_table
 from disclique.data.labels import canonical
 from small_files import people

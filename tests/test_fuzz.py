@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import disclique as dq
+from disclique.asked.audits import AuditOptions, read_audit
 from disclique.audits import RESULT, Audit, run_audit
 from disclique.audits.inspection import inspect_audit
-from disclique.cli.audit import AuditOptions, read_audit
 from disclique.errors import DiscliqueError
 from disclique.masks import masks
 

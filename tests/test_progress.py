@@ -16,12 +16,12 @@ import disclique as dq
 from conftest import Run
 from disclique.audits import run_audit
 from disclique.audits.so_far import RiskSoFar, name_side
-from disclique.cli import counter as counters
 from disclique.cli import screen as screens
-from disclique.cli.counter import Counter, Heard
 from disclique.cli.screen import Screen
 from disclique.progress import tell
 from disclique.runs import Executor, Forecast, Journal, Processes, Serial, Unit, run_units
+from disclique.runs import counter as counters
+from disclique.runs.counter import Counter, Heard
 from disclique.runs.linear_algebra import one_thread
 from disclique.runs.watch import EVERY, reporting, watching
 from small_files import COLUMNS, LIGHT, make_audit, people

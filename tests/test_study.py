@@ -12,7 +12,7 @@ import pytest
 
 import disclique as dq
 from conftest import SMALL, Run
-from disclique.cli.options import read_toml
+from disclique.asked.options import read_toml
 from disclique.engine.product import product_graph
 from disclique.errors import InputError
 from disclique.runs import Processes, Unit

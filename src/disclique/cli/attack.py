@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import FORCE, INPUT, ReadOptions, list_of, numbers_in, option, refuse_bare, with_options
+from disclique.asked.files import INPUT, ReadOptions
+from disclique.asked.options import list_of, numbers_in, option
+from disclique.cli.options import FORCE, with_options
 from disclique.cli.registers import columns_in, open_executor, survey_known
 from disclique.errors import InputError
 
@@ -195,6 +197,7 @@ class AttackOptions(ReadOptions):
         from disclique.attacks.calibration import calibrate, calibrate_matrix
         from disclique.data.distances import Points
         from disclique.masks import parse_mask
+        from disclique.masks.registry import refuse_bare
 
         refuse_bare(self.unit, [self.mask or ""])
         mask = parse_mask(self.mask or "")

@@ -2,126 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from disclique.cli.options import (
-    NO_COLUMNS,
-    FileOptions,
-    differing,
-    list_of,
-    option,
-    read_toml,
-    refuse_bare,
-    with_options,
-)
-from disclique.errors import InputError
+from disclique.asked.audits import WORK, AuditOptions, read_audit, read_decision
+from disclique.asked.options import differing
+from disclique.cli.options import with_options
 
 if TYPE_CHECKING:
-    from disclique.audits import Audit, AuditResult, Plan
+    from disclique.audits import Audit, AuditResult
     from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
-    from disclique.runs import Executor, Forecast
+    from disclique.runs import Executor
 
-MASKS, SNOOPER, WORK, OUTPUT = "Masks and limit", "What the snooper knows", "Work", "Output"
-OTHERS = ("synthetic", "germany")
-DECISION = "decision"  # the section of a TOML file that the annex shows
+OUTPUT = "Output"
 EXIT = {"meets": 0, "measured": 0, "unproven": 3, "fails": 4}  # 2 is bad input
-
-
-@dataclass(frozen=True)
-class AuditOptions(FileOptions):
-    """What can be said of an audit, on the command line or in a TOML file."""
-
-    sections: ClassVar[tuple[str, ...]] = (DECISION,)
-    mask: list[str] | None = option(
-        "gaussian:sigma=500m, or a range of its dial: gaussian:sigma=100m..5km; repeatable. There are {masks}.",
-        panel=MASKS,
-        default=[],
-        metavar="SPEC",
-    )
-    max_risk: float | None = option(
-        "Largest share of people at risk; ranges are searched, and the exit status is 0 only if it is kept.",
-        panel=MASKS,
-        metavar="R",
-    )
-    max_risk_person: float | None = option(
-        "Largest risk of the most exposed person, besides --max-risk.", panel=MASKS, metavar="R"
-    )
-    scenario: str | None = option(
-        "What risk means: prosecutor (the person took part: share named rightly), journalist (claimed rightly, as more "
-        "probable than not) or marketer (share of the whole file).",
-        panel=MASKS,
-        default="prosecutor",
-    )
-    releases: int | None = option(
-        "How often the same people are released with fresh noise.", panel=MASKS, default=1, metavar="K"
-    )
-    unlinked: bool | None = option(
-        "Rows of later releases do not tell which they were before.", panel=MASKS, default=False
-    )
-    generalise: list[str] | None = option(
-        "Make labels coarser: cob=century:yob, age=classes:age:18,65, width, decade, prefix; or try several: a range "
-        "of widths age=width:age:1..40 or of characters plz=prefix:plz:2..5, drop:sex with and without.",
-        panel=MASKS,
-        default=[],
-        metavar="NEW=RULE:COL",
-    )
-    utility: str | None = option("{measures}: how settings compare.", panel=MASKS, default="neighbours")
-    known: Path | None = option(
-        "The snooper's file, with the same columns; a register of millions as a Parquet file or folder.", panel=SNOOPER
-    )
-    known_distances: Path | None = option("Its distances.", panel=SNOOPER)
-    known_vectors: Path | None = option("Its vectors.", panel=SNOOPER, metavar="FILE")
-    overlap: float | None = option("Share of the people in it, among others.", panel=SNOOPER, metavar="R")
-    known_size: int | None = option("Records in it (as many as released).", panel=SNOOPER)
-    others: str | None = option("The others: synthetic, germany or a file.", panel=SNOOPER, default="synthetic")
-    others_vectors: Path | None = option("Their vectors.", panel=SNOOPER, metavar="FILE")
-    label_error: float | None = option("Share of its labels that are wrong.", panel=SNOOPER, default=0.0, metavar="R")
-    coordinate_error: str | None = option("Error of its coordinates (100m).", panel=SNOOPER, metavar="X")
-    seeds: int | None = option(
-        "Released people whom an insider knows beforehand.", panel=SNOOPER, default=0, metavar="N"
-    )
-    missing: str | None = option("A missing label matches never or any value.", panel=SNOOPER, default="any")
-    attack: list[str] | None = option("{attacks}; repeatable.", panel=WORK, default=["all"])
-    alpha: float | None = option("Detection probability of the clique attack.", panel=WORK, default=0.5)
-    budget: float | None = option(
-        "For one clique search: billions of operations, half a second each; raised where it could decide.",
-        panel=WORK,
-        default=2.0,
-        metavar="WORK",
-    )
-    repetitions: int | None = option("Draws of every mask setting.", panel=WORK, default=20)
-    seed: int | None = option("All chance follows from it.", panel=WORK, default=0)
-    person_trials: int | None = option(
-        "Draws by which every person's risk is measured under the setting that the verdict names: 200 for up to 500 "
-        "records, fewer for more.",
-        panel=WORK,
-        metavar="N",
-    )
-    thorough: bool | None = option(
-        "Carry out every attack on every release, also where it cannot be expected to find more.",
-        panel=WORK,
-        default=False,
-    )
-    memory: str | None = option(
-        "Memory for the part of a register that is kept: 4GB, 50% (half of the machine's).",
-        panel=WORK,
-        metavar="SIZE",
-    )
-    sensitivity: bool | None = option(
-        "Ask how the risk depends on the overlap and on label errors.", panel=WORK, default=True
-    )
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The fields of ``Layout``; labels that are tried in several ways are read as they are."""
-        from disclique.data.label_ranges import read_beforehand
-
-        return super().columns | {"generalise": read_beforehand(list_of(self.generalise))}
 
 
 @with_options(AuditOptions)
@@ -161,6 +59,7 @@ def command(
     snooper is assumed to know the whole file, the worst case. The exit status is 0 if a release is shown to keep the
     limit (or none was set), 3 if none is shown to although the attacks keep it, and 4 if no release tried keeps it.
     """
+    from disclique.asked.work import announce
     from disclique.audits.call import write_command
     from disclique.audits.declaration import declare
     from disclique.audits.inspection import inspect_audit
@@ -186,24 +85,12 @@ def command(
         with screen.opened(executor) as running:
             announce(work, out, running, screen)
         return
-    result = carry_out(work, out, executor, screen=screen, with_records=with_records, about=about)
+    result = show_audit(work, out, executor, screen=screen, with_records=with_records, about=about)
     if EXIT[result.verdict.status]:
         raise typer.Exit(EXIT[result.verdict.status])
 
 
-def read_decision(config: Path | None) -> dict[str, Any]:
-    """Return the section [decision] of a TOML file, if it is one that can be declared to the board."""
-    from disclique.audits.declaration import declare
-
-    written = {} if config is None else read_toml(config).get(DECISION, {})
-    try:
-        declare(written)
-    except InputError as problem:
-        raise InputError(f"{config}: {problem}") from None
-    return dict(written)
-
-
-def carry_out(
+def show_audit(
     work: Audit,
     out: Path,
     executor: Executor,
@@ -212,144 +99,15 @@ def carry_out(
     with_records: bool = False,
     about: About | None = None,
 ) -> AuditResult:
-    """Carry out an audit and write result.json, records.csv, the report with its figures and the annex to ``out``."""
-    from disclique.audits import ANNEX, RECORDS, REPORT, RESULT, run_audit
-    from disclique.audits.so_far import BESIDE, RiskSoFar
-    from disclique.cli.counter import Heard
+    """Carry out an audit, and print its verdict and where everything is."""
+    from disclique.asked.work import carry_out
+    from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
     from disclique.cli.interrupt import keeping
 
-    with keeping(out), screen.opened(executor) as running:
-        forecast = announce(work, out, running, screen, keep=True)
-        releases = Heard("releases", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE))
-        with screen.units(releases, forecast, running) as progress:
-            result = run_audit(
-                work, folder=out, executor=running, progress=progress, with_records=with_records, about=about
-            )
-    if forecast.finished and not progress.fresh:
-        screen.say([f"{out}: finished before: nothing is left to do"])
-    result.report(out / REPORT)
-    result.annex(out / ANNEX)
+    with keeping(out):
+        result = carry_out(work, out, executor, told=screen, with_records=with_records, about=about)
     screen.say([*result.verdict.sentences, *(f"note: {line}" for line in result.verdict.cautions)])
     screen.table(result.table, title="Risk of every setting tried")
     screen.say([f"result: {out / RESULT}", f"risk of every record (keep it): {out / RECORDS}"])
     screen.say([f"annex for the board: {out / ANNEX}", f"report: {(out / REPORT).resolve()}"])
     return result
-
-
-def announce(work: Audit, out: Path, executor: Executor, screen: Screen, *, keep: bool = False) -> Forecast:
-    """Print what will be done and about how long it will take; return how the time left is to be told.
-
-    The releases that are attacked to find out are kept in the audit's folder, unless nothing is to be written there.
-    """
-    from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
-    from disclique.audits.estimate import describe_work, estimate_audit, list_trials
-    from disclique.audits.records import ReleaseRecord
-    from disclique.audits.so_far import BESIDE, RiskSoFar, name_side
-    from disclique.cli.counter import Heard
-    from disclique.runs import Forecast, open_journal
-    from disclique.runs.journal import check_folder, has_journal
-
-    check_folder(out, (RESULT, RECORDS, REPORT, ANNEX))
-    work.check_masks()
-    screen.say(describe_work(work))
-    if has_journal(out):
-        if (out / RESULT).exists():
-            screen.say([] if keep else [f"{out}: finished before, as it seems"])
-            return Forecast({}, finished=True)
-        screen.say([f"{out}: an audit was begun here and goes on"])
-    trials = Forecast(dict.fromkeys(list_trials(work), 1.0), sort=name_side)
-    tried = Heard("releases attacked to estimate the time", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE))
-    with (
-        open_journal(out if keep else None, work, ReleaseRecord) as journal,
-        screen.units(tried, trials, executor) as progress,
-    ):
-        made = estimate_audit(work, executor, journal=journal, progress=progress)
-    screen.say([made.sentence(executor.parallel or 1, "releases to attack")])
-    forecast = Forecast(made.expected, sort=name_side)
-    for unit in journal.done:  # before the first of them is heard of again
-        forecast.took(unit, journal.seconds.get(unit, 0.0))
-    return forecast
-
-
-def read_audit(file: Path, options: AuditOptions) -> Audit:
-    """Read and check the plan and its data."""
-    import disclique
-    from disclique.audits import Audit
-    from disclique.audits.registers import hold_known, hold_others
-    from disclique.data.provenance import hashes
-    from disclique.data.registers import read_known
-    from disclique.memory import parse_memory
-
-    named = ("distances", "vectors", "known", "known_distances", "known_vectors", "others_vectors")
-    paths = {name: None if (path := getattr(options, name)) is None else Path(path) for name in named}
-    known = paths["known"]
-    others = None if options.others in OTHERS else Path(str(options.others))
-    if others is not None and options.overlap is None:
-        raise InputError(f"--others {others}: it goes with --overlap")
-    if known is not None and options.id is None:
-        raise InputError("--known: name the column that says who is who in both files with --id")
-    try:
-        plan = _plan(options, given=known is not None, others=others is not None)
-    except (TypeError, ValueError, OverflowError) as problem:
-        if isinstance(problem, InputError):
-            raise
-        raise InputError(f"an option has a value of the wrong kind: {problem}") from None
-    refuse_bare(options.unit, list_of(options.mask))
-    takes = {
-        side: options.metric == "euclidean" or any(paths[name] is not None for name in names)
-        for side, names in (("target", ("distances", "vectors")), ("known", ("known_distances", "known_vectors")))
-    }
-    unit = options.unit_for(own=takes["target"], other=takes["known"])
-    columns = options.columns | {"unit": unit}
-    target = disclique.read(file, distances=paths["distances"], vectors=paths["vectors"], **columns)
-    theirs = None
-    if known is not None:
-        beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
-        unit = options.unit_for(own=takes["known"], other=takes["target"])
-        columns = options.columns | {"unit": unit} | (NO_COLUMNS if any(beside.values()) else {})
-        theirs = read_known(known, **beside, **columns)
-    more = None if others is None else read_known(others, vectors=paths["others_vectors"], **options.columns)
-    paths["known"] = None
-    whole = [*getattr(theirs, "files", (known,)), *getattr(more, "files", (others,))]  # of a register all its files
-    inputs = hashes([file, *paths.values(), *whole, *options.encoding_files])
-    memory = None if options.memory is None else parse_memory(options.memory)
-    kept, thinned = hold_known(theirs, target, plan, memory)
-    return Audit(replace(plan, inputs=inputs), target, kept, hold_others(more, target, plan), thinned=thinned)
-
-
-def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
-    from disclique.audits import Plan, Snooper
-    from disclique.data.label_ranges import is_dial
-
-    def number(value: object) -> float | None:
-        return None if value is None else float(str(value))
-
-    snooper = Snooper(
-        given=given,
-        overlap=number(options.overlap),
-        size=None if options.known_size is None else int(options.known_size),
-        others="file" if others else str(options.others),
-        label_error=number(options.label_error) or 0.0,
-        coordinate_error=options.coordinate_error,  # type: ignore[arg-type]
-        seeds=int(options.seeds or 0),
-    )
-    return Plan(
-        masks=tuple(list_of(options.mask)),
-        snooper=snooper,
-        repetitions=int(options.repetitions or 0),
-        max_risk=number(options.max_risk),
-        attacks=tuple(list_of(options.attack)),
-        seed=int(options.seed or 0),
-        alpha=number(options.alpha) or 0.0,
-        budget=number(options.budget) or 0.0,
-        missing=str(options.missing),
-        scenario=str(options.scenario),
-        max_risk_person=number(options.max_risk_person),
-        person_trials=None if options.person_trials is None else int(options.person_trials),
-        releases=int(options.releases or 0),
-        linked=not options.unlinked,
-        utility=str(options.utility),
-        generalise=tuple(spec for spec in list_of(options.generalise) if is_dial(spec)),
-        sensitivity=options.sensitivity is not False,
-        thorough=bool(options.thorough),
-    )

@@ -42,13 +42,13 @@ def command(
     import pandas as pd
 
     from disclique.attacks.calibration import calibrate
-    from disclique.cli.options import refuse_bare
     from disclique.cli.screen import Screen
     from disclique.data.distances import Points
     from disclique.data.geography import is_geographic
     from disclique.data.reading import Layout, read
     from disclique.data.write import check_writable, write_table
     from disclique.masks import parse_mask
+    from disclique.masks.registry import refuse_bare
 
     check_writable([out], force=force)
     screen, source = Screen(quiet), None

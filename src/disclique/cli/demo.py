@@ -14,10 +14,11 @@ def command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Audit a bundled synthetic survey of 500 people and write the report."""
+    from disclique.asked.audits import AuditOptions, read_audit
     from disclique.audits.call import write_command
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
-    from disclique.cli.audit import AuditOptions, carry_out, read_audit
+    from disclique.cli.audit import show_audit
     from disclique.cli.screen import Screen
     from disclique.runs import choose_executor
     from disclique.synthetic.survey import survey_file
@@ -41,4 +42,4 @@ def command(
         work = read_audit(survey_file(), options.filled())
         found = inspect_audit(work)
     about = About(command=write_command(["demo"], {"out": out}), inspection=screen.look(found, force=False, yes=True))
-    carry_out(work, out, choose_executor(processes), screen=screen, about=about)
+    show_audit(work, out, choose_executor(processes), screen=screen, about=about)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from disclique.cli.options import FORCE, FileOptions, refuse_bare, with_options
+from disclique.asked.files import FileOptions
+from disclique.cli.options import FORCE, with_options
 from disclique.errors import InputError
 
 OUTPUT = "Output"
@@ -57,6 +58,7 @@ def command(
     from disclique.data.reading import Layout, read
     from disclique.data.tables import CATEGORY
     from disclique.data.write import check_writable
+    from disclique.masks.registry import refuse_bare
     from disclique.releases import TRIAL, release, write_release
     from disclique.releases.matrices import describe_size
     from disclique.releases.publish import NO_MATRIX, choose_kind, name_files

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from disclique.cli.counter import Counter, Heard, say_clock
+from disclique.runs.counter import Counter, Heard, say_clock
 
 if TYPE_CHECKING:
     import pandas as pd

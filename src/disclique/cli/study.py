@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import Options, numbers_in, option, read_toml, with_options
+from disclique.asked.options import Options, numbers_in, option, read_toml
+from disclique.cli.options import with_options
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,10 +75,10 @@ def command(
     The paper's values stand for every axis that is not given. Killed at any moment, the same command goes on where it
     stopped. Options override the TOML file, which overrides the preset.
     """
-    from disclique.cli.counter import Heard
     from disclique.cli.interrupt import keeping
     from disclique.cli.screen import Screen
     from disclique.runs import Forecast, choose_executor
+    from disclique.runs.counter import Heard
     from disclique.runs.journal import check_folder
     from disclique.studies import study
 
@@ -126,8 +127,8 @@ def _estimate(work: Study, executor: Executor, screen: Screen) -> None:
     """Carry out a unit of some masks, the weakest and the strongest among them, and say how long all would take."""
     import numpy as np
 
-    from disclique.cli.counter import Heard
     from disclique.runs import Estimate, Forecast, Journal, try_units
+    from disclique.runs.counter import Heard
     from disclique.studies import run_unit
     from disclique.studies.unit import Cell
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from disclique.checks import show
@@ -88,6 +89,13 @@ def bare_lengths(spec: str) -> list[str]:
     ['1', '5']
     """
     return [text.rpartition("=")[2].removeprefix("..").strip() for text, unit in _bare_ends(spec)[1] if unit]
+
+
+def refuse_bare(unit: str | None, specs: Iterable[str]) -> None:
+    """Refuse a mask with a bare length beside --unit m: metres become kilometres, and it could be meant in either."""
+    for spec in specs if unit == "m" else ():
+        for bare in bare_lengths(spec):
+            raise InputError(f"--mask {spec}: the unit of {bare} is missing; write {bare}m or {bare}km")
 
 
 def _bare_ends(spec: str) -> tuple[str, list[tuple[str, str]]]:
