@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from disclique.cli import app as app_command
 from disclique.cli import attack, audit, bench, calibrate, clique, compare, demo, example, mask, report, study
 from disclique.cli.interrupt import stopping
 from disclique.cli.names import Command
@@ -19,6 +20,7 @@ app = typer.Typer(
     help="Audit what published distances disclose. Run it on your own data, before you release them.",
 )
 for name, module in (
+    ("app", app_command),
     ("audit", audit),
     ("report", report),
     ("mask", mask),

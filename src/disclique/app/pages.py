@@ -1,0 +1,106 @@
+"""How a page is made: templates in the person's language, the form's token, and what every page shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from disclique.app.works import DONE, FAILED, NEW, PAUSED, RUNNING, Work
+
+if TYPE_CHECKING:
+    from disclique.app.site import Site
+
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+LANGUAGE = "disclique-language"  # the cookie that remembers the choice
+
+
+def site_of(request: Request) -> Site:
+    """Return what the server holds: its places, its pieces of work, what runs."""
+    found: Site = request.app.state.site
+    return found
+
+
+def language_of(request: Request) -> str:
+    """Return the language that the person chose, else the first one of their browser that there is."""
+    if (chosen := request.cookies.get(LANGUAGE)) in LANGUAGES:
+        return str(chosen)
+    for part in request.headers.get("accept-language", "").split(","):
+        if (wanted := part.split(";")[0].strip()[:2].lower()) in LANGUAGES:
+            return wanted
+    return "en"
+
+
+def page(request: Request, name: str, /, status: int = 200, **content: Any) -> Response:
+    """Render a template; of a request by htmx usually a part of a page."""
+    site, language = site_of(request), language_of(request)
+    text = _environment(language).get_template(f"{name}.html.jinja")
+    shown = {
+        "csrf": site.keys.csrf,
+        "language": language,
+        "languages": LANGUAGES,
+        "path": request.url.path,
+        "folder": site.places.start.name,
+        "in_part": request.headers.get("hx-request") == "true",
+    }
+    return HTMLResponse(text.render(**shown, **content), status)
+
+
+def go(path: str, request: Request) -> Response:
+    """Send the browser to another page; htmx follows a header of its own."""
+    if request.headers.get("hx-request") == "true":
+        return Response(status_code=204, headers={"hx-redirect": path})
+    return RedirectResponse(path, 303)
+
+
+@cache
+def _environment(language: str) -> Any:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    found = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(_template),
+        extensions=["jinja2.ext.i18n"],
+    )
+    found.install_null_translations(newstyle=True)  # type: ignore[attr-defined]
+    found.filters["script_json"] = script_json
+    found.globals["steps_of"] = _steps
+    found.globals["state_name"] = _name_state
+    return found
+
+
+def _steps(work: Work) -> list[tuple[str, str, bool]]:
+    """Return the steps of a piece of work: the last part of its address, its name, and whether it can be gone to."""
+    done = work.result.exists()
+    begun = done or work.begun
+    return [
+        ("open", "Open", True),
+        ("ask", "Ask", work.checked),
+        ("run", "Run", begun or bool(work.checked and work.said.get("mask"))),
+        ("read", "Read", done),
+        ("release", "Release", done),
+    ]
+
+
+def _name_state(state: str) -> str:
+    return {NEW: "not begun", PAUSED: "paused", RUNNING: "running", DONE: "finished", FAILED: "failed"}[state]
+
+
+def _template(name: str) -> str:
+    return (resources.files("disclique.app") / "templates" / name).read_text(encoding="utf-8")
+
+
+def script_json(content: Mapping[str, Any]) -> Any:
+    """Return JSON that cannot end the element in which it stands."""
+    from markupsafe import Markup
+
+    text = json.dumps(content, ensure_ascii=True, allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -1,0 +1,59 @@
+"use strict";
+// The little that the pages need besides htmx: back links, copying, charts, and pages inside pages.
+(function () {
+  const night = window.matchMedia("(prefers-color-scheme: dark)");
+
+  function copy(button) {
+    const text = document.getElementById(button.dataset.copy).textContent;
+    navigator.clipboard.writeText(text).then(function () {
+      const before = button.textContent;
+      button.textContent = button.dataset.done;
+      window.setTimeout(function () { button.textContent = before; }, 1500);
+    });
+  }
+
+  document.addEventListener("click", function (event) {
+    const back = event.target.closest("[data-back]");
+    if (back && window.history.length > 1) { event.preventDefault(); window.history.back(); }
+    const button = event.target.closest("[data-copy]");
+    if (button) { copy(button); }
+  });
+
+  // A chart is an element with data-chart whose text is its specification; the library is loaded with the page.
+  function look() {
+    const ink = night.matches ? "#d7dbe0" : "#2b2f36", faint = night.matches ? "#3a4049" : "#dfe3e8";
+    const axis = { labelColor: ink, titleColor: ink, gridColor: faint, tickColor: faint, domainColor: faint };
+    return {
+      background: "transparent", font: "system-ui, sans-serif", view: { stroke: faint }, axis: axis,
+      legend: { labelColor: ink, titleColor: ink }, text: { color: ink, fill: ink }, title: { color: ink }
+    };
+  }
+  function charts(root) {
+    if (typeof vegaEmbed === "undefined") { return; }
+    root.querySelectorAll("script[data-chart]").forEach(function (script) {
+      const place = document.getElementById(script.dataset.chart);
+      const options = { renderer: "svg", actions: false, ast: true, config: look() };
+      vegaEmbed(place, JSON.parse(script.textContent), options).then(function () { place.dataset.drawn = "1"; });
+    });
+  }
+
+  // The report stands in a frame that is as high as it is.
+  function frames(root) {
+    root.querySelectorAll("iframe[data-grow]").forEach(function (frame) {
+      function grow() {
+        const page = frame.contentDocument;
+        if (page && page.body) { frame.height = page.documentElement.scrollHeight; }
+      }
+      function watch() {
+        grow();
+        new ResizeObserver(grow).observe(frame.contentDocument.body);
+      }
+      frame.addEventListener("load", watch);
+      if (frame.contentDocument && frame.contentDocument.readyState === "complete") { watch(); }
+    });
+  }
+
+  document.addEventListener("DOMContentLoaded", function () { charts(document); frames(document); });
+  document.addEventListener("htmx:afterSettle", function (event) { charts(event.target); });
+  night.addEventListener("change", function () { charts(document); });
+})();

@@ -1,0 +1,60 @@
+"""The first page: open a file, or go on with what was begun."""
+
+from __future__ import annotations
+
+import shutil
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from disclique.app.forms import changing
+from disclique.app.pages import go, page, site_of
+from disclique.app.uploads import receive_file
+from disclique.app.works import INPUT
+
+
+async def show(request: Request) -> Response:
+    """Show the files that can be opened, and the audits that are there."""
+    site = site_of(request)
+    works = [(work, site.runner.state(work), site.works.is_kept(work)) for work in site.works.list()]
+    site.warm()
+    return page(request, "start", files=[path.name for path in site.places.files()], works=works, most=site.most)
+
+
+async def upload(request: Request) -> Response:
+    """Take a file from the browser, and begin a piece of work on it."""
+    site = site_of(request)
+    folder = site.places.scratch()
+    inside = folder / INPUT
+    inside.mkdir(mode=0o700)
+    try:
+        taken = await receive_file(request, inside, site.keys, site.most)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    work = site.works.begin(taken.shown, taken.path, folder)
+    return go(f"/work/{work.id}/open", request)
+
+
+async def choose(request: Request, form: FormData) -> Response:
+    """Begin a piece of work on a file of the folder."""
+    site = site_of(request)
+    file = site.places.file(str(form.get("file", "")))
+    work = site.works.begin(file.name, file)
+    return go(f"/work/{work.id}/open", request)
+
+
+async def remove(request: Request, form: FormData) -> Response:
+    """Delete a piece of work that would be deleted in the end anyway."""
+    site = site_of(request)
+    site.works.remove(site.works.get(request.path_params["id"]))
+    return go("/", request)
+
+
+routes = [
+    Route("/upload", upload, methods=["POST"]),
+    Route("/choose", changing(choose), methods=["POST"]),
+    Route("/work/{id}/remove", changing(remove), methods=["POST"]),
+]

@@ -1,0 +1,146 @@
+"""Files that a browser sends: streamed to the private folder, limited, and named by us."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import BinaryIO
+
+from starlette.requests import Request
+
+from disclique.app.guard import CSRF, Keys
+from disclique.app.places import LAYERS, TABLES
+from disclique.errors import InputError
+
+MOST = 2_000_000_000  # bytes of one file, unless the server was started with another limit
+SPARE = 500_000_000  # bytes that stay free on the disk
+FIELD = 10_000  # bytes of a field beside the file
+
+
+class Refused(Exception):
+    """The form's token is missing or wrong."""
+
+
+@dataclass
+class Upload:
+    """A file that came in: where it lies, under which name the person knows it, and the fields before it."""
+
+    path: Path
+    shown: str
+    fields: dict[str, str]
+
+
+def plain_name(name: str) -> str:
+    """Return the last part of a file name that a browser sent, whatever system it came from: to be shown only.
+
+    >>> plain_name("C:\\\\data\\\\survey.csv"), plain_name("../../etc/passwd"), plain_name("  ")
+    ('survey.csv', 'passwd', 'file')
+    """
+    last = PureWindowsPath(PurePosixPath(name).name).name
+    shown = "".join(letter for letter in last if letter.isprintable()).strip()
+    return shown[-120:] or "file"
+
+
+async def receive_file(request: Request, folder: Path, keys: Keys, most: int = MOST) -> Upload:
+    """Write the one file of a form to a folder as it comes in, and return it; its token must come before it."""
+    from python_multipart import FormParser, MultipartParser  # noqa: F401 - says at once that the extra is missing
+    from python_multipart.exceptions import FormParserError
+    from python_multipart.multipart import parse_options_header
+
+    kind, options = parse_options_header(request.headers.get("content-type", ""))
+    boundary = options.get(b"boundary")
+    if kind != b"multipart/form-data" or not boundary:
+        raise InputError("the form has no file")
+    if int(request.headers.get("content-length", "0") or 0) > most + FIELD:
+        raise InputError(f"the file is larger than {most / 1e6:,.0f} MB; start the app in its folder and open it there")
+    taken = _Taken(folder, keys, most)
+    parser = MultipartParser(boundary, taken.callbacks)  # type: ignore[arg-type]
+    try:
+        async for chunk in request.stream():
+            parser.write(chunk)
+        parser.finalize()
+    except FormParserError:
+        raise InputError("the file did not come in whole; send it again") from None
+    finally:
+        taken.close()
+    if taken.path is None or not taken.whole:
+        raise InputError("no file was chosen, or it did not come in whole")
+    return Upload(taken.path, taken.shown, taken.fields)
+
+
+class _Taken:
+    """What a form has sent so far."""
+
+    def __init__(self, folder: Path, keys: Keys, most: int) -> None:
+        self.folder, self.keys, self.most = folder, keys, most
+        self.fields: dict[str, str] = {}
+        self.path: Path | None = None
+        self.shown, self.whole, self.size = "", False, 0
+        self.file: BinaryIO | None = None
+        self.name, self.value, self.header, self.said = "", b"", b"", b""
+        self.disposition = b""
+        names = ("part_begin", "part_data", "part_end", "header_begin", "header_field", "header_value", "header_end")
+        self.callbacks = {f"on_{name}": getattr(self, f"_{name}") for name in (*names, "headers_finished")}
+
+    def close(self) -> None:
+        """Close the file, if one is open."""
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+    def _part_begin(self) -> None:
+        self.disposition = b""
+
+    def _header_begin(self) -> None:
+        self.header, self.said = b"", b""
+
+    def _header_field(self, data: bytes, start: int, end: int) -> None:
+        self.header += data[start:end]
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self.said += data[start:end]
+        if len(self.said) > FIELD:
+            raise InputError("the form has a header that is too long")
+
+    def _header_end(self) -> None:
+        if self.header.lower() == b"content-disposition":
+            self.disposition = self.said
+
+    def _headers_finished(self) -> None:
+        from python_multipart.multipart import parse_options_header
+
+        _, options = parse_options_header(self.disposition)
+        self.name, self.value = options.get(b"name", b"").decode("utf-8", "replace"), b""
+        if b"filename" not in options:
+            return
+        if not self.keys.check_csrf(self.fields.get(CSRF)):
+            raise Refused
+        self.shown = plain_name(options[b"filename"].decode("utf-8", "replace"))
+        if not options[b"filename"] or self.path is not None:
+            raise InputError("choose one file")
+        suffix = Path(self.shown).suffix.lower()
+        if suffix not in (*TABLES, *LAYERS):
+            raise InputError(f"{self.shown}: give a file that ends in one of {', '.join((*TABLES, *LAYERS))}")
+        self.path = self.folder / f"upload{suffix}"
+        self.file = self.path.open("xb")
+
+    def _part_data(self, data: bytes, start: int, end: int) -> None:
+        if self.file is None:
+            self.value += data[start:end]
+            if len(self.value) > FIELD:
+                raise InputError(f"field {self.name[:40]}: it is too long")
+            return
+        self.size += end - start
+        if self.size > self.most:
+            raise InputError(f"{self.shown}: it is larger than {self.most / 1e6:,.0f} MB")
+        if shutil.disk_usage(self.folder).free < SPARE:
+            raise InputError(f"{self.shown}: the disk is nearly full")
+        self.file.write(data[start:end])
+
+    def _part_end(self) -> None:
+        if self.file is not None:
+            self.close()
+            self.whole = True
+        else:
+            self.fields[self.name] = self.value.decode("utf-8", "replace")

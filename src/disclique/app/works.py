@@ -1,0 +1,160 @@
+"""A piece of work of the app: a file, what is asked of it, and the folder in which it lies.
+
+All of it is on the disk, so that closing the browser or the server loses nothing. The folder has ``app.json`` (which
+file, under which name), ``audit.toml`` (what is asked, as the command line reads it), ``input`` (what was uploaded)
+and, once it runs, what every audit leaves: the journal, the result, the report.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from disclique.app.places import Places
+from disclique.asked.audits import DECISION, AuditOptions
+from disclique.asked.options import write_toml
+from disclique.errors import InputError
+
+RESULT, JOURNAL = "result.json", "journal.jsonl"  # as audits and runs name them, whose import takes seconds
+ABOUT, ASKED, STATUS, INPUT = "app.json", "audit.toml", "status.json", "input"
+FILES = ("distances", "vectors", "encodings", "known", "known_distances", "known_vectors", "others", "others_vectors")
+NEW, PAUSED, RUNNING, DONE, FAILED = "new", "paused", "running", "done", "failed"
+
+
+@dataclass(frozen=True)
+class Work:
+    """A file and what is asked of it. ``said`` are options of an audit by name, those that were said only.
+
+    ``file`` and the files among the options are paths; ``shown`` is the name that the person gave the file.
+    """
+
+    id: str
+    shown: str
+    file: str
+    made: str
+    said: dict[str, Any] = field(default_factory=dict)
+    declared: dict[str, Any] = field(default_factory=dict)  # for the annex
+    checked: bool = False  # the roles of the columns were confirmed
+    forced: bool = False  # the person goes on although the look found a mistake
+    folder: Path = field(default_factory=Path)
+
+    @property
+    def options(self) -> AuditOptions:
+        """The options as they were given; ``filled()`` has the defaults besides."""
+        return AuditOptions(**self.said)
+
+    @property
+    def toml(self) -> str:
+        """What is asked, as the file that ``disclique audit --config`` reads."""
+        return write_toml(self.said, {DECISION: self.declared} if self.declared else None)
+
+    @property
+    def result(self) -> Path:
+        """Where the result is once there is one."""
+        return self.folder / RESULT
+
+    @property
+    def begun(self) -> bool:
+        """Whether an audit was begun in its folder."""
+        return (self.folder / JOURNAL).exists()
+
+    def with_said(self, **options: Any) -> Work:
+        """Return the work with options said otherwise; None and nothing take one back."""
+        said = {**self.said, **options}
+        return replace(self, said={name: value for name, value in said.items() if value not in (None, "", [], ())})
+
+
+class Works:
+    """The pieces of work of one server, wherever they lie."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+
+    def list(self) -> list[Work]:
+        """Return all of them, the newest first."""
+        homes = (self.places.private, self.places.start)
+        folders = [about.parent for home in homes for about in home.glob(f"*/{ABOUT}")]
+        found = [work for folder in folders if not folder.is_symlink() and (work := _read(folder)) is not None]
+        return sorted(found, key=lambda work: work.made, reverse=True)
+
+    def get(self, id: str) -> Work:
+        """Return a piece of work by its id."""
+        for work in self.list():
+            if work.id == id:
+                return work
+        raise KeyError(id)
+
+    def begin(self, shown: str, file: Path, folder: Path | None = None) -> Work:
+        """Begin a piece of work on a file, in the private folder until another one is chosen."""
+        made = datetime.now(UTC).isoformat(timespec="milliseconds")
+        home = folder or self.places.scratch()
+        return self.save(Work(secrets.token_hex(8), shown, str(file), made, folder=home))
+
+    def save(self, work: Work) -> Work:
+        """Write a piece of work to its folder, and return it."""
+        from disclique.data.write import whole_file
+
+        about = {name: getattr(work, name) for name in ("id", "shown", "made", "declared", "checked", "forced")}
+        about |= {"file": _inside(work.folder, work.file)}
+        said = {name: _inside(work.folder, value) if name in FILES else value for name, value in work.said.items()}
+        with whole_file(work.folder / ABOUT) as draft:
+            draft.write_bytes(msgspec.json.encode({**about, "said": said}))
+        with whole_file(work.folder / ASKED) as draft:
+            draft.write_text(work.toml, encoding="utf-8")
+        return work
+
+    def keep(self, work: Work, name: str) -> Work:
+        """Move a piece of work, with what was uploaded for it, to a folder of the person's choice."""
+        if work.folder.parent != self.places.private:
+            raise InputError(f"{work.folder.name}: this audit has its folder already")
+        place = self.places.new_folder(name)
+        shutil.move(work.folder, place)
+        place.chmod(0o700)
+        moved = _read(place)
+        assert moved is not None
+        return self.save(moved)
+
+    def is_kept(self, work: Work) -> bool:
+        """Say whether a piece of work is still there after the server has ended."""
+        return work.folder.parent != self.places.private
+
+    def remove(self, work: Work) -> None:
+        """Delete a piece of work that lies in the private folder."""
+        if self.is_kept(work):
+            raise InputError(f"{work.folder.name}: delete the folder yourself; it was given to the audit to be kept")
+        shutil.rmtree(work.folder, ignore_errors=True)
+
+    def state(self, work: Work) -> str:
+        """Say how far a piece of work is, by what lies in its folder; what runs is known to ``Runner``."""
+        if work.result.exists():
+            return DONE
+        return PAUSED if work.begun else NEW
+
+
+def _inside(folder: Path, path: Any) -> Any:
+    """Return a path relative to the folder if it lies in it, so that the folder can be moved; else as it is."""
+    given = Path(str(path))
+    return str(given.relative_to(folder)) if given.is_absolute() and given.is_relative_to(folder) else path
+
+
+def _read(folder: Path) -> Work | None:
+    try:
+        found: Mapping[str, Any] = msgspec.json.decode((folder / ABOUT).read_bytes())
+        said = {name: _outside(folder, value) if name in FILES else value for name, value in found["said"].items()}
+        about = {name: found[name] for name in ("id", "shown", "made", "declared", "checked", "forced")}
+        return Work(**about, file=str(_outside(folder, found["file"])), said=said, folder=folder)
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        return None  # not a folder of the app, or not of this version
+
+
+def _outside(folder: Path, value: Any) -> Any:
+    """Return the path of a file that was written relative to the folder."""
+    there = folder / str(value)
+    return str(there) if not Path(str(value)).is_absolute() and there.exists() else value
