@@ -26,6 +26,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     from disclique.cli import main
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("disclique.cli.screen.SOON", 600.0)  # what is said must not depend on how busy the machine is
 
     def call(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["disclique", *arguments])

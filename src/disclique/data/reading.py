@@ -67,7 +67,7 @@ class Layout:
         for name in ("coordinates", "text"):
             value = getattr(self, name)
             if value is not None:
-                parts = value.split(",") if isinstance(value, str) else value
+                parts = value.split(",") if isinstance(value, str) else check_names(value, name)
                 object.__setattr__(self, name, tuple(str(part).strip() for part in parts))
         check_unit(self.unit, "--unit")
         object.__setattr__(self, "text", self.text or ())
