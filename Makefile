@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow bench matching coverage posteriors scale schema clean
+.PHONY: help demo test check slow bench matching coverage posteriors scale schema texts clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -65,6 +65,9 @@ posteriors: $(READY) ## how far the probabilities of registration hold on other 
 
 schema: $(READY) ## write the schema of an audit's result.json from its classes
 	$(BIN)/python -c 'import json; from disclique.audits.result import result_schema; print(json.dumps(result_schema(), indent=2))' > src/disclique/audits/result.schema.json
+
+texts: $(READY)  ## write texts/en.toml, the list of all that pages say, from templates and code
+	$(BIN)/python -m disclique.texts.extract
 
 clean:          ## remove what make created
 	rm -rf $(VENV) demo build dist src/*.egg-info

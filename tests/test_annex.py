@@ -35,7 +35,7 @@ from disclique.errors import InputError
 from disclique.measures.risk import Truth
 from disclique.measures.utility import measures
 from disclique.runs import Unit
-from disclique.show.report.formats import figure, measured, title_of
+from disclique.show.formats import figure, measured, title_of
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people
 
 DECISION = {"author": "A. Meyer", "purpose": "teaching <b>only</b>", "date": date(2026, 3, 1), "holder": "The Office"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from disclique.audits.result import AuditResult
 from disclique.checks import check_kind
 from disclique.measures.utility import measures
+from disclique.show.formats import QUANTILES, interval, measured, percent, title_of
 from disclique.show.report.charts import charts
-from disclique.show.report.formats import QUANTILES, interval, measured, percent, title_of
 from disclique.show.report.page import MEANINGS, STATUS, render
 
 SHOWN = ("cells", "sensitivity")

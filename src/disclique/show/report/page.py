@@ -9,8 +9,8 @@ from typing import Any
 
 from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN
 from disclique.errors import MissingDependency
+from disclique.show.pages import environment
 from disclique.show.report.extent import draw_extent
-from disclique.show.report.formats import QUANTILES, figure, interval, measured, percent, title_of
 
 STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
     MEETS: "✔ A release that keeps the limit was found",
@@ -32,7 +32,9 @@ def render(name: str, **content: Any) -> str:
     """Render a page by its template, with styles and scripts inside."""
     drawn = content["charts"]
     return str(
-        _template(name).render(
+        environment()
+        .get_template(f"{name}.html.jinja")
+        .render(
             **content,
             look=content["result"].inspection,
             extent=draw_extent(content["result"]),
@@ -65,19 +67,3 @@ def _bundle() -> str:
 
 def _file(name: str) -> str:
     return (resources.files("disclique.show.report") / "templates" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _template(name: str) -> Any:
-    try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
-    except ImportError:
-        raise MissingDependency("the report needs the package jinja2: pip install jinja2") from None
-    place = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_file)
-    )
-    place.filters |= {"percent": percent, "interval": interval, "figure": figure}
-    place.globals |= {"measured": measured, "title_of": title_of, "quantiles": QUANTILES}
-    place.tests["match_dial"] = lambda name: str(name).startswith("dial-")
-    place.tests["match_groups"] = lambda name: str(name).startswith("groups-")
-    return place.get_template(f"{name}.html.jinja")

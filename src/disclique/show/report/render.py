@@ -13,8 +13,8 @@ from disclique.audits.result import AuditResult
 from disclique.checks import check_kind
 from disclique.data.kinds import MAPS
 from disclique.measures.utility import measures
+from disclique.show.formats import percent
 from disclique.show.report.charts import charts
-from disclique.show.report.formats import percent
 from disclique.show.report.page import MEANINGS, STATUS, render
 from disclique.show.report.repeat import write_repeat
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from disclique.audits.facts import PlanFacts
 from disclique.audits.result import AuditResult
-from disclique.show.report.formats import SPACE, percent
+from disclique.show.formats import SPACE, percent
 
 
 def write_repeat(result: AuditResult) -> str:

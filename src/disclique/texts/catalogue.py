@@ -1,0 +1,41 @@
+"""The catalogue files: sections by where a text stands, in each the English text and what it is in the language."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+LANGUAGES = ("en", "de")
+SENTENCES = "sentences"  # the section of patterns of finished sentences; all others have texts of pages
+Sections = Mapping[str, Mapping[str, str]]
+
+
+@cache
+def read_catalogue(language: str) -> Sections:
+    """Read the catalogue of a language."""
+    text = (resources.files("disclique.texts") / f"{language}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def write_catalogue(sections: Sections, head: str) -> str:
+    """Write a catalogue as TOML, below lines of comment.
+
+    >>> print(write_catalogue({"app": {"Open": "Öffnen"}}, "Words."), end="")
+    # Words.
+    <BLANKLINE>
+    [app]
+    "Open" = "Öffnen"
+    """
+    lines = [f"# {line}".rstrip() for line in head.splitlines()]
+    for name, entries in sections.items():
+        lines += ["", f"[{name}]"]
+        lines += [f"{_quote(key)} = {_quote(value)}" for key, value in entries.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _quote(text: str) -> str:
+    """Return a basic string of TOML, of which JSON's strings are a part."""
+    return json.dumps(text, ensure_ascii=False)
