@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -42,7 +41,6 @@ def page(request: Request, name: str, /, status: int = 200, **content: Any) -> R
     text = _environment(language).get_template(f"{name}.html.jinja")
     shown = {
         "csrf": site.keys.csrf,
-        "language": language,
         "languages": LANGUAGES,
         "path": request.url.path,
         "folder": site.places.start.name,
@@ -60,17 +58,9 @@ def go(path: str, request: Request) -> Response:
 
 @cache
 def _environment(language: str) -> Any:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from disclique.show.pages import environment
 
-    found = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=FunctionLoader(_template),
-        extensions=["jinja2.ext.i18n"],
-    )
-    found.install_null_translations(newstyle=True)  # type: ignore[attr-defined]
+    found = environment(language, "disclique.app")
     found.filters["script_json"] = script_json
     found.globals["steps_of"] = _steps
     found.globals["state_name"] = _name_state
@@ -92,10 +82,6 @@ def _steps(work: Work) -> list[tuple[str, str, bool]]:
 
 def _name_state(state: str) -> str:
     return {NEW: "not begun", PAUSED: "paused", RUNNING: "running", DONE: "finished", FAILED: "failed"}[state]
-
-
-def _template(name: str) -> str:
-    return (resources.files("disclique.app") / "templates" / name).read_text(encoding="utf-8")
 
 
 def script_json(content: Mapping[str, Any]) -> Any:

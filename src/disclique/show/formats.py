@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from disclique.audits.rates import Rate
-from disclique.measures.utility import Measure
+if TYPE_CHECKING:  # every page of the app writes numbers, also the first, which waits for nothing
+    from disclique.audits.rates import Rate
+    from disclique.measures.utility import Measure
 
 NOTHING = {"km": 1e-6}  # a millimetre; elsewhere what rounding leaves
 ROUNDING = 1e-9
@@ -32,7 +34,7 @@ def percent(share: float | None) -> str:
 
 def interval(of: Rate | tuple[float, float]) -> str:
     """Write an interval of shares."""
-    low, high = (of.low, of.high) if isinstance(of, Rate) else of
+    low, high = of if isinstance(of, tuple) else (of.low, of.high)
     return DASH if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f}{SPACE}%"
 
 

@@ -29,7 +29,8 @@ def environment(language: str = "en", *rooms: str) -> Environment:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ImportError:
         raise MissingDependency("pages need the package jinja2: pip install jinja2") from None
-    places = [resources.files(room) / "templates" for room in (*rooms, "disclique.show.report")]
+    inside = resources.files("disclique")  # a room that is named is not imported
+    places = [inside.joinpath(*room.split(".")[1:], "templates") for room in (*rooms, "disclique.show.report")]
 
     def load(name: str) -> str | None:
         for place in places:
