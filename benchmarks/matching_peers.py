@@ -6,8 +6,10 @@ mean brings both matrices to one scale.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,29 +58,39 @@ def _uniform(count: int) -> FloatArray:
     return np.full(count, 1 / count)
 
 
-def _gw(target: FloatArray, known: FloatArray, share: float) -> FloatArray:
-    import ot
+def transport() -> Any:
+    """Return the library POT, or end with one sentence that says how to get it."""
+    try:
+        import ot
+    except ImportError:
+        print('disclique: this peer needs the library POT: pip install "disclique[bench]"', file=sys.stderr)
+        raise SystemExit(2) from None
+    return ot
 
-    plan = ot.gromov.gromov_wasserstein(target, known, _uniform(len(target)), _uniform(len(known)), "square_loss")
+
+def _gw(target: FloatArray, known: FloatArray, share: float) -> FloatArray:
+    plan = transport().gromov.gromov_wasserstein(
+        target, known, _uniform(len(target)), _uniform(len(known)), "square_loss"
+    )
     return np.asarray(plan)
 
 
 def _fused(target: FloatArray, known: FloatArray, share: float) -> FloatArray:
-    import ot
-
     cost = profile_cost(target, known)
     weights = _uniform(len(target)), _uniform(len(known))
     return np.asarray(
-        ot.gromov.fused_gromov_wasserstein(cost / cost.mean(), target, known, *weights, "square_loss", alpha=0.5)
+        transport().gromov.fused_gromov_wasserstein(
+            cost / cost.mean(), target, known, *weights, "square_loss", alpha=0.5
+        )
     )
 
 
 def _partial(target: FloatArray, known: FloatArray, share: float) -> FloatArray:
-    import ot
-
     weights = _uniform(len(target)), _uniform(len(known))
     # POT hands this limit on to its linear programs, which need far more steps than the default allows
-    return np.asarray(ot.gromov.partial_gromov_wasserstein(target, known, *weights, m=share, numItermax=1_000_000))
+    return np.asarray(
+        transport().gromov.partial_gromov_wasserstein(target, known, *weights, m=share, numItermax=1_000_000)
+    )
 
 
 PEERS: dict[str, tuple[str, Solve]] = {

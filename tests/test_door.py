@@ -91,7 +91,18 @@ def test_values_are_shown_in_one_short_line(values: dict[str, object]) -> None:
 
 def loaded_by(script: str) -> list[str]:
     """The heavy libraries that a fresh Python has loaded after a script."""
-    heavy = "('numba', 'pandas', 'scipy', 'matplotlib', 'numpy', 'sklearn', 'pyproj', 'msgspec')"
+    heavy = ["numba", "pandas", "scipy", "matplotlib", "numpy", "sklearn", "pyproj", "msgspec", "pyarrow", "rapidfuzz"]
+    heavy += [
+        "altair",
+        "vl_convert",
+        "jinja2",
+        "starlette",
+        "uvicorn",
+        "geopandas",
+        "distributed",
+        "igraph",
+        "networkx",
+    ]
     script += f"\nimport sys; print('loaded', *[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[-1].split()[1:]

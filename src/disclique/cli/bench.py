@@ -23,6 +23,7 @@ def command(
     from disclique.bench import PEERS, run
     from disclique.bench.timing import GROWTH
     from disclique.cli.screen import Screen
+    from disclique.engine.libraries import load_library
     from disclique.errors import InputError
 
     screen = Screen(quiet)
@@ -31,6 +32,8 @@ def command(
         raise InputError(f"--peer {strange[0]}: choose one of {', '.join(PEERS)}")
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: this is a file, not a folder")
+    for name in peer or []:
+        load_library(name)  # one that is asked for by name is not left out without a word
     screen.say(["timing the first of the attacks"])
     table = run(
         out,

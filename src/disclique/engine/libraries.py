@@ -17,7 +17,7 @@ from disclique.errors import DiscliqueError, MissingDependency
 from disclique.model import Clique, Graph, ProductGraph
 
 
-def _library(name: str) -> Any:
+def load_library(name: str) -> Any:
     """Return the module, or how to get it."""
     try:
         return importlib.import_module(name)
@@ -37,7 +37,7 @@ def _edge_list(graph: Graph | ProductGraph) -> np.ndarray[Any, np.dtype[np.int32
 
 def networkx(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     """Return a maximum clique by networkx (enumeration of maximal cliques); it knows no budget."""
-    library = _library("networkx")
+    library = load_library("networkx")
     plain = library.Graph()
     plain.add_nodes_from(range(graph.order))
     plain.add_edges_from(_edge_list(graph).tolist())
@@ -47,7 +47,7 @@ def networkx(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
 
 def igraph(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     """Return a maximum clique by igraph; it knows no budget."""
-    plain = _library("igraph").Graph(n=graph.order, edges=_edge_list(graph))
+    plain = load_library("igraph").Graph(n=graph.order, edges=_edge_list(graph))
     members = plain.largest_cliques()[0]
     return Clique(tuple(members), len(members))
 
@@ -67,7 +67,7 @@ def cliquematch(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     It runs in a process of its own, since freeing its graphs can crash the interpreter (version 3.0.2), and again where
     it finds no clique at all, as now and then on the smallest graphs of a busy machine.
     """
-    _library("cliquematch")
+    load_library("cliquematch")
     pairs = _edge_list(graph)
     if len(pairs) == 0:
         return Clique((0,), 1)
