@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow bench matching coverage posteriors scale schema texts clean
+.PHONY: help demo test check slow bench matching coverage posteriors scale schema texts wheel lowest clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -69,5 +69,25 @@ schema: $(READY) ## write the schema of an audit's result.json from its classes
 texts: $(READY)  ## write texts/en.toml, the list of all that pages say, from templates and code
 	$(BIN)/python -m disclique.texts.extract
 
+wheel: $(READY) ## sdist and wheel in dist/, and the wheel tried in an empty environment (needs a package index)
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m pytest -m slow tests/test_package.py
+
+# The lower bounds of pyproject.toml are true as far as this goes. Old libraries warn of newer ones: here warnings pass.
+LOWEST := .venv-lowest
+LOWEST_PYTHON ?= python3.11
+LOWEST_TESTS := $(patsubst %,tests/test_%.py,attack audit cli clique cluster encodings engine_kernels execute extras formats \
+	inspection masks plots product profiles registers report study tables texts utility vectors)
+constraints-lowest.txt: pyproject.toml .ci/lowest.py
+	$(PYTHON) .ci/lowest.py > $@
+
+lowest: constraints-lowest.txt ## the tests of what depends on libraries, with the lowest versions that are allowed
+	test -x $(LOWEST)/bin/python || $(LOWEST_PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt \
+		-e '.[app,bench,dask,geo,stat]' hypothesis httpx jsonschema pytest pytest-xdist
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -m 'not slow' -n auto --dist loadfile \
+		-o filterwarnings=default --disable-warnings $(LOWEST_TESTS)
+
 clean:          ## remove what make created
-	rm -rf $(VENV) demo build dist src/*.egg-info
+	rm -rf $(VENV) $(LOWEST) demo build dist src/*.egg-info

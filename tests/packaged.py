@@ -14,8 +14,6 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
-from small_files import COLUMNS, FAST, people
-
 ROOT = Path(__file__).parent.parent
 APP = (ROOT / "src" / "disclique" / "app").is_dir()
 LEFTOVERS = (  # of earlier runs, which no package may carry on
@@ -113,6 +111,8 @@ class Installed:
 
 def try_commands(at: Installed, *, compiled: bool) -> None:
     """Carry out the paper's example and an audit of a small file, and look at what they write."""
+    from small_files import COLUMNS, FAST, people  # it loads the package: not for those who only want a path
+
     said = at("disclique", "example", "poets", "--out", "poets", compiled=compiled)
     assert "clique: 4 members (proven maximum)" in said.stdout + said.stderr
     assert list((at.folder / "poets").glob("*.png"))

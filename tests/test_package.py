@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from packaged import APP, ROOT, Installed, build, repository_files, try_app, try_commands
-from small_files import COLUMNS
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = PROJECT["version"]
@@ -130,7 +129,9 @@ def test_an_empty_environment_is_enough(built: tuple[Path, Path], tmp_path: Path
     assert names.isdisjoint({"starlette", "geopandas", "shapely", "openpyxl", "pyreadstat", "distributed", "igraph"})
     try_commands(fresh, compiled=True)
     (tmp_path / "file.xlsx").write_bytes(b"x")
-    refused = fresh("disclique", "audit", "file.xlsx", *COLUMNS, "--mask", "affine", "--out", "none", codes=(2,))
+    refused = fresh(
+        "disclique", "audit", "file.xlsx", "--coordinates", "lon,lat", "--mask", "affine", "--out", "none", codes=(2,)
+    )
     assert 'pip install "disclique[stat]"' in refused.stderr
     if APP:
         fresh("python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", f"{built[1]}[app]")
