@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow bench matching coverage posteriors scale schema texts wheel lowest clean
+.PHONY: help demo test check docs slow bench matching coverage posteriors scale schema texts wheel lowest clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -36,6 +36,10 @@ check: $(READY) ## lint, types, import directions
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/tools/build.py
+
+docs: $(READY)  ## the documentation site in site/: open site/index.html, no network needed
+	$(BIN)/python docs/tools/build.py
 
 slow: $(READY)  ## full-scale checks
 	$(BIN)/python -m pytest -m slow

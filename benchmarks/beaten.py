@@ -5,7 +5,7 @@ without seeds found, what the audit says now, and what the oracle gives. A row h
 that of the simple attack less .03. And for every mask that takes a map: how far its worst attack is behind the oracle.
 
     python benchmarks/beaten.py            # both tables; goes on where it was stopped
-    python benchmarks/beaten.py --show     # the tables from what was run, as they stand in docs/audit.md
+    python benchmarks/beaten.py --show     # the tables from what was run, as they stand in docs/evidence/verdicts.md
 """
 
 from __future__ import annotations

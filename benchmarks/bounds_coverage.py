@@ -1,4 +1,4 @@
-"""How often the ends of intervals hold: the figures of docs/audit.md, simulated from fixed seeds.
+"""How often the ends of intervals hold: the figures of docs/evidence/verdicts.md, simulated from fixed seeds.
 
     python benchmarks/bounds_coverage.py [--runs 2000] [--document]
 
@@ -26,6 +26,7 @@ from disclique.model import FloatArray
 from disclique.show.plots import COLOURS, save_figure
 
 DOCS = Path(__file__).parent.parent / "docs"
+PAGE = DOCS / "evidence" / "verdicts.md"
 PEOPLE = 100
 FAMILY = parse_range("gaussian:sigma=100m..5km")
 FOUND, ELSE = 0.95, 0.05  # an attack that succeeds finds so many, one that fails at most so many
@@ -272,8 +273,8 @@ def draw(cells: Sequence[Cell], found: Sequence[Searched]) -> Figure:
 
 
 def put(name: str, text: str) -> None:
-    """Put a table between its marks in docs/audit.md."""
-    begin, end, page = f"<!-- coverage {name}: begin -->\n", f"<!-- coverage {name}: end -->", DOCS / "audit.md"
+    """Put a table between its marks in docs/evidence/verdicts.md."""
+    begin, end, page = f"<!-- coverage {name}: begin -->\n", f"<!-- coverage {name}: end -->", PAGE
     before, rest = page.read_text(encoding="utf-8").split(begin)
     page.write_text(f"{before}{begin}{text}{end}{rest.split(end)[1]}", encoding="utf-8")
 

@@ -6,7 +6,7 @@ The note's table is what ``make bench`` wrote, with its date and machine; nobody
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NOTE = HERE.parent / "docs" / "engine.md"
+NOTE = HERE.parent / "docs" / "evidence" / "engine.md"
 BEGIN, END = "<!-- bench: begin -->\n", "<!-- bench: end -->"
 
 if __name__ == "__main__":

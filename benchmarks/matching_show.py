@@ -20,7 +20,7 @@ from matching_files import ENCODINGS
 from matching_peers import PEERS
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("attacks.md", "names.md")
+PAGES = ("evidence/matching.md", "howto/names.md")
 FILES = {"fakename_1k": "1,000", "fakename_2k": "2,000", "fakename_5k": "5,000", "titanic_full": "Titanic, 891"}
 BLOOM = ENCODINGS["bf"]
 NAMES = {encoding: name for name, encoding in ENCODINGS.items()}

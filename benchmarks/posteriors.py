@@ -1,4 +1,4 @@
-"""How far registration's probabilities hold on people unlike those it was built on: the figures of docs/attacks.md.
+"""How far registration's probabilities hold on other people than it was built on: figures of docs/evidence/attacks.md.
 
     python benchmarks/posteriors.py [--sets 20] [--document]
 
@@ -34,6 +34,7 @@ from worlds import KINDS, Case, make_case
 
 HERE = Path(__file__).parent
 DOCS, RESULTS = HERE.parent / "docs", HERE / "results" / "posteriors.csv"
+PAGE = DOCS / "evidence" / "attacks.md"
 SIGMAS, OVERLAPS = (0.3, 1.0, 3.0, 10.0), (0.2, 0.5)
 CLASSES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0])
 FEW = 100  # pairs below which a class says nothing
@@ -235,8 +236,8 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def put(name: str, text: str) -> None:
-    """Put a table between its marks in docs/attacks.md."""
-    begin, end, page = f"<!-- posteriors {name}: begin -->\n", f"<!-- posteriors {name}: end -->", DOCS / "attacks.md"
+    """Put a table between its marks in docs/evidence/attacks.md."""
+    begin, end, page = f"<!-- posteriors {name}: begin -->\n", f"<!-- posteriors {name}: end -->", PAGE
     before, rest = page.read_text(encoding="utf-8").split(begin)
     page.write_text(f"{before}{begin}{text}{end}{rest.split(end)[1]}", encoding="utf-8")
 

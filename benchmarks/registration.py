@@ -1,4 +1,4 @@
-"""What the attacks by a map find: the figures of docs/attacks.md, from fixed seeds.
+"""What the attacks by a map find: the figures of docs/evidence/attacks.md, from fixed seeds.
 
     python benchmarks/registration.py [paper scale robust matrix short strangers hopeless stopped] [--sets 20]
 

@@ -1,4 +1,4 @@
-"""What audits cost against the size of the file: the figures of docs/scale.md, in processor seconds.
+"""What audits cost against the size of the file: the figures of docs/evidence/scale.md, in processor seconds.
 
     python benchmarks/scale.py releases          one release by size, with the slope
     python benchmarks/scale.py audit 2000        a whole audit of so many records
@@ -118,7 +118,7 @@ def compare(n: int, repetitions: int) -> dict[str, Any]:
 def document() -> None:
     """Write table and plot into the docs."""
     kept = read_results()
-    page = DOCS / "scale.md"
+    page = DOCS / "evidence" / "scale.md"
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     rows = [
         "| records | "

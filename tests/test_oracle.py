@@ -245,7 +245,7 @@ EVERY = [  # strong enough that the law matters
     "topcode:max=50km",
     "voronoi",
 ]
-OPEN = {"knn:k=5", "topcode:max=50km", "lipschitz:sets=20"}  # docs/audit.md has their figures
+OPEN = {"knn:k=5", "topcode:max=50km", "lipschitz:sets=20"}  # docs/evidence/verdicts.md has their figures
 
 
 @pytest.mark.slow
