@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from disclique.app.works import DONE, FAILED, NEW, PAUSED, RUNNING, Work
+from disclique.app.works import DONE, FAILED, NEW, PAUSED, RUNNING, WAITING, Work
 
 if TYPE_CHECKING:
     from disclique.app.site import Site
@@ -81,10 +81,11 @@ def _steps(work: Work) -> list[tuple[str, str, bool]]:
 
 
 def _name_state(state: str) -> str:
-    return {NEW: "not begun", PAUSED: "paused", RUNNING: "running", DONE: "finished", FAILED: "failed"}[state]
+    names = {NEW: "not begun", PAUSED: "paused", WAITING: "waiting", RUNNING: "running"}
+    return (names | {DONE: "finished", FAILED: "failed"})[state]
 
 
-def script_json(content: Mapping[str, Any]) -> Any:
+def script_json(content: Mapping[str, Any] | list[Any]) -> Any:
     """Return JSON that cannot end the element in which it stands."""
     from markupsafe import Markup
 

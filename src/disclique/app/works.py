@@ -24,8 +24,9 @@ from disclique.errors import InputError
 
 RESULT, JOURNAL = "result.json", "journal.jsonl"  # as audits and runs name them, whose import takes seconds
 ABOUT, ASKED, STATUS, INPUT = "app.json", "audit.toml", "status.json", "input"
+BEGUN = "begun.json"  # what was asked when the audit was begun
 FILES = ("distances", "vectors", "encodings", "known", "known_distances", "known_vectors", "others", "others_vectors")
-NEW, PAUSED, RUNNING, DONE, FAILED = "new", "paused", "running", "done", "failed"
+NEW, PAUSED, WAITING, RUNNING, DONE, FAILED = "new", "paused", "waiting", "running", "done", "failed"
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Works:
         """Return all of them, the newest first."""
         homes = (self.places.private, self.places.start)
         folders = [about.parent for home in homes for about in home.glob(f"*/{ABOUT}")]
-        found = [work for folder in folders if not folder.is_symlink() and (work := _read(folder)) is not None]
+        found = [work for folder in folders if not folder.is_symlink() and (work := read_work(folder)) is not None]
         return sorted(found, key=lambda work: work.made, reverse=True)
 
     def get(self, id: str) -> Work:
@@ -117,7 +118,7 @@ class Works:
         place = self.places.new_folder(name)
         shutil.move(work.folder, place)
         place.chmod(0o700)
-        moved = _read(place)
+        moved = read_work(place)
         assert moved is not None
         return self.save(moved)
 
@@ -144,12 +145,13 @@ def _inside(folder: Path, path: Any) -> Any:
     return str(given.relative_to(folder)) if given.is_absolute() and given.is_relative_to(folder) else path
 
 
-def _read(folder: Path) -> Work | None:
+def read_work(folder: Path, about: str = ABOUT) -> Work | None:
+    """Return the piece of work in a folder, or as it was when its audit was begun; None where there is none."""
     try:
-        found: Mapping[str, Any] = msgspec.json.decode((folder / ABOUT).read_bytes())
+        found: Mapping[str, Any] = msgspec.json.decode((folder / about).read_bytes())
         said = {name: _outside(folder, value) if name in FILES else value for name, value in found["said"].items()}
-        about = {name: found[name] for name in ("id", "shown", "made", "declared", "checked", "forced")}
-        return Work(**about, file=str(_outside(folder, found["file"])), said=said, folder=folder)
+        rest = {name: found[name] for name in ("id", "shown", "made", "declared", "checked", "forced")}
+        return Work(**rest, file=str(_outside(folder, found["file"])), said=said, folder=folder)
     except (OSError, msgspec.DecodeError, KeyError, TypeError, AttributeError):
         return None  # not a folder of the app, or not of this version
 

@@ -33,7 +33,10 @@
     root.querySelectorAll("script[data-chart]").forEach(function (script) {
       const place = document.getElementById(script.dataset.chart);
       const options = { renderer: "svg", actions: false, ast: true, config: look() };
-      vegaEmbed(place, JSON.parse(script.textContent), options).then(function () { place.dataset.drawn = "1"; });
+      vegaEmbed(place, JSON.parse(script.textContent), options).then(function (drawn) {
+        place.view = drawn.view;
+        place.dataset.drawn = "1";
+      });
     });
   }
 
@@ -57,3 +60,24 @@
   document.addEventListener("htmx:afterSettle", function (event) { charts(event.target); });
   night.addEventListener("change", function () { charts(document); });
 })();
+
+// Run: points of a picture that grows are put into it as they are, so that it does not flicker; a tenth at a time is told.
+(function () {
+  function grow() {
+    const news = document.querySelector("script[data-rows]");
+    if (!news) { return; }
+    const name = news.dataset.rows, place = document.getElementById(name), rows = JSON.parse(news.textContent);
+    const script = document.querySelector("script[data-chart=" + name + "]");
+    if (!place || !script) { return; }
+    const spec = JSON.parse(script.textContent);
+    spec.datasets.points = rows;
+    script.textContent = JSON.stringify(spec);  // as it is drawn again when the colours change
+    if (place.view) { place.view.data("points", rows).runAsync(); }
+  }
+  function tell() {
+    const part = document.querySelector("[data-told]"), place = document.getElementById("told");
+    if (part && place && place.textContent !== part.dataset.told) { place.textContent = part.dataset.told; }
+  }
+  document.addEventListener("htmx:afterSettle", function () { grow(); tell(); });
+})();
+// End of Run.

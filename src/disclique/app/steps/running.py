@@ -2,6 +2,164 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
-routes: list[Route] = []
+from disclique.app.board import read_status
+from disclique.app.forms import changing, in_thread
+from disclique.app.naming import plainly, suggest_folder
+from disclique.app.pages import go, page, site_of
+from disclique.app.picture import draw_settings
+from disclique.app.runner import is_changed
+from disclique.app.works import DONE, RUNNING, WAITING
+from disclique.errors import InputError
+
+
+async def show(request: Request) -> Response:
+    """Show how far the audit is, and what can be done about it."""
+    site = site_of(request)
+    work = await in_thread(site.works.get, request.path_params["id"])
+    state = await in_thread(site.runner.state, work)
+    status = await in_thread(read_status, work.folder)
+    told = _tell(status)
+    content = {
+        "work": work,
+        "here": "run",
+        "state": state,
+        "changed": await in_thread(is_changed, work),
+        "problem": await in_thread(plainly, work, str(status.get("problem") or "")),
+        "kept": site.works.is_kept(work),
+        "suggested": await in_thread(suggest_folder, site.places.start, "audit", work),
+        "ready": bool(work.checked and work.said.get("mask")),
+        "draw": await in_thread(_drawing, status) if told["settings"] else None,
+        "measure": (status.get("utility") or {}).get("title", ""),
+        "polled": state in (RUNNING, WAITING),
+        "seen": "",
+        "rows_seen": "",
+        "fresh": None,
+        "drawn": bool(told["settings"]),
+    }
+    return page(request, "run", **content, **told)
+
+
+async def progress(request: Request) -> Response:
+    """Return the part of the page that changes while the audit runs; nothing where nothing has changed."""
+    site = site_of(request)
+    work = await in_thread(site.works.get, request.path_params["id"])
+    state = await in_thread(site.runner.state, work)
+    if state == DONE:
+        return Response(status_code=204, headers={"hx-redirect": f"/work/{work.id}/read"})
+    told = _tell(await in_thread(read_status, work.folder))
+    drawn = request.query_params.get("drawn") == "1"
+    if state != request.query_params.get("state") or (told["settings"] and not drawn):
+        return Response(status_code=204, headers={"hx-refresh": "true"})  # other buttons, or the first picture
+    content = {"work": work, "state": state, "polled": True, "drawn": drawn, **told}
+    blank = page(request, "run_progress", **content, seen="", rows_seen="", fresh=None)
+    seen = hashlib.sha256(bytes(blank.body)).hexdigest()[:16]
+    if seen == request.query_params.get("seen"):
+        return Response(status_code=204)
+    rows = hashlib.sha256(repr(told["points"]).encode()).hexdigest()[:16]
+    fresh = told["points"] if rows != request.query_params.get("rows") else None
+    return page(request, "run_progress", **content, seen=seen, rows_seen=rows, fresh=fresh)
+
+
+async def start(request: Request, form: FormData) -> Response:
+    """Start the audit, go on with it, or let it wait for another one; in a folder of its own, if one is named."""
+    site = site_of(request)
+    work = await in_thread(site.works.get, request.path_params["id"])
+    if not (work.checked and work.said.get("mask")):
+        raise InputError("name the columns and at least one mask before the audit is started")
+    name = str(form.get("folder", "")).strip()
+    if name and not site.works.is_kept(work):
+        work = await in_thread(site.works.keep, work, name)
+    await in_thread(site.runner.start, work)
+    return go(f"/work/{work.id}/run", request)
+
+
+async def pause(request: Request, form: FormData) -> Response:
+    """End the audit at once; it goes on where it was when it is started again."""
+    site = site_of(request)
+    work = await in_thread(site.works.get, request.path_params["id"])
+    await in_thread(site.runner.end, work)
+    return go(f"/work/{work.id}/run", request)
+
+
+async def stop(request: Request, form: FormData) -> Response:
+    """End the audit, and go back to what is asked."""
+    site = site_of(request)
+    work = await in_thread(site.works.get, request.path_params["id"])
+    await in_thread(site.runner.end, work)
+    return go(f"/work/{work.id}/ask", request)
+
+
+async def begin_anew(request: Request, form: FormData) -> Response:
+    """Begin an audit of the changed plan in a folder of its own."""
+    site = site_of(request)
+    work = await in_thread(site.works.get, request.path_params["id"])
+    await in_thread(site.runner.end, work)
+    fresh = await in_thread(site.runner.begin_anew, work)
+    return go(f"/work/{fresh.id}/run", request)
+
+
+async def take_back(request: Request, form: FormData) -> Response:
+    """Ask again what was asked when the audit was begun."""
+    site = site_of(request)
+    work = await in_thread(site.works.get, request.path_params["id"])
+    await in_thread(site.runner.take_back, work)
+    return go(f"/work/{work.id}/run", request)
+
+
+def _tell(status: dict[str, Any]) -> dict[str, Any]:
+    """Return what a page shows of a status."""
+    words = status.get("words") or {}
+    settings = status.get("settings", [])
+    return {
+        "words": {name: words.get(name) or "" for name in ("done", "left", "now")},
+        "share": words.get("share"),
+        "lines": status.get("lines", []),
+        "settings": settings,
+        "points": [_point(row) for row in settings if row["risk"] is not None and row["use"] is not None],
+    }
+
+
+def _point(row: dict[str, Any]) -> dict[str, Any]:
+    sure = f"{row['done']} / {row['wanted']}"
+    return {
+        "setting": row["brief"],
+        "group": row["mask"],
+        "risk": row["risk"],
+        "use": row["use"],
+        "sure": f"{sure}, ≥" if row["bound"] else sure,
+    }
+
+
+def _drawing(status: dict[str, Any]) -> Callable[..., dict[str, Any]]:
+    """Return what draws the picture, once the template has said its words."""
+    import disclique.show.report.vega  # noqa: F401 - which takes its time, and not that of the other pages
+
+    limit = status.get("limit")
+    return partial(
+        draw_settings,
+        _tell(status)["points"],
+        status.get("masks", []),
+        utility=status.get("utility") or {},
+        limits=[] if limit is None else [limit],
+    )
+
+
+routes = [
+    Route("/work/{id}/run", show, methods=["GET"]),
+    Route("/work/{id}/run/progress", progress, methods=["GET"]),
+    Route("/work/{id}/run/start", changing(start), methods=["POST"]),
+    Route("/work/{id}/run/pause", changing(pause), methods=["POST"]),
+    Route("/work/{id}/run/stop", changing(stop), methods=["POST"]),
+    Route("/work/{id}/run/anew", changing(begin_anew), methods=["POST"]),
+    Route("/work/{id}/run/back", changing(take_back), methods=["POST"]),
+]

@@ -1,0 +1,195 @@
+"""What a running audit tells: a file with how far it is, written again and again, for the page that shows it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from disclique.app.works import FAILED, RUNNING, STATUS
+
+if TYPE_CHECKING:
+    from disclique.audits import Plan
+    from disclique.runs import Executor, Forecast
+    from disclique.runs.counter import Counter, Heard
+
+EVERY = 0.5  # seconds between two looks whether there is something new to write
+
+
+def read_status(folder: Path) -> dict[str, Any]:
+    """Return what the audit in a folder told last; nothing where it has not told anything."""
+    try:
+        found = msgspec.json.decode((folder / STATUS).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_status(folder: Path, status: dict[str, Any]) -> None:
+    """Write how far an audit is; whoever reads it sees all of it or what was there before."""
+    from disclique.data.write import whole_file
+
+    with whole_file(folder / STATUS, private=True) as draft:
+        draft.write_bytes(msgspec.json.encode(status))
+
+
+class Board:
+    """Is told of an audit, and writes ``status.json`` in a thread of its own while the block lasts.
+
+    ``plainly`` takes paths out of sentences. What was told before an audit was paused is shown until there is more.
+    """
+
+    def __init__(self, folder: Path, plainly: Callable[[str], str] = str) -> None:
+        self.folder, self.plainly = folder, plainly
+        before = read_status(folder)
+        self.about: dict[str, Any] = {name: before[name] for name in ("limit", "utility", "masks") if name in before}
+        self.rows: dict[str, dict[str, Any]] = {row["spec"]: row for row in before.get("settings", [])}
+        self.known: dict[str, tuple[int, int]] = {}  # releases of each setting of which the row speaks
+        self.lines: list[str] = []
+        self.state, self.step, self.problem = RUNNING, "", ""
+        self.plan: Plan | None = None
+        self.counter: Counter | None = None
+        self.written: dict[str, Any] = {}
+        self.ended = threading.Event()
+        self.lock = threading.Lock()
+        self.thread = threading.Thread(target=self._run, daemon=True, name="board")
+
+    def __enter__(self) -> Board:
+        self.write()
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.ended.set()
+        self.thread.join()
+        self.write()
+
+    def doing(self, step: str) -> None:
+        """Note what is done before units are counted."""
+        self.step = step
+
+    def plans(self, plan: Plan) -> None:
+        """Note what is going to be tried: the settings that are certain to be, the limit, and what usefulness means."""
+        from disclique.measures.utility import measures
+
+        measure = measures()[plan.utility]
+        self.about = {
+            "limit": plan.max_risk,
+            "utility": {"title": measure.title, "format": measure.format},
+            "masks": list(dict.fromkeys(_name_mask(spec) for spec in plan.settings)),
+        }
+        self.plan = plan
+        certain = [spec for mask in plan.ranges if not plan.searched(mask) for spec in mask.settings]
+        shown = set(certain) | set(self.rows)
+        self.rows = {
+            spec: self.rows.get(spec) or _row(spec, 0, plan.repetitions, None, False, None)
+            for spec in plan.settings
+            if spec in shown
+        }
+
+    def say(self, lines: Iterable[str]) -> None:
+        """Take sentences."""
+        with self.lock:
+            self.lines += [self.plainly(line) for line in lines]
+
+    @contextmanager
+    def units(self, about: Heard, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
+        """Count units for as long as they are carried out."""
+        from disclique.runs.counter import Counter
+
+        self.counter, self.known = Counter(about, forecast, executor), {}
+        try:
+            yield self.counter
+        finally:
+            self._look()
+
+    @contextmanager
+    def opened(self, executor: Executor) -> Iterator[Executor]:
+        """Keep an executor open."""
+        from disclique.runs import keep_open
+
+        with keep_open(executor) as running:
+            yield running
+
+    def fail(self, problem: str) -> None:
+        """Note why it did not work, in a sentence."""
+        self.state, self.problem = FAILED, self.plainly(problem)
+
+    def write(self) -> None:
+        """Write how far it is, if that has changed."""
+        told = self._tell()
+        if told != self.written:
+            with suppress(Exception):  # a disk that is full is told of by the journal
+                write_status(self.folder, told)
+                self.written = told
+
+    def _run(self) -> None:
+        while not self.ended.wait(EVERY):
+            self.write()
+
+    def _tell(self) -> dict[str, Any]:
+        self._look()
+        with self.lock:
+            lines = list(self.lines)
+        words: dict[str, Any] = {"done": self.step, "left": "", "now": "", "share": None}
+        if self.counter is not None:
+            said = self.counter.tell()
+            words = {"done": said.done, "left": said.left, "now": self.counter.tell_now(), "share": said.share}
+        rows = list(self.rows.values())
+        return {
+            "state": self.state,
+            "problem": self.problem,
+            "words": words,
+            "lines": lines,
+            "settings": rows,
+            **self.about,
+        }
+
+    def _look(self) -> None:
+        """Make the rows of settings of which there is news."""
+        from disclique.audits.so_far import RiskSoFar
+
+        counter, plan = self.counter, self.plan
+        heard = None if counter is None else counter.about.describe
+        if counter is None or plan is None or not isinstance(heard, RiskSoFar):
+            return
+        fresh = {}
+        with counter.lock:  # as records come in under it
+            for spec, found in heard.found.items():
+                many = (len(found), len(heard.later.get(spec, {})))
+                if self.known.get(spec) == many or self.rows.get(spec, {}).get("done", 0) > many[0]:
+                    continue
+                self.known[spec] = many
+                risk, cut = heard.measure(spec)
+                uses = [(record.utility or {}).get(plan.utility) for record in found.values()]
+                there = [use for use in uses if use is not None]
+                mean = sum(there) / len(there) if there else None
+                fresh[spec] = _row(spec, many[0], plan.repetitions, risk, cut, mean)
+        if fresh:
+            rows = self.rows | fresh
+            self.rows = {spec: rows[spec] for spec in plan.settings if spec in rows}
+
+
+def _row(spec: str, done: int, wanted: int, risk: float | None, cut: bool, use: float | None) -> dict[str, Any]:
+    from disclique.audits.settings import shorten
+
+    return {
+        "spec": spec,
+        "brief": shorten(spec),
+        "mask": _name_mask(spec),
+        "done": done,
+        "wanted": wanted,
+        "risk": risk,
+        "bound": cut,
+        "use": use,
+    }
+
+
+def _name_mask(spec: str) -> str:
+    from disclique.audits.settings import parse_setting_mask
+
+    return parse_setting_mask(spec).name

@@ -1,0 +1,112 @@
+"""The process in which an audit of the app is carried out: ``python -m disclique.app.worker FOLDER --out NAME``.
+
+It does what ``disclique audit`` does with the options in the folder, and works inside that folder, so that no path of
+this machine gets into a sentence. Its input is a pipe that the server holds open: when the server goes, however it
+goes, the pipe ends and this process ends with all that it started. The journal has every release that was finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import threading
+import traceback
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from disclique.app.board import Board
+    from disclique.app.works import Work
+    from disclique.audits import Audit
+
+BAD_INPUT, BROKEN = 2, 1  # exit statuses
+
+
+def end_with_server() -> None:
+    """Wait for the end of the pipe, and end this process and its children at once."""
+    with suppress(OSError, ValueError):
+        while os.read(0, 4096):
+            pass
+    with suppress(Exception):
+        for child in multiprocessing.active_children():
+            child.kill()
+    os._exit(0)
+
+
+def carry_out_work(work: Work, out: str, processes: int | None, board: Board) -> None:
+    """Carry out the audit of a piece of work in its folder, as the command line does."""
+    from disclique.app.naming import name_options
+    from disclique.asked.audits import read_audit
+    from disclique.asked.options import differing
+    from disclique.asked.work import carry_out
+    from disclique.audits.call import write_command
+    from disclique.audits.declaration import declare
+    from disclique.audits.inspection import inspect_audit
+    from disclique.audits.summarise import About
+    from disclique.runs import choose_executor
+
+    asked = work.options.filled()
+    board.doing("reading the file")
+    audit = name_plainly(read_audit(Path(work.file), asked), work)
+    board.doing("looking at the input")
+    found = inspect_audit(audit)
+    board.say(found.lines())
+    command = write_command(["audit", work.shown], name_options(work, differing(asked)) | {"out": out})
+    about = About(declare(work.declared), command, inspection=found.check(force=work.forced))
+    board.plans(audit.plan)
+    board.doing("preparing")
+    carry_out(audit, work.folder, choose_executor(processes), told=board, about=about)
+
+
+def name_plainly(audit: Audit, work: Work) -> Audit:
+    """Return the audit with its files called as the person calls them, as if they lay where the command is given."""
+    from disclique.app.naming import plainly
+
+    own, *rest = audit.plan.inputs
+    plan = replace(audit.plan, inputs=((work.shown, own[1]), *rest))
+    target = replace(audit.target, name=work.shown)
+    known, others = (
+        None if data is None else replace(data, name=Path(data.name).name) for data in (audit.known, audit.others)
+    )
+    return replace(audit, plan=plan, target=target, known=known, others=others, thinned=plainly(work, audit.thinned))
+
+
+def main() -> int:
+    """Carry out what the folder asks for; return the exit status."""
+    said = argparse.ArgumentParser()
+    said.add_argument("folder", type=Path)
+    said.add_argument("--out", required=True)
+    said.add_argument("--processes", type=int)
+    given = said.parse_args()
+    threading.Thread(target=end_with_server, daemon=True, name="pipe").start()
+    os.chdir(given.folder)
+    os.umask(0o077)  # what is said of single people is nobody else's business
+    from disclique.app.board import Board
+    from disclique.app.naming import plainly
+    from disclique.app.works import DONE, read_work
+    from disclique.errors import DiscliqueError
+
+    work = read_work(Path())
+    if work is None:
+        return BAD_INPUT
+    with Board(work.folder, partial(plainly, work)) as board:
+        try:
+            carry_out_work(work, given.out, given.processes, board)
+        except DiscliqueError as problem:
+            board.fail(str(problem))
+            return BAD_INPUT
+        except Exception as problem:
+            traceback.print_exc()
+            board.fail(f"something went wrong in the app itself ({type(problem).__name__}: {problem})")
+            return BROKEN
+        board.state = DONE
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+"""Run in the app: the result of the command line, pauses that lose nothing, and no process left behind."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from disclique.app.board import read_status
+from disclique.app.places import Places
+from disclique.app.runner import Runner, is_changed
+from disclique.app.works import DONE, FAILED, INPUT, JOURNAL, NEW, PAUSED, RUNNING, WAITING, Work, Works
+from disclique.audits.result import read_result
+from disclique.cli import app
+from disclique.errors import InputError
+from small_files import people, without_times
+
+SAID = {
+    "id": "id",
+    "label": ["sex", "age"],
+    "coordinates": "lon,lat",
+    "attack": ["labels", "clique"],
+    "repetitions": 2,
+    "person_trials": 10,
+    "sensitivity": False,
+}
+SLOW = SAID | {"repetitions": 400, "mask": ["gaussian:sigma=2km"]}
+
+
+@pytest.fixture
+def works(tmp_path: Path) -> Iterator[Works]:
+    start = tmp_path / "start"
+    start.mkdir()
+    places = Places(start)
+    yield Works(places)
+    places.remove()
+
+
+@pytest.fixture
+def runner(works: Works) -> Iterator[Runner]:
+    found = Runner(works, processes=1)
+    yield found
+    found.close()
+
+
+def begin(works: Works, said: dict[str, object], n: int = 30, name: str = "survey.csv") -> Work:
+    """A piece of work on a file that was uploaded, with its roles confirmed."""
+    folder = works.places.scratch()
+    (folder / INPUT).mkdir()
+    people(n).to_csv(folder / INPUT / "upload.csv", index=False)
+    work = works.begin(name, folder / INPUT / "upload.csv", folder)
+    return works.save(Work(**{**vars(work.with_said(**said)), "checked": True}))
+
+
+def wait_for(runner: Runner, work: Work, *states: str, seconds: float = 120) -> str:
+    end = time.monotonic() + seconds
+    while (state := runner.state(work)) not in states and time.monotonic() < end:
+        time.sleep(0.05)
+    assert state in states, (state, read_status(work.folder))
+    return state
+
+
+def wait_for_units(work: Work, many: int, seconds: float = 120) -> int:
+    journal, end = work.folder / JOURNAL, time.monotonic() + seconds
+    while time.monotonic() < end:
+        if journal.exists() and (found := journal.read_bytes().count(b"\n")) >= many:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(read_status(work.folder))
+
+
+def test_result_is_that_of_the_command_line(
+    works: Works, runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = SAID | {"mask": ["gaussian:sigma=2km", "round:to=20km"], "max_risk": 0.2}
+    work = begin(works, said)
+    work = works.save(Work(**{**vars(work), "declared": {"author": "A. Meyer"}}))
+    runner.start(work)
+    wait_for(runner, work, DONE)
+    (tmp_path / "survey.csv").write_bytes(Path(work.file).read_bytes())
+    (tmp_path / "audit.toml").write_text(work.toml, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(
+        app, ["audit", "survey.csv", "--config", "audit.toml", "--out", "there", "--processes", "1", "--quiet"]
+    )
+    assert told.exit_code in (0, 3, 4), told.output
+    ours, theirs = read_result(work.result), read_result(Path("there/result.json"))
+    assert without_times(ours) == without_times(theirs)
+    assert ours.declared.author == "A. Meyer"
+    assert ours.file.name == "survey.csv"
+    assert ours.command.replace("--out audit", "--out there") == theirs.command
+    assert (work.folder / "records.csv").read_bytes() == Path("there/records.csv").read_bytes()
+    for written in work.folder.iterdir():  # no path of this machine, and not the name that we gave the file
+        if written.suffix in (".html", ".json", ".csv") and written.name not in ("app.json", "begun.json"):
+            text = written.read_text(encoding="utf-8")
+            assert str(works.places.private) not in text, written.name
+            assert "upload.csv" not in text, written.name
+    status = read_status(work.folder)
+    assert status["state"] == DONE
+    assert status["limit"] == 0.2
+    assert [row["brief"] for row in status["settings"]] == ["gaussian:sigma=2km", "round:to=20km"]
+    for row, setting in zip(status["settings"], ours.settings, strict=True):  # the picture ends where the report is
+        assert row["done"] == row["wanted"] == 2
+        assert row["use"] == pytest.approx(setting.usefulness)
+        assert row["risk"] == pytest.approx(setting.risk.value)
+
+
+def test_pause_and_go_on_lose_nothing(works: Works, runner: Runner) -> None:
+    work = begin(works, SLOW)
+    assert runner.state(work) == NEW
+    assert not runner.busy
+    runner.start(work)
+    assert runner.state(work) == RUNNING
+    assert runner.busy
+    before = wait_for_units(work, 3)
+    process = runner.running.process.pid if runner.running else 0
+    runner.end(work)
+    assert runner.state(work) == PAUSED
+    assert not runner.busy
+    assert not in_group(process)
+    kept = (work.folder / JOURNAL).read_bytes().rpartition(b"\n")[0]
+    assert kept.count(b"\n") + 1 >= before
+    assert read_status(work.folder)["settings"][0]["mask"] == "gaussian"
+    runner.start(work)
+    wait_for_units(work, before + 3)
+    runner.end(work)
+    assert (work.folder / JOURNAL).read_bytes().startswith(kept)
+
+
+def test_second_audit_waits_for_the_first(works: Works, runner: Runner) -> None:
+    first, second, third = begin(works, SLOW), begin(works, SLOW), begin(works, SLOW)
+    for work in (first, second, third, second):  # started twice is started once
+        runner.start(work)
+    assert [runner.state(work) for work in (first, second, third)] == [RUNNING, WAITING, WAITING]
+    runner.end(second)
+    assert runner.state(second) == NEW
+    runner.end(first)
+    assert runner.state(third) == RUNNING
+    assert runner.state(first) in (NEW, PAUSED)
+    runner.close()
+    assert runner.state(third) in (NEW, PAUSED)
+    assert not runner.busy
+
+
+def test_bad_input_is_told_in_a_sentence_without_a_path(works: Works, runner: Runner) -> None:
+    work = begin(works, SAID | {"mask": ["gaussian:sigma=2km"], "label": ["nobody"]})
+    runner.start(work)
+    wait_for(runner, work, FAILED)
+    problem = read_status(work.folder)["problem"]
+    assert "nobody" in problem
+    assert problem.startswith("survey.csv")
+    assert "upload" not in problem
+
+
+def test_changed_plan_is_not_mixed_with_what_is_finished(works: Works, runner: Runner) -> None:
+    work = begin(works, SLOW)
+    runner.start(work)
+    wait_for_units(work, 2)
+    runner.end(work)
+    same = works.save(work.with_said(sensitivity=None, memory="1GB"))
+    assert not is_changed(same)  # as the journal does not depend on these
+    changed = works.save(work.with_said(mask=["gaussian:sigma=5km"]))
+    assert is_changed(changed)
+    with pytest.raises(InputError, match="begin anew"):
+        runner.start(changed)
+    kept = (work.folder / JOURNAL).read_bytes()
+    fresh = runner.begin_anew(changed)
+    assert fresh.folder != work.folder
+    assert fresh.said["mask"] == ["gaussian:sigma=5km"]
+    assert fresh.checked
+    assert Path(fresh.file).is_relative_to(fresh.folder)
+    assert not is_changed(fresh)
+    again = works.get(work.id)
+    assert again.said["mask"] == ["gaussian:sigma=2km"]
+    assert not is_changed(again)
+    assert (work.folder / JOURNAL).read_bytes() == kept
+    runner.start(fresh)
+    wait_for_units(fresh, 1)
+
+
+def in_group(leader: int) -> list[int]:
+    """The processes of a group that still run."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, group = entry.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(group) == leader and state != "Z":
+            found.append(int(entry.parent.name))
+    return found
+
+
+SERVER = """
+import sys, time
+from pathlib import Path
+from disclique.app.places import Places
+from disclique.app.runner import Runner
+from disclique.app.works import Works
+places = Places(Path(sys.argv[1]))
+works = Works(places)
+runner = Runner(works, processes=2)
+runner.start(works.list()[0])
+print(runner.running.process.pid, places.private, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked for in /proc")
+def test_killed_server_leaves_no_process_and_all_that_is_finished(works: Works, runner: Runner) -> None:
+    work = works.keep(begin(works, SLOW), "kept")
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(works.places.start)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        with server.stdout as said:
+            leader, private = said.readline().split()
+        wait_for_units(work, 4)
+        assert len(in_group(int(leader))) >= 2
+    finally:
+        server.kill()
+        server.wait()
+    end = time.monotonic() + 20
+    while in_group(int(leader)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not in_group(int(leader))
+    assert runner.state(work) == PAUSED  # whatever status.json said last
+    before = (work.folder / JOURNAL).read_bytes().rpartition(b"\n")[0]
+    runner.start(work)
+    wait_for_units(work, before.count(b"\n") + 3)
+    assert (work.folder / JOURNAL).read_bytes().startswith(before)
+    (Path(private) / "server.pid").unlink()
+    os.rmdir(private)
+
+
+def test_what_is_told_is_whole_at_every_moment(works: Works, runner: Runner) -> None:
+    work = begin(works, SLOW)
+    runner.start(work)
+    wait_for_units(work, 2)
+    for _ in range(40):
+        assert json.loads((work.folder / "status.json").read_bytes())["state"] == RUNNING
+        time.sleep(0.02)
