@@ -12,6 +12,7 @@ from disclique.errors import InputError
 
 if TYPE_CHECKING:
     from disclique.audits import Audit, Plan
+    from disclique.model import Microdata
 
 MASKS, SNOOPER, WORK = "Masks and limit", "What the snooper knows", "Work"
 OTHERS = ("synthetic", "germany")
@@ -124,7 +125,6 @@ def read_decision(config: Path | None) -> dict[str, Any]:
 
 def read_audit(file: Path, options: AuditOptions) -> Audit:
     """Read and check the plan and its data."""
-    import disclique
     from disclique.audits import Audit
     from disclique.audits.registers import hold_known, hold_others
     from disclique.data.provenance import hashes
@@ -147,16 +147,11 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
             raise
         raise InputError(f"an option has a value of the wrong kind: {problem}") from None
     refuse_bare(options.unit, list_of(options.mask))
-    takes = {
-        side: options.metric == "euclidean" or any(paths[name] is not None for name in names)
-        for side, names in (("target", ("distances", "vectors")), ("known", ("known_distances", "known_vectors")))
-    }
-    unit = options.unit_for(own=takes["target"], other=takes["known"])
-    columns = options.columns | {"unit": unit}
-    target = disclique.read(file, distances=paths["distances"], vectors=paths["vectors"], **columns)
+    target = read_target(file, options)
     theirs = None
     if known is not None:
         beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
+        takes = _takes_unit(options)
         unit = options.unit_for(own=takes["known"], other=takes["target"])
         columns = options.columns | {"unit": unit} | (NO_COLUMNS if any(beside.values()) else {})
         theirs = read_known(known, **beside, **columns)
@@ -167,6 +162,25 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     memory = None if options.memory is None else parse_memory(options.memory)
     kept, thinned = hold_known(theirs, target, plan, memory)
     return Audit(replace(plan, inputs=inputs), target, kept, hold_others(more, target, plan), thinned=thinned)
+
+
+def read_target(file: Path, options: AuditOptions) -> Microdata:
+    """Read the file that is audited, and afterwards released."""
+    import disclique
+
+    takes = _takes_unit(options)
+    unit = options.unit_for(own=takes["target"], other=takes["known"])
+    beside = {
+        name: None if (path := getattr(options, name)) is None else Path(path) for name in ("distances", "vectors")
+    }
+    return disclique.read(file, **beside, **(options.columns | {"unit": unit}))
+
+
+def _takes_unit(options: AuditOptions) -> dict[str, bool]:
+    """Say of the holder's and of the snooper's file whether the unit of its distances is to be said."""
+    names = {"target": ("distances", "vectors"), "known": ("known_distances", "known_vectors")}
+    flat = options.metric == "euclidean"
+    return {side: flat or any(getattr(options, name) is not None for name in of) for side, of in names.items()}
 
 
 def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from disclique.asked.options import Options, list_of, option
+from disclique.errors import InputError
 
 INPUT = "The file"
 NO_COLUMNS: dict[str, Any] = {"coordinates": None, "text": (), "encodings": None}  # distances come from a file
@@ -83,3 +84,16 @@ class FileOptions(ReadOptions):
     vectors: Path | None = option(
         "Vectors instead: a NumPy file, a row per record, or a table with their ids.", panel=INPUT, metavar="FILE"
     )
+
+
+def refuse_hidden(options: ReadOptions) -> None:
+    """Raise an error if a label is what a release hides: ids, coordinates, text and encodings."""
+    from disclique.data.geography import LAT, LON
+    from disclique.data.reading import Layout
+    from disclique.data.tables import CATEGORY
+
+    layout = Layout(**options.columns)
+    hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]
+    for name in layout.labels:
+        if name in (options.id, LON, LAT, *hidden, *layout.text, layout.encodings):
+            raise InputError(f"--label {name}: ids, coordinates, text and encodings are never released as they are")

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from disclique.asked.files import FileOptions
+from disclique.asked.files import FileOptions, refuse_hidden
 from disclique.cli.options import FORCE, with_options
-from disclique.errors import InputError
 
 OUTPUT = "Output"
 SAID = {"km": "in km", "none": "without a unit"}
@@ -52,11 +51,9 @@ def command(
     trying, and what is made with it is not for publication.
     """
     from disclique.cli.screen import Screen
-    from disclique.data.geography import LAT, LON
     from disclique.data.inspection import inspect
     from disclique.data.provenance import hashes
     from disclique.data.reading import Layout, read
-    from disclique.data.tables import CATEGORY
     from disclique.data.write import check_writable
     from disclique.masks.registry import refuse_bare
     from disclique.releases import TRIAL, release, write_release
@@ -68,10 +65,7 @@ def command(
     check_writable([out, *name_files(out, matrix), key], force=force, sources=read_from)
     layout = Layout(**options.columns)
     refuse_bare(options.unit, [mask])
-    for name in layout.labels:
-        hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]
-        if name in (options.id, LON, LAT, *hidden, *layout.text, layout.encodings):
-            raise InputError(f"--label {name}: ids, coordinates, text and encodings are never released as they are")
+    refuse_hidden(options)
     data = read(file, layout, distances=options.distances, vectors=options.vectors)
     made, screen = release(data, mask, seed), Screen(quiet)
     kind = choose_kind(made, matrix)

@@ -2,6 +2,210 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-routes: list[Route] = []
+from disclique.app.forms import changing, in_thread
+from disclique.app.pages import go, language_of, page, site_of
+from disclique.app.picture import draw_settings
+from disclique.app.results import (
+    PAGES,
+    figures_zip,
+    page_of,
+    page_policy,
+    report_with_records,
+    result_bytes,
+    result_of,
+)
+from disclique.app.works import Work
+
+if TYPE_CHECKING:
+    from disclique.app.compare import Compared
+    from disclique.audits import AuditResult
+
+KEPT = "private, max-age=86400"  # of what is the same for every server of this version
+RECORDS = "records.csv"  # as audits name it, whose import takes seconds
+AT_ONCE = 100  # records of one page
+
+
+async def show(request: Request) -> Response:
+    """Show the verdict and the report."""
+    work = await _work(request)
+    if not work.result.exists():
+        return go(f"/work/{work.id}/run", request)
+    result = await in_thread(result_of, work)
+    others = [one for one in await in_thread(_finished, request) if one.id != work.id]
+    status = await in_thread(_status, result)
+    return page(request, "read", work=work, here="read", result=result, status=status, others=others)
+
+
+async def send_page(request: Request) -> Response:
+    """Send the report or the annex as a page of its own, for the frame in which it is shown."""
+    work, name = await _work(request), request.path_params["name"]
+    if name not in PAGES or not work.result.exists():
+        raise KeyError(name)
+    return _safe(await in_thread(page_of, work, name, language_of(request)))
+
+
+async def download(request: Request) -> Response:
+    """Send the report, the annex, the result or the figures as a file; nothing else of the folder has a name here."""
+    work, name = await _work(request), request.path_params["name"]
+    if not work.result.exists():
+        raise KeyError(name)
+    language = language_of(request)
+    made: dict[str, tuple[str, Callable[[], str | bytes]]] = {
+        "report.html": ("text/html; charset=utf-8", partial(page_of, work, "report", language)),
+        "annex.html": ("text/html; charset=utf-8", partial(page_of, work, "annex", language)),
+        "result.json": ("application/json", partial(result_bytes, work)),
+        "figures.zip": ("application/zip", partial(figures_zip, work)),
+    }
+    kind, make = made[name]
+    return Response(await in_thread(make), media_type=kind, headers=as_file(name))
+
+
+async def ask_exposed(request: Request) -> Response:
+    """Say what the internal view shows, before it is shown."""
+    work = await _work(request)
+    if not work.result.exists():
+        raise KeyError(work.id)
+    return page(request, "exposed", work=work, here="read", table=None)
+
+
+async def show_exposed(request: Request, form: FormData) -> Response:
+    """Show the risk of every single record, the highest first."""
+    work = await _work(request)
+    result = await in_thread(result_of, work)
+    spec = str(form.get("setting") or result.verdict.setting)
+    wanted = str(form.get("page", "1"))
+    number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else 1
+    table = await in_thread(_expose, work, spec, number)
+    whole = await in_thread(report_with_records, work, language_of(request)) is not None
+    specs = [setting.spec for setting in result.settings]
+    return page(request, "exposed", work=work, here="read", table=table, spec=spec, specs=specs, whole=whole)
+
+
+async def show_exposed_report(request: Request, form: FormData) -> Response:
+    """Show the report with places and ids, which an audit makes only if it is told to."""
+    work = await _work(request)
+    text = await in_thread(report_with_records, work, language_of(request))
+    if text is None:
+        raise KeyError(work.id)
+    return _safe(text)
+
+
+async def show_compared(request: Request) -> Response:
+    """Show two audits side by side, or ask which."""
+    works = await in_thread(_finished, request)
+    by_id = {work.id: work for work in works}
+    chosen = [by_id.get(request.query_params.get(name, "")) for name in ("a", "b")]
+    content: dict[str, Any] = {"works": works, "chosen": chosen, "found": None}
+    one, other = chosen
+    if one is not None and other is not None:
+        results = [await in_thread(result_of, work) for work in (one, other)]
+        content |= await in_thread(_compare, one, other, *results)
+    return page(request, "compare", **content)
+
+
+async def send_charts(request: Request) -> Response:
+    """Send the chart library, the same as in the report."""
+    return Response(await in_thread(_charts), media_type="text/javascript", headers={"cache-control": KEPT})
+
+
+def as_file(name: str) -> dict[str, str]:
+    """Return the headers of a file that is to be saved, under a plain name."""
+    return {"content-disposition": f'attachment; filename="{name}"'}
+
+
+async def _work(request: Request) -> Work:
+    found: Work = await in_thread(site_of(request).works.get, request.path_params["id"])
+    return found
+
+
+def _safe(text: str) -> Response:
+    return HTMLResponse(text, headers={"content-security-policy": page_policy(text), "cache-control": "no-store"})
+
+
+def _finished(request: Request) -> list[Work]:
+    return [work for work in site_of(request).works.list() if work.result.exists()]
+
+
+def _status(result: AuditResult) -> str:
+    from disclique.show.report.page import STATUS
+
+    return STATUS[result.verdict.status]
+
+
+def _expose(work: Work, spec: str, number: int) -> dict[str, Any]:
+    """Return one page of the records under a setting, those at the highest risk first."""
+    with (work.folder / RECORDS).open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["mask"] == spec]
+    rows.sort(key=lambda row: (-(float(row["risk"]) if row["risk"] else -1.0), int(row["row"])))
+    pages = max(1, -(-len(rows) // AT_ONCE))
+    number = min(max(number, 1), pages)
+    shown = rows[(number - 1) * AT_ONCE : number * AT_ONCE]
+    attacks = [name for name in (rows[0] if rows else {}) if name.startswith("risk_")]
+    attacks = [name for name in attacks if any(row[name] for row in rows)]
+    numbers = ("risk", *attacks)
+    for row in shown:
+        row.update({name: float(row[name]) if row[name] else None for name in numbers})
+    return {"rows": shown, "attacks": attacks, "number": number, "pages": pages, "many": len(rows)}
+
+
+def _compare(one: Work, other: Work, first: AuditResult, second: AuditResult) -> dict[str, Any]:
+    from disclique.app.compare import compare
+    from disclique.measures.utility import measures
+
+    found = compare(first, second)
+    measure = measures()[first.plan.utility]
+    limits = list(dict.fromkeys(r.plan.max_risk for r in (first, second) if r.plan.max_risk is not None))
+    names = ["A", "B"]
+    draw = partial(
+        draw_settings,
+        _points(found, names),
+        names,
+        utility={"title": measure.title, "format": measure.format},
+        limits=limits,
+    )
+    status = [_status(result) for result in (first, second)]
+    pairs = list(zip(names, (one, other), (first, second), status, strict=True))
+    return {"found": found, "pairs": pairs, "draw": draw if found.drawable else None, "measure": measure.title}
+
+
+def _points(found: Compared, names: list[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "setting": setting.brief or spec,
+            "group": name,
+            "risk": setting.risk.value,
+            "use": setting.usefulness,
+            "sure": f"{setting.repetitions}{', ≥' if setting.risk.lower_bound else ''}",
+        }
+        for spec, *pair in found.settings
+        for name, setting in zip(names, pair, strict=True)
+        if setting is not None and setting.usefulness is not None
+    ]
+
+
+def _charts() -> str:
+    from disclique.show.report.page import _bundle
+
+    return _bundle()
+
+
+routes = [
+    Route("/work/{id}/read", show, methods=["GET"]),
+    Route("/work/{id}/pages/{name}", send_page, methods=["GET"]),
+    Route("/work/{id}/download/{name}", download, methods=["GET"]),
+    Route("/work/{id}/exposed", ask_exposed, methods=["GET"]),
+    Route("/work/{id}/exposed", changing(show_exposed), methods=["POST"]),
+    Route("/work/{id}/exposed/report", changing(show_exposed_report), methods=["POST"]),
+    Route("/compare", show_compared, methods=["GET"]),
+    Route("/vega.js", send_charts, methods=["GET"]),
+]

@@ -2,6 +2,131 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-routes: list[Route] = []
+from disclique.app.forms import changing, in_thread
+from disclique.app.naming import suggest_folder
+from disclique.app.pages import go, page, site_of
+from disclique.app.publishing import (
+    MATRICES,
+    PRIVATE,
+    PUBLISH,
+    list_releases,
+    make_release,
+    published_files,
+    releases_of_input,
+    stream_zip,
+)
+from disclique.app.results import result_of
+from disclique.app.steps.reading import as_file
+from disclique.app.works import Work
+from disclique.errors import InputError
+
+if TYPE_CHECKING:
+    from disclique.audits import AuditResult
+
+OTHER = "other"  # the choice of a mask that was not audited
+MEETS = "meets"
+
+
+async def show(request: Request) -> Response:
+    """Show what can be released, and what was."""
+    site = site_of(request)
+    work = await in_thread(site.works.get, request.path_params["id"])
+    if not work.result.exists():
+        return go(f"/work/{work.id}/run", request)
+    result = await in_thread(result_of, work)
+    return page(request, "release", **await in_thread(_content, request, work, result))
+
+
+async def make(request: Request, form: FormData) -> Response:
+    """Make the release that was chosen, once what has to be confirmed is confirmed."""
+    site = site_of(request)
+    work = await in_thread(site.works.get, request.path_params["id"])
+    if not work.result.exists():
+        raise KeyError(work.id)
+    result = await in_thread(result_of, work)
+    chosen, spec = str(form.get("setting", "")), str(form.get("spec", "")).strip()
+    setting = spec if chosen == OTHER else chosen
+    known = {one.spec: one for one in result.settings}
+    problems = []
+    if not setting or (chosen != OTHER and setting not in known):
+        problems.append("setting")
+    elif not (setting in known and known[setting].meets) and form.get("confirm") != "yes":
+        problems.append("confirm")
+    if await in_thread(_again, request, work, result) and form.get("again") != "yes":
+        problems.append("again")
+    matrix = str(form.get("matrix", ""))
+    if matrix and matrix not in MATRICES:
+        problems.append("matrix")
+    name = str(form.get("folder", ""))
+    if not problems:
+        try:
+            await in_thread(make_release, work, site.places, result, setting, name, matrix)
+        except InputError as problem:
+            problems.append(str(problem))
+        else:
+            return go(f"/work/{work.id}/release#made", request)
+    content = await in_thread(_content, request, work, result)
+    said = {"chosen": chosen, "spec": spec, "name": name, "matrix": matrix, "problems": problems}
+    return page(request, "release", status=422, **(content | said))
+
+
+async def send(request: Request) -> Response:
+    """Send what is published of a release; what is kept has no address."""
+    site = site_of(request)
+    work = await in_thread(site.works.get, request.path_params["id"])
+    made, number = await in_thread(list_releases, work), request.path_params["number"]
+    if not number.isascii() or not number.isdigit() or not 1 <= int(number[:9]) <= len(made):
+        raise KeyError(number)
+    files = await in_thread(published_files, site.places, made[int(number) - 1])
+    if not files:
+        raise KeyError(number)
+    return StreamingResponse(stream_zip(files), media_type="application/zip", headers=as_file("release.zip"))
+
+
+def _content(request: Request, work: Work, result: AuditResult) -> dict[str, Any]:
+    from disclique.show.report.page import STATUS
+
+    site = site_of(request)
+    verdict = result.verdict
+    made = [(one, bool(published_files(site.places, one))) for one in list_releases(work)]
+    return {
+        "work": work,
+        "here": "release",
+        "result": result,
+        "status": STATUS[verdict.status],
+        "meets": verdict.status == MEETS,
+        "chosen": verdict.setting if verdict.status == MEETS else "",
+        "spec": "",
+        "name": suggest_folder(site.places.start, "release", work),
+        "matrix": "",
+        "matrices": MATRICES,
+        "problems": [],
+        "made": made,
+        "elsewhere": len(_before(request, work, result)) - len(made),
+        "again": _again(request, work, result),
+        "publish": PUBLISH,
+        "private": PRIVATE,
+    }
+
+
+def _before(request: Request, work: Work, result: AuditResult) -> list[Any]:
+    return releases_of_input(site_of(request).works.list(), work, result)
+
+
+def _again(request: Request, work: Work, result: AuditResult) -> bool:
+    """Say whether one release more is more than the audit was about."""
+    return len(_before(request, work, result)) >= result.plan.releases
+
+
+routes = [
+    Route("/work/{id}/release", show, methods=["GET"]),
+    Route("/work/{id}/release", changing(make), methods=["POST"]),
+    Route("/work/{id}/release/{number}/release.zip", send, methods=["GET"]),
+]

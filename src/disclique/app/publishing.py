@@ -1,0 +1,193 @@
+"""Releases made by the app: what is published in one folder, what is kept in another, and a list of them.
+
+The key and the recipe lie in a folder that only its owner can open, and have no address: no page sends them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from io import RawIOBase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from disclique.app.naming import plainly
+from disclique.app.places import Places
+from disclique.app.works import BEGUN, Work, read_work
+from disclique.errors import DiscliqueError, InputError
+
+if TYPE_CHECKING:
+    from disclique.audits import AuditResult
+    from disclique.model import Microdata
+
+LIST = "releases.json"
+PUBLISH, PRIVATE = "publish", "keep-private"
+TABLE, KEY = "release.csv", "release_key.csv"
+MATRICES = ("csv", "npy", "parquet", "list", "none")
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release that was made: its folder, what was done, which files are published, and of which input."""
+
+    folder: str
+    setting: str
+    audited: bool
+    made: str
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
+    records: int
+    input: str
+
+
+def list_releases(work: Work) -> list[Made]:
+    """Return the releases that were made after an audit, the oldest first."""
+    try:
+        return msgspec.json.decode((work.folder / LIST).read_bytes(), type=list[Made])
+    except (OSError, msgspec.MsgspecError):
+        return []
+
+
+def releases_of_input(works: Sequence[Work], work: Work, result: AuditResult) -> list[Made]:
+    """Return the releases of the same people that are known here, whichever audit they were made after."""
+    own = next(iter(result.plan.inputs.values()), "")
+    found = [made for one in works if one.id != work.id for made in list_releases(one) if made.input == own]
+    return [*found, *list_releases(work)]
+
+
+def make_release(work: Work, places: Places, result: AuditResult, setting: str, name: str, matrix: str) -> Made:
+    """Make the release of a setting in a new folder: the file that was audited, with the same labels and mask."""
+    place = places.new_folder(name)
+    asked = read_work(work.folder, BEGUN) or work
+    try:
+        place.mkdir()
+    except OSError as error:
+        raise InputError(f"folder {name!r}: cannot be made ({error.strerror})") from None
+    try:
+        return _write(asked, place, result, setting, matrix)
+    except BaseException as problem:
+        shutil.rmtree(place, ignore_errors=True)  # nothing of it was shown to anybody
+        if isinstance(problem, DiscliqueError):
+            raise InputError(plainly(asked, str(problem)).replace(f"{place}/", "")) from None
+        if isinstance(problem, OSError):
+            raise InputError(f"folder {name!r}: cannot be written ({problem.strerror})") from None
+        raise
+
+
+def _write(work: Work, place: Path, result: AuditResult, setting: str, matrix: str) -> Made:
+    from disclique.data.provenance import hashes
+    from disclique.releases import release, write_release
+
+    options = work.options.filled()
+    source = [Path(work.file), *(Path(path) for path in (options.distances, options.vectors) if path is not None)]
+    inputs = hashes([*source, *options.encoding_files])
+    if not {digest for _, digest in inputs} <= set(result.plan.inputs.values()):
+        raise InputError(f"{work.shown}: the file was changed after the audit; audit it again before it is released")
+    data, mask = read_for_release(work, setting)
+    made = release(data, mask)
+    private, publish = place / PRIVATE, place / PUBLISH
+    private.mkdir(mode=0o700)
+    private.chmod(0o700)  # whatever the umask says
+    named = ((work.shown, inputs[0][1]), *inputs[1:])
+    written = write_release(made, private / TABLE, inputs=named, kind=matrix or None, key=private / KEY)
+    publish.mkdir()
+    shown = [path for what, path in written.items() if "keep" not in what]
+    for path in shown:
+        path.replace(publish / path.name)
+    found = Made(
+        folder=place.name,
+        setting=setting,
+        audited=any(one.spec == setting for one in result.settings),
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        files=tuple(path.name for path in shown),
+        columns=tuple(map(str, made.table.columns)),
+        records=len(made.key),
+        input=inputs[0][1],
+    )
+    _note(work.folder, found)
+    return found
+
+
+def _note(folder: Path, made: Made) -> None:
+    from disclique.data.write import whole_file
+
+    try:
+        before: list[Any] = msgspec.json.decode((folder / LIST).read_bytes())
+    except (OSError, msgspec.DecodeError):
+        before = []
+    with whole_file(folder / LIST, private=True) as draft:
+        draft.write_bytes(msgspec.json.encode([*before, asdict(made)]))
+
+
+def read_for_release(work: Work, setting: str) -> tuple[Microdata, str]:
+    """Return the file with the labels of a setting in its table, and the mask of the setting.
+
+    What is released of a label is what the attacks were given: a label that the setting makes coarser is so in the
+    table too, one that it leaves out is not in it.
+    """
+    from disclique.asked.audits import read_target
+    from disclique.asked.files import refuse_hidden
+    from disclique.data.inspection import inspect
+    from disclique.data.recoding import parse_recoding, split_setting
+    from disclique.masks.registry import refuse_bare
+
+    options = work.options.filled()
+    mask, labels = split_setting(setting)
+    refuse_bare(options.unit, [mask])
+    refuse_hidden(options)
+    data = read_target(Path(work.file), options)
+    inspect(data).check(force=work.forced)
+    recoding = parse_recoding(labels)
+    coarse = recoding.apply(data)
+    made = [one.into for one in recoding.made if one.into in coarse.labels.columns]
+    table = data.table.assign(**{name: list(coarse.labels[name]) for name in made})
+    return replace(coarse, table=table), mask
+
+
+def published_files(places: Places, made: Made) -> list[Path]:
+    """Return the files of a release that are published, as far as they are still there."""
+    folder = places.start / made.folder / PUBLISH
+    paths = [folder / name for name in made.files if Path(name).name == name]
+    return [path for path in paths if path.is_file() and not path.is_symlink() and places.holds(path)]
+
+
+def stream_zip(paths: Sequence[Path]) -> Iterator[bytes]:
+    """Pack files as they are sent, whatever their size."""
+    sink = _Sink()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in paths:
+            about = zipfile.ZipInfo.from_file(path, path.name)
+            about.compress_type = zipfile.ZIP_DEFLATED
+            with path.open("rb") as file, packed.open(about, "w", force_zip64=True) as into:
+                while chunk := file.read(CHUNK):
+                    into.write(chunk)
+                    yield sink.taken()
+    yield sink.taken()
+
+
+class _Sink(RawIOBase):
+    """Takes what is written to it, until somebody takes it away; there is no way back in it."""
+
+    def __init__(self) -> None:
+        self.held = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self.held += data
+        return len(data)
+
+    def taken(self) -> bytes:
+        """Return what was written since the last time."""
+        found = bytes(self.held)
+        with suppress(BufferError):
+            self.held.clear()
+        return found
