@@ -170,10 +170,8 @@ def read_target(file: Path, options: AuditOptions) -> Microdata:
 
     takes = _takes_unit(options)
     unit = options.unit_for(own=takes["target"], other=takes["known"])
-    beside = {
-        name: None if (path := getattr(options, name)) is None else Path(path) for name in ("distances", "vectors")
-    }
-    return disclique.read(file, **beside, **(options.columns | {"unit": unit}))
+    distances, vectors = (None if path is None else Path(path) for path in (options.distances, options.vectors))
+    return disclique.read(file, distances=distances, vectors=vectors, **(options.columns | {"unit": unit}))
 
 
 def _takes_unit(options: AuditOptions) -> dict[str, bool]:
