@@ -29,14 +29,17 @@ SUFFIXES = tuple(READERS)
 CATALOGUE = ".sas7bcat"  # where SAS keeps the labels of values
 
 
-def read_statfile(path: Path, *, codes: bool = False) -> pd.DataFrame:
-    """Return the records of a file as text; with ``codes`` the values of labelled columns stay as they are coded."""
+def read_statfile(path: Path, *, codes: bool = False, most: int | None = None) -> pd.DataFrame:
+    """Return the records of a file as text, the first ``most`` if not all are wanted.
+
+    With ``codes`` the values of labelled columns stay as they are coded.
+    """
     try:
         import pyreadstat
     except ImportError:
         raise MissingDependency(f'{path}: reading it needs more packages: pip install "disclique[stat]"') from None
     suffix = path.suffix.lower()
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {} if most is None else {"row_limit": most}
     if suffix == ".sas7bdat" and path.with_suffix(CATALOGUE).is_file():
         more["catalog_file"] = str(path.with_suffix(CATALOGUE))
     try:

@@ -2,6 +2,310 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
-routes: list[Route] = []
+from disclique.app.beside import find_file, hide_paths, list_choices, receive_beside, value_of
+from disclique.app.fields import FIELDS, LAYOUT, read_lines, show_value
+from disclique.app.forms import changing, in_thread
+from disclique.app.looks import Seen, look_at
+from disclique.app.pages import go, page, site_of
+from disclique.app.plans import write_plan
+from disclique.app.preview import Preview, preview
+from disclique.app.roles import EAST, ENCODING, ID, LABEL, NORTH, NUMBER, ROLES, TEXT, Guess, guess_roles
+from disclique.app.works import DONE, NEW, PAUSED, RUNNING, Work
+from disclique.errors import DiscliqueError, InputError
+
+ROLE = "role:"  # how the field of a column begins
+WORDS = ("metric", "crs", "unit", "sheet", "layer")
+SWITCHES = ("directed", "unpublished", "codes")
+BESIDE = ("distances", "vectors", "encodings")
+MOST = 400  # columns with a field of their own
+BEGUN = "this audit has begun with the answers it has; open the file again to ask something else"
+
+
+async def resume(request: Request) -> Response:
+    """Go to the step at which a piece of work is."""
+    site = site_of(request)
+    work = site.works.get(request.path_params["id"])
+    state = site.runner.state(work)
+    step = {DONE: "read", RUNNING: "run", PAUSED: "run"}.get(state, "run" if state != NEW else "")
+    return go(f"/work/{work.id}/{step or ('ask' if work.checked else 'open')}", request)
+
+
+async def show(request: Request) -> Response:
+    """Show the first rows, what the columns seem to be, and the look at the file."""
+    work = site_of(request).works.get(request.path_params["id"])
+    return await _page(request, work, work)
+
+
+async def look(request: Request, form: FormData) -> Response:
+    """Show the look again, for the roles that the form has."""
+    site = site_of(request)
+    work = site.works.get(request.path_params["id"])
+    try:
+        asked = await in_thread(_read_form, work, form, site)
+    except InputError as problem:
+        return page(request, "open_look", work=work, seen=Seen(problem=_hide(str(problem), work, site)), plan=None)
+    seen = await in_thread(look_at, asked, site.places)
+    plan = await in_thread(write_plan, asked)
+    return page(request, "open_look", work=asked, seen=seen, plan=plan)
+
+
+async def confirm(request: Request, form: FormData) -> Response:
+    """Take the roles as they are confirmed, if the file can be read so."""
+    site = site_of(request)
+    work = site.works.get(request.path_params["id"])
+    if form.get("again"):  # another part of the file: its columns are guessed anew
+        part = {name: str(form.get(name, "")) or None for name in ("sheet", "layer")}
+        if work.begun:
+            raise InputError(BEGUN)
+        site.works.save(replace(work, checked=False, said={}).with_said(**part))
+        return go(f"/work/{work.id}/open", request)
+    try:
+        asked = await in_thread(_read_form, work, form, site)
+    except InputError as problem:
+        return await _page(request, work, work, form, problem=_hide(str(problem), work, site))
+    seen = await in_thread(look_at, asked, site.places)
+    if seen.problem or (seen.mistakes and not asked.forced):
+        return await _page(request, work, asked, form, problem=seen.problem, seen=seen)
+    asked = replace(asked, checked=True, forced=bool(seen.mistakes) and asked.forced)
+    if work.begun and asked.said != work.said:
+        return await _page(request, work, asked, form, problem=BEGUN, seen=seen)
+    if asked != work:
+        site.works.save(asked)
+    return go(f"/work/{work.id}/ask", request)
+
+
+async def add_file(request: Request) -> Response:
+    """Take a further file from the browser, to be chosen in a form."""
+    site = site_of(request)
+    work = site.works.get(request.path_params["id"])
+    try:
+        taken, chosen = await receive_beside(request, work, site)
+    except InputError as problem:
+        if request.headers.get("hx-request") != "true":
+            raise
+        return page(
+            request, "open_beside", work=work, choices=[], name="", value="", problem=_hide(str(problem), work, site)
+        )
+    name = taken.fields.get("as", "")
+    if name not in FIELDS:
+        raise InputError("the form does not say what the file is for")
+    if request.headers.get("hx-request") != "true":
+        return go(f"/work/{work.id}/{'open' if name in BESIDE else 'ask'}", request)
+    choices = list_choices(site.places, work)
+    return page(request, "open_beside", work=work, choices=choices, name=name, value=chosen.value, problem="")
+
+
+def _hide(text: str, work: Work, site: Any) -> str:
+    return hide_paths(text, work, site.places)
+
+
+async def _page(
+    request: Request,
+    work: Work,
+    asked: Work,
+    form: FormData | None = None,
+    *,
+    problem: str = "",
+    seen: Seen | None = None,
+) -> Response:
+    site = site_of(request)
+    found: Preview | None = None
+    unread = ""
+    try:
+        part = {name: str(form.get(name, "")) if form else asked.said.get(name, "") for name in ("sheet", "layer")}
+        codes = bool(form.get("codes")) if form else bool(asked.said.get("codes"))
+        found = await in_thread(preview, Path(work.file), part["sheet"] or None, part["layer"] or None, codes=codes)
+    except DiscliqueError as error:
+        unread = _hide(str(error), work, site)
+    parts = found.parts if found else await in_thread(_parts, Path(work.file))
+    choices = list_choices(site.places, work)
+    guesses = _guesses(asked, found, form)
+    if form is None and not work.checked and found and not _has_layout(work):
+        asked = _with_guesses(work, guesses)
+    values = _values(asked, form, choices)
+    plan = await in_thread(write_plan, asked)
+    content = {
+        "work": work,
+        "here": "open",
+        "preview": found,
+        "unread": unread,
+        "sections": parts,
+        "section": "layer" if Path(work.file).suffix.lower() not in (".xlsx", ".xlsm") else "sheet",
+        "guesses": guesses[:MOST],
+        "more": len(guesses) - MOST,
+        "roles": ROLES,
+        "choices": choices,
+        "values": values,
+        "problem": problem,
+        "seen": seen,
+        "plan": plan,
+        "fields": FIELDS,
+        "forced": asked.forced,
+        "systems": await in_thread(_systems, found, guesses),
+    }
+    return page(request, "open", 422 if problem or (seen is not None and seen.mistakes) else 200, **content)
+
+
+def _parts(path: Path) -> tuple[str, ...]:
+    from disclique.app.preview import list_parts
+
+    return list_parts(path)
+
+
+def _has_layout(work: Work) -> bool:
+    return any(name in LAYOUT and name not in ("sheet", "layer") for name in work.said)
+
+
+def _guesses(work: Work, found: Preview | None, form: FormData | None) -> list[tuple[Any, Guess]]:
+    """Return each column with the role that the form or the work has for it, else the one guessed."""
+    if found is None:
+        return []
+    guessed = {guess.column: guess for guess in guess_roles(found.columns, geometry=found.geometry)}
+    if form is not None:
+        given = {
+            name: Guess(name, str(form.get(ROLE + name, guess.role)), guess.why) for name, guess in guessed.items()
+        }
+    elif work.checked or _has_layout(work):
+        given = {name: Guess(name, role, guessed[name].why) for name, role in _roles_of(work, list(guessed)).items()}
+    else:
+        given = guessed
+    columns = [(column, given[column.name]) for column in found.columns]
+    if len(columns) > MOST:  # what has a role is never among those that are left out
+        columns = sorted(columns, key=lambda pair: not pair[1].role)
+    return columns
+
+
+def _roles_of(work: Work, names: list[str]) -> dict[str, str]:
+    options = work.options
+    found = dict.fromkeys(names, "")
+    places = [part.strip() for part in str(options.coordinates or "").split(",")] if options.coordinates else []
+    roles = [EAST, NORTH] if len(places) == 2 else []
+    for number, name in enumerate(places):
+        found[name] = roles[number] if roles else NUMBER
+    for name in options.texts:
+        found[name] = TEXT
+    for name in options.label or []:
+        found[name] = LABEL
+    if options.encodings in found:
+        found[str(options.encodings)] = ENCODING
+    if options.id is not None:
+        found[options.id] = ID
+    return {name: found[name] for name in names}
+
+
+def _with_guesses(work: Work, guesses: list[tuple[Any, Guess]]) -> Work:
+    try:
+        return work.with_said(**_layout_of({guess.column: guess.role for _, guess in guesses if guess.role}))
+    except InputError:
+        return work
+
+
+def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
+    """Return the options that say the roles of columns."""
+
+    def having(role: str) -> list[str]:
+        return [name for name, one in roles.items() if one == role]
+
+    for role, what in ((ID, "the id"), (EAST, "the longitude or east"), (NORTH, "the latitude or north")):
+        if len(having(role)) > 1:
+            raise InputError(f"{' and '.join(map(repr, having(role)))}: only one column is {what}")
+    if len(having(ENCODING)) > 1:
+        raise InputError(f"{' and '.join(map(repr, having(ENCODING)))}: one column holds the encodings")
+    if bool(having(EAST)) != bool(having(NORTH)):
+        alone = [*having(EAST), *having(NORTH)][0]
+        raise InputError(f"{alone!r}: it is one coordinate of a place; say which column is the other")
+    places = [*having(EAST), *having(NORTH), *having(NUMBER)]
+    for name in (*places, *having(TEXT)):
+        if "," in name or name != name.strip() or not name:
+            raise InputError(
+                f"column {name!r}: rename it, as a name with a comma or blanks at its ends cannot be used here"
+            )
+    return {
+        "id": next(iter(having(ID)), None),
+        "label": having(LABEL),
+        "coordinates": ",".join(places) or None,
+        "text": having(TEXT),
+        "encodings": next(iter(having(ENCODING)), None),
+    }
+
+
+def _read_form(work: Work, form: FormData, site: Any) -> Work:
+    """Return the work with what the form says of the file; an error in one sentence if that cannot be."""
+    from disclique.data.label_ranges import is_dial
+
+    known = {role for role, _, _ in ROLES}
+    roles = {name.removeprefix(ROLE): str(role) for name, role in form.items() if name.startswith(ROLE)}
+    for name, role in roles.items():
+        if role not in known:
+            raise InputError(f"column {name!r}: there is no role {role!r}")
+    layout = _layout_of({name: role for name, role in roles.items() if role})
+    layout["label"] = list(dict.fromkeys([*layout["label"], *read_lines(str(form.get("more_labels", "")))]))
+    choices = list_choices(site.places, work)
+    for name in BESIDE:
+        if value := str(form.get(name, "")):
+            if layout.get(name):
+                raise InputError(f"encodings: both column {layout[name]!r} and a file are chosen; choose one of them")
+            layout[name] = find_file(value, choices)
+    for name in WORDS:
+        layout[name] = str(form.get(name, "")).strip() or None
+    for name in SWITCHES:
+        layout[name] = True if form.get(name) else None
+    joined = str(form.get("by_position", ""))
+    if joined not in ("", "yes", "no"):
+        raise InputError(f"{FIELDS['by_position'].title}: choose one of the answers")
+    layout["by_position"] = {"yes": True, "no": False}.get(joined)
+    fixed = read_lines(str(form.get("generalise", "")))
+    for rule in fixed:
+        if is_dial(rule):
+            raise InputError(f"generaliser {rule!r}: ranges belong to the next step, where labels are a dial")
+    dials = [rule for rule in work.said.get("generalise", []) if is_dial(rule)]
+    layout["generalise"] = [*fixed, *dials]
+    rest = {name: value for name, value in work.said.items() if name not in LAYOUT}
+    asked = replace(work, said={}).with_said(**layout)
+    return replace(asked, said={**asked.said, **rest}, forced=bool(form.get("forced")))
+
+
+def _values(work: Work, form: FormData | None, choices: list[Any]) -> dict[str, str]:
+    """Return what the fields beside the table show."""
+    names = (*WORDS, *SWITCHES, *BESIDE, "by_position", "generalise", "more_labels")
+    if form is not None:
+        return {name: str(form.get(name, "")) for name in names}
+    from disclique.data.label_ranges import is_dial
+
+    found = {name: show_value(work.said.get(name)) for name in (*WORDS, *SWITCHES, "by_position")}
+    found |= {name: value_of(work.said.get(name), choices) for name in BESIDE}
+    found["generalise"] = "\n".join(rule for rule in work.said.get("generalise", []) if not is_dial(rule))
+    made = [rule.partition("=")[0].strip() for rule in found["generalise"].splitlines()]
+    found["more_labels"] = "\n".join(name for name in work.said.get("label", []) if name in made)
+    return found
+
+
+def _systems(found: Preview | None, guesses: list[tuple[Any, Guess]]) -> list[str]:
+    """Return reference systems that plane coordinates look like."""
+    from disclique.data.projections import LARGEST, likely_systems
+
+    middles = []
+    for role in (EAST, NORTH):
+        numbers = next((column.numbers for column, guess in guesses if guess.role == role), None)
+        if not numbers:
+            return []
+        middles.append(sorted(numbers)[len(numbers) // 2])
+    return likely_systems(*middles) if max(map(abs, middles)) > LARGEST else []
+
+
+routes = [
+    Route("/work/{id}", resume, methods=["GET"]),
+    Route("/work/{id}/open", show, methods=["GET"]),
+    Route("/work/{id}/open", changing(confirm), methods=["POST"]),
+    Route("/work/{id}/look", changing(look), methods=["POST"]),
+    Route("/work/{id}/file", add_file, methods=["POST"]),
+]

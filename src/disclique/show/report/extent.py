@@ -21,7 +21,12 @@ def draw_extent(result: AuditResult) -> str:
     >>> draw_extent(dq.audit(people, "affine", attacks="labels", repetitions=1))[:4]
     '<svg'
     """
-    boxes = [file.extent for file in result.inspection.files if file.extent is not None and file.extent.degrees]
+    return draw_boxes([file.extent for file in result.inspection.files if file.extent is not None])
+
+
+def draw_boxes(extents: Sequence[Extent]) -> str:
+    """Return the map with a box for each file, the first one ours; empty where no file lies on the Earth."""
+    boxes = [box for box in extents if box.degrees]
     if not boxes:
         return ""
     west, east = _widen(min(box.west for box in boxes), max(box.east for box in boxes))

@@ -1,0 +1,105 @@
+"""Files beside the one that is opened: distances, vectors, encodings, what the snooper has; and how files are named.
+
+A form names a file by where it can be chosen from, never by a path; pages show names, never where a file lies.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+
+from disclique.app.places import Places
+from disclique.app.uploads import Upload, receive_file
+from disclique.app.works import FILES, INPUT, Work
+from disclique.errors import InputError
+
+FOLDER, UPLOAD = "folder:", "upload:"
+SLOT, SHOWN = "beside-", "shown.txt"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A file that can be chosen: what the form says, under which name it is shown, and where it lies."""
+
+    value: str
+    shown: str
+    path: str
+
+
+def list_choices(places: Places, work: Work) -> list[Choice]:
+    """Return the files that can be chosen beside the opened one: those that were uploaded for it, then the folder's."""
+    found = [
+        Choice(UPLOAD + slot.name, _shown(slot), str(next(iter(slot.glob("upload*")))))
+        for slot in sorted((work.folder / INPUT).glob(f"{SLOT}*"))
+        if any(slot.glob("upload*"))
+    ]
+    return [*found, *(Choice(FOLDER + path.name, path.name, str(path)) for path in places.files())]
+
+
+def find_file(value: str, choices: list[Choice]) -> str:
+    """Return where a file lies that a form names."""
+    for choice in choices:
+        if choice.value == value:
+            return choice.path
+    raise InputError(f"{value.partition(':')[2] or value!r}: there is no such file to choose; load the page again")
+
+
+def value_of(path: object, choices: list[Choice]) -> str:
+    """Return how a form names a file; empty if it cannot be chosen any more."""
+    return next((choice.value for choice in choices if choice.path == str(path)), "")
+
+
+async def receive_beside(request: Request, work: Work, site: Any) -> tuple[Upload, Choice]:
+    """Take a further file for a piece of work."""
+    inside = work.folder / INPUT
+    inside.mkdir(mode=0o700, exist_ok=True)
+    slot = Path(tempfile.mkdtemp(prefix=SLOT, dir=inside))
+    try:
+        taken = await receive_file(request, slot, site.keys, site.most)
+    except BaseException:
+        shutil.rmtree(slot, ignore_errors=True)
+        raise
+    (slot / SHOWN).write_text(taken.shown, encoding="utf-8")
+    return taken, Choice(UPLOAD + slot.name, taken.shown, str(taken.path))
+
+
+def _shown(slot: Path) -> str:
+    try:
+        return (slot / SHOWN).read_text(encoding="utf-8")
+    except OSError:
+        return "file"
+
+
+def name_files(work: Work) -> dict[str, str]:
+    """Return the files of a piece of work by path with the name of each, no two alike."""
+    found = {work.file: work.shown}
+    for option in FILES:
+        path = Path(str(work.said.get(option, "")))
+        if not path.is_absolute() or str(path) in found:
+            continue
+        name = _shown(path.parent) if path.parent.name.startswith(SLOT) else path.name
+        while name in found.values():
+            name = f"{Path(name).stem}-2{Path(name).suffix}"
+        found[str(path)] = name
+    return found
+
+
+def named(work: Work) -> Work:
+    """Return the work with names in the place of paths: as people see it, and as they would write it down."""
+    names = name_files(work)
+    said = {key: names.get(str(value), value) if key in FILES else value for key, value in work.said.items()}
+    return replace(work, said=said, file=work.shown)
+
+
+def hide_paths(text: str, work: Work, places: Places) -> str:
+    """Return a sentence with names in the place of paths."""
+    for path, name in sorted(name_files(work).items(), key=lambda item: -len(item[0])):
+        text = text.replace(path, name)
+    for folder in (work.folder, places.private, places.start):
+        text = text.replace(f"{folder}/", "").replace(f"{folder}\\", "")
+    return text

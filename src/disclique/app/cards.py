@@ -1,0 +1,230 @@
+"""Masks as cards: what each does, its dials, and values to begin with that suit the file."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from disclique.errors import DiscliqueError, InputError
+
+if TYPE_CHECKING:
+    from disclique.masks import Mask
+    from disclique.model import Distances
+
+MOVES, ALTERS, PUBLISHES, ENCODES, NOTHING = "moves", "alters", "publishes", "encodes", "nothing"
+# The groups in which cards are shown, each with a sentence.
+GROUPS = (
+    (MOVES, "Move the places", "Every place is changed; distances follow from the new places."),
+    (ALTERS, "Alter the distances", "Places are not released; every published distance is changed by itself."),
+    (PUBLISHES, "Publish something else", "Only a part of the distances, or those of other points made from them."),
+    (ENCODES, "Encode names", "Names become bit patterns that can still be compared."),
+    (NOTHING, "Protect nothing", "Every distance stays as it is. Offered so that you can see that it does not help."),
+)
+# Ends of the dial to begin with, as shares of the median distance: from the weakest to the strongest.
+SHARES = (1 / 300, 1 / 20)
+_ENDS = {
+    ("topcode", "max"): (1.0, 0.1),
+    ("donut", "min"): (1 / 1000, None),
+    ("matrix-gaussian", "sd"): (1 / 100, 1 / 3),
+    ("matrix-laplace", "b"): (1 / 100, 1 / 3),
+    ("round", "to"): (1 / 100, 1 / 3),
+}
+_NUMBERS = {
+    ("knn", "k"): ("20", "5"),
+    ("lipschitz", "sets"): ("20", "2"),
+    ("projection", "dimensions"): ("5", "1"),
+    ("multiplicative", "sd"): ("0.05", "0.5"),
+    ("bloom", "flip"): ("0.01", "0.2"),
+    ("minhash", "length"): ("1024", "64"),
+    ("two-step", "columns"): ("1000", "100"),
+}
+
+
+@dataclass(frozen=True)
+class Dial:
+    """A parameter of a mask: its name, whether a range can stand for it, words to choose from, and what to begin with.
+
+    ``unit`` says what stands behind its number: ``place`` (m, km or degrees), ``length``, ``rate`` or nothing.
+    """
+
+    name: str
+    turns: bool
+    unit: str
+    low: str = ""
+    high: str = ""
+    needed: bool = True
+
+
+@dataclass(frozen=True)
+class Card:
+    """A mask to choose; ``reason`` says why it cannot be applied to the file, empty if it can."""
+
+    name: str
+    group: str
+    sentence: str
+    reference: str
+    dials: tuple[Dial, ...]
+    replayed: bool = False
+    reason: str = ""
+
+
+def list_cards(median: float | None, unit: str | None, fits: Mapping[str, str], *, places: bool) -> list[Card]:
+    """Return all masks as cards, with values for a file of this median distance in this unit."""
+    from disclique.masks import masks
+
+    made = [make_card(kind, median, unit, places=places, reason=fits.get(name, "")) for name, kind in masks().items()]
+    order = [name for name, _, _ in GROUPS]
+    return sorted(made, key=lambda card: order.index(card.group))
+
+
+def make_card(kind: type[Mask], median: float | None, unit: str | None, *, places: bool, reason: str = "") -> Card:
+    """Return one mask as a card."""
+    told = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", "")
+    dials = tuple(_dial(kind, one, median, unit, places=places) for one in dataclasses.fields(kind))
+    return Card(kind.name, _group(kind), told, kind.reference, dials, kind.replayed, reason)
+
+
+def _group(kind: type[Mask]) -> str:
+    from disclique.masks import EntryMask
+
+    if kind.rigid:
+        return NOTHING
+    if kind.on == "text":
+        return ENCODES
+    if kind.on == "coordinates":
+        return MOVES
+    return ALTERS if issubclass(kind, EntryMask) else PUBLISHES
+
+
+def _dial(
+    kind: type[Mask], one: dataclasses.Field[Any], median: float | None, unit: str | None, *, places: bool
+) -> Dial:
+    from disclique.masks.base import spec_name
+
+    name = spec_name(one.name)
+    measure = _measure(one)
+    turns = one.name == kind.dial or one.name in kind.other_dials
+    needed = one.default is dataclasses.MISSING
+    if (kind.name, name) in _NUMBERS:
+        low, high = _NUMBERS[kind.name, name]
+    elif not needed:
+        low, high = str(one.default), ""
+        if kind.name == "lipschitz" and name == "drawn" and not places:
+            low = "records"  # without places nothing can be drawn from the area
+    elif measure:
+        low, high = _lengths(kind, name, measure, 1.0 if median is None else median, unit)
+    else:
+        low, high = ("0.05", "0.5") if one.type == "float" else ("20", "5")
+    return Dial(name, turns, measure, low, high if one.name == kind.dial else "", needed)
+
+
+def _measure(one: dataclasses.Field[Any]) -> str:
+    """Return what a parameter measures: a place, a length, a rate per length, or nothing of the kind."""
+    from disclique.masks.base import LENGTH, LENGTH_OR_ZERO, PLACE, RATE
+
+    read = one.metadata.get("read")
+    kinds = (("place", PLACE), ("length", LENGTH), ("length", LENGTH_OR_ZERO), ("rate", RATE))
+    return next((name for name, kind in kinds if read is kind["read"]), "")
+
+
+def _lengths(kind: type[Mask], name: str, measure: str, median: float, unit: str | None) -> tuple[str, str]:
+    shares: Sequence[float | None] = _ENDS.get((kind.name, name), SHARES)
+    found = []
+    for share in shares:
+        if share is None:
+            found.append("")
+        elif measure == "rate":
+            found.append(_write(round_nicely(2 / (share * median)), f"/{unit}" if unit == "km" else ""))
+        else:
+            found.append(write_length(share * median, unit))
+    return found[0], found[1]
+
+
+def write_length(value: float, unit: str | None) -> str:
+    """Write a length as a mask reads it, with one digit: short ones on the Earth in metres.
+
+    >>> write_length(0.23, "km"), write_length(17.2, "km"), write_length(17.2, None)
+    ('200m', '20km', '20')
+    """
+    if unit != "km":
+        return _write(round_nicely(value), "")
+    near = round_nicely(value)
+    return _write(round_nicely(1000 * value), "m") if near < 1 else _write(near, "km")
+
+
+def round_nicely(value: float) -> float:
+    """Return the number 1, 2 or 5 times a power of ten that is nearest in ratio.
+
+    >>> round_nicely(0.34), round_nicely(870)
+    (0.5, 1000.0)
+    """
+    if not value > 0 or not math.isfinite(value):
+        return 1.0
+    power = math.floor(math.log10(value))
+    near = min(
+        (digit * 10.0**step for digit in (1, 2, 5) for step in (power, power + 1)),
+        key=lambda one: abs(math.log(one / value)),
+    )
+    return float(f"{near:.0e}")
+
+
+def _write(value: float, unit: str) -> str:
+    from disclique.quantities import number
+
+    return f"{number(value)}{unit}"
+
+
+def spec_of(name: str, values: Mapping[str, tuple[str, str]]) -> str:
+    """Return the spec of a mask from the values of its dials, each with a second one where a range is meant.
+
+    >>> spec_of("donut", {"min": ("200m", ""), "max": ("1km", "5km")})
+    'donut:min=200m,max=1km..5km'
+    """
+    parts = []
+    for dial, (low, high) in values.items():
+        if high and not low:
+            raise InputError(f"mask {name}, {dial}: a range needs the value at which it begins")
+        if low:
+            parts.append(f"{dial}={low}..{high}" if high else f"{dial}={low}")
+        for text in (low, high):
+            if any(sign in text for sign in (",", "=", "..", "|", "\n")):
+                raise InputError(f"mask {name}, {dial} = {text!r}: give one value; write decimals with a point")
+    return f"{name}:{','.join(parts)}" if parts else name
+
+
+def split_spec(spec: str) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Return name and values of a spec: what ``spec_of`` makes one from.
+
+    >>> split_spec("donut:min=200m,max=1km..5km")
+    ('donut', {'min': ('200m', ''), 'max': ('1km', '5km')})
+    """
+    name, _, rest = spec.strip().partition(":")
+    values = {}
+    for part in filter(None, (piece.strip() for piece in rest.split(","))):
+        key, _, value = part.partition("=")
+        low, _, high = value.partition("..")
+        values[key.strip()] = (low.strip(), high.strip())
+    return name.strip(), values
+
+
+def try_mask(kind: type[Mask], some: Distances) -> str:
+    """Apply a mask with values to begin with to some records; return why that is impossible, empty if it is not."""
+    import numpy as np
+
+    from disclique.data.distances import Points, full_matrix, unit_of
+    from disclique.masks import parse_mask
+
+    values = full_matrix(some)
+    there = values[np.triu_indices(len(values), 1)]
+    there = there[np.isfinite(there) & (there > 0)]
+    median = float(np.median(there)) if len(there) else 1.0
+    card = make_card(kind, median, unit_of(some), places=isinstance(some, Points))
+    spec = spec_of(kind.name, {dial.name: (dial.low, "") for dial in card.dials if dial.needed or dial.name == "drawn"})
+    try:
+        parse_mask(spec).apply(some, np.random.default_rng(0))
+    except DiscliqueError as problem:
+        return str(problem)
+    return ""

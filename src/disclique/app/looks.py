@@ -1,0 +1,145 @@
+"""The look at the opened file as a page shows it: what was understood, where it lies, and what looks wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from disclique.app.beside import hide_paths
+from disclique.app.fields import LAYOUT
+from disclique.app.places import Places
+from disclique.app.works import FILES, Work
+from disclique.asked.audits import AuditOptions
+from disclique.errors import DiscliqueError
+
+if TYPE_CHECKING:
+    from disclique.data.inspection import FileLook, Inspection
+    from disclique.model import Microdata
+
+TRIED = 60  # records on which a mask is tried to see whether it applies
+
+
+@dataclass(frozen=True)
+class Said:
+    """A remark of the look: a sentence, and whether it can only be a mistake."""
+
+    sentence: str
+    mistake: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is seen of files: facts about each, a map of where they lie, remarks; or the problem with reading them.
+
+    Of the opened file besides: of which kind it is (as ``kind_of`` says), its median distance and their unit, and for
+    every mask why it cannot be applied, empty if it can.
+    """
+
+    files: tuple[FileLook, ...] = ()
+    picture: str = ""
+    remarks: tuple[Said, ...] = ()
+    problem: str = ""
+    kind: str = ""
+    unit: str | None = None
+    fits: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def mistakes(self) -> tuple[Said, ...]:
+        """What can only be a mistake."""
+        return tuple(remark for remark in self.remarks if remark.mistake)
+
+    @property
+    def records(self) -> int:
+        """How many people are in the opened file."""
+        return self.files[0].records if self.files else 0
+
+    @property
+    def median(self) -> float | None:
+        """The median distance."""
+        lengths = self.files[0].lengths if self.files else None
+        return None if lengths is None else lengths.median
+
+
+def look_at(work: Work, places: Places) -> Seen:
+    """Look at the opened file as its columns are said to be; done once as long as neither changes."""
+    layout = {name: value for name, value in work.said.items() if name in LAYOUT}
+    paths = [work.file, *(str(value) for name, value in layout.items() if name in FILES)]
+    stamps = tuple(_stamp(path) for path in paths)
+    return _look(work.file, json.dumps(layout, sort_keys=True), stamps, _Hidden(work, places))
+
+
+class _Hidden:
+    """Who puts names in the place of paths; no part of what is looked at."""
+
+    def __init__(self, work: Work, places: Places) -> None:
+        self.work, self.places = work, places
+
+    def __call__(self, text: str) -> str:
+        return hide_paths(text, self.work, self.places)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Hidden) and self.work.shown == other.work.shown
+
+    def __hash__(self) -> int:
+        return hash(self.work.shown)
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        about = Path(path).stat()
+    except OSError:
+        return (0, 0)
+    return about.st_mtime_ns, about.st_size
+
+
+@lru_cache(maxsize=16)
+def _look(file: str, layout: str, stamps: tuple[tuple[int, int], ...], hidden: _Hidden) -> Seen:
+    from disclique.data.inspection import inspect
+    from disclique.data.kinds import kind_of
+
+    try:
+        data = read_opened(file, json.loads(layout))
+        found = inspect(data)
+    except DiscliqueError as problem:
+        return Seen(problem=hidden(str(problem)))
+    seen = show_inspection(found, [hidden.work.shown], hidden)
+    unit = data.distances.unit if hasattr(data.distances, "unit") else None
+    return replace(seen, kind=kind_of(data.distances), unit=unit, fits=tuple(_try_masks(data)))
+
+
+def read_opened(file: str, said: Mapping[str, Any]) -> Microdata:
+    """Read the opened file as an audit does."""
+    import disclique
+
+    options = AuditOptions(**said).filled()
+    beside = {name: None if said.get(name) is None else Path(str(said[name])) for name in ("distances", "vectors")}
+    return disclique.read(Path(file), **beside, **options.columns)  # type: ignore[arg-type]
+
+
+def show_inspection(found: Inspection, names: list[str], hidden: Any) -> Seen:
+    """Return what a look found, as a page shows it."""
+    from disclique.show.report.extent import draw_boxes
+
+    files = tuple(
+        replace(file, name=names[place] if place < len(names) else file.name) for place, file in enumerate(found.files)
+    )
+    picture = draw_boxes([file.extent for file in files if file.extent is not None])
+    remarks = tuple(Said(hidden(remark.sentence), remark.mistake) for remark in found.remarks)
+    return Seen(files, picture, remarks)
+
+
+def _try_masks(data: Microdata) -> list[tuple[str, str]]:
+    """Try every mask on some records, to say which apply; what a mask says of its own values is no reason."""
+    import numpy as np
+
+    from disclique.app.cards import try_mask
+    from disclique.data.distances import select_distances
+    from disclique.masks import masks
+
+    rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), TRIED)).astype(np.int32))
+    some = select_distances(data.distances, rows)
+    return [(name, try_mask(kind, some)) for name, kind in masks().items()]

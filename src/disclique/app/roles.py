@@ -1,0 +1,235 @@
+"""What the columns of a file may be: guessed from names and values, to be confirmed by the person.
+
+A guess is a guess. A column that could be something else carries a sentence that says so; what is left without a role
+although a snooper may know it is said too, since a label that is left out makes a release look safer than it is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from disclique.app.preview import Column
+
+ID, LABEL, EAST, NORTH, NUMBER, TEXT, ENCODING, NOTHING = "id", "label", "x", "y", "number", "text", "encoding", ""
+
+# Each role with its name and what it means, as the page explains it.
+ROLES = (
+    (NOTHING, "nothing", "Not used in the audit: what was measured or answered, which a snooper does not know."),
+    (ID, "id", "Names the person; it tells the audit who is who and is never released."),
+    (LABEL, "label", "Something that others know of a person: sex, age, postal code. A snooper compares it."),
+    (EAST, "longitude or east", "The first coordinate of the place: longitude, easting, x, Rechtswert."),
+    (NORTH, "latitude or north", "The second coordinate of the place: latitude, northing, y, Hochwert."),
+    (NUMBER, "one of several numbers", "One number of a vector: distances are computed from all of these columns."),
+    (TEXT, "text to compare", "Names and the like, compared letter by letter; distances come from them."),
+    (ENCODING, "encoding", "An encoding of names (Bloom filter): 0 and 1, hexadecimal or base64."),
+)
+
+_NAMES = {
+    ID: "id pid uid uuid key kennung schluessel nr nummer no number lfdnr laufnr personid personnr personennummer "
+    "recordid caseid fallnr fallnummer identifier respondent respid probandennr patientid patid studyid index",
+    EAST: "lon lng long longitude laenge laengengrad geolaenge xlon gpslon x xcoord coordx east easting eastings "
+    "rechtswert rw ost ostwert xkoordinate koordx utmx xutm",
+    NORTH: "lat latitude breite breitengrad geobreite ylat gpslat y ycoord coordy north northing northings "
+    "hochwert hw nord nordwert ykoordinate koordy utmy yutm",
+    TEXT: "name names vorname nachname familienname rufname first last firstname lastname surname givenname forename "
+    "fullname fname lname strasse street address adresse anschrift",
+    ENCODING: "encoding encodings clk bloom bloomfilter bf cbf",
+    LABEL: "sex gender geschlecht age alter agegroup ageclass altersklasse altersgruppe gebjahr geburtsjahr yob "
+    "birthyear yearofbirth jahrgang cob birthdate dateofbirth dob geburtsdatum gebdatum plz postleitzahl zip zipcode "
+    "postcode postalcode religion konfession nationality nationalitaet staatsangehoerigkeit citizenship "
+    "maritalstatus familienstand occupation beruf profession job education bildung schulabschluss race ethnicity "
+    "ethnie kreis landkreis gemeinde bundesland land country state county region district ort wohnort stadt city town "
+    "householdsize haushaltsgroesse children kinder migration language sprache",
+}
+_WORDS = {role: frozenset(words.split()) for role, words in _NAMES.items()}
+_DEGREES = frozenset(
+    [
+        "lon",
+        "lng",
+        "long",
+        "longitude",
+        "laenge",
+        "laengengrad",
+        "geolaenge",
+        "xlon",
+        "gpslon",
+        "lat",
+        "latitude",
+        "breite",
+        "breitengrad",
+        "geobreite",
+        "ylat",
+        "gpslat",
+    ]
+)
+_BITS = re.compile(r"[01]{32,}")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+FEW = 20  # different values up to which a column looks like classes
+MANY = 0.8  # share of different values from which a column tells people apart
+
+# What is said beside a guess. Constant sentences, so that each has its translation.
+TWICE = "It is called like an id, but values occur more than once or are missing: then it does not tell people apart."
+FIRST = "Every value occurs once: it may name the persons."
+UNSURE_ID = "It is called like an id, and there is another one already."
+CLASSES = "It has few values: if others know this of a person, it is a label. Leaving a label out hides risk."
+MEASURED = "It looks like something measured. If a snooper could know it of a person, it is a label."
+RARE = "Nearly every person has a value of their own here: as a label it would tell everybody apart."
+RANGE = "It is called like a coordinate in degrees, but the values are none: they may be metres, or something else."
+LIKE_NORTH = "It is called like a longitude, but the values look like latitudes: are the two swapped?"
+LIKE_EAST = "It is called like a latitude, but the values look like longitudes: are the two swapped?"
+ALONE = "It is called like a coordinate, but the other one was not found."
+NO_NUMBER = "It is called like a coordinate, but not all values are numbers."
+METRES = "The values are no degrees: say the reference system below, else the places cannot be understood."
+PLAIN = "It may be a coordinate in degrees or in a plane of its own: compare with the map."
+SECOND = "Another pair of columns was taken for the coordinates."
+NAMES_TOO = "It looks like names. Distances come from one source only; names must not be released as they are."
+LIKE_CODE = "It looks like an encoding, but may be an id or a checksum."
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The role that a column seems to have; ``why`` says why that is doubtful, empty if it is not."""
+
+    column: str
+    role: str = NOTHING
+    why: str = ""
+
+
+def guess_roles(columns: Sequence[Column], *, geometry: bool = False) -> list[Guess]:
+    """Guess what each column is; with ``geometry`` places come from the file itself."""
+    found = {column.name: _guess(column) for column in columns}
+    by_name = {column.name: column for column in columns}
+    _choose_id(found, columns)
+    _choose_places(found, by_name, geometry=geometry)
+    placed = geometry or any(guess.role == NORTH for guess in found.values())
+    coded = any(guess.role == ENCODING for guess in found.values())
+    for name, guess in found.items():
+        if guess.role == TEXT and (placed or coded):
+            found[name] = Guess(name, NOTHING, NAMES_TOO)
+        elif guess.role == ENCODING and placed:
+            found[name] = Guess(name, NOTHING, LIKE_CODE)
+    return list(found.values())
+
+
+def plain_words(name: str) -> list[str]:
+    """Return the words of a column's name without accents and signs, and all of it as one word.
+
+    >>> plain_words("Länge_WGS84"), plain_words("gebJahr")
+    (['laenge', 'wgs', '84', 'laengewgs84'], ['geb', 'jahr', 'gebjahr'])
+    """
+    text = re.sub(r"(?<=[a-zäöüß])(?=[A-Z])", " ", name)
+    for letter, plain in (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss"), ("Ä", "ae"), ("Ö", "oe"), ("Ü", "ue")):
+        text = text.replace(letter, plain)
+    text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    words = re.findall(r"[a-z]+|\d+", text)
+    return list(dict.fromkeys([*words, "".join(words)]))
+
+
+def _called(column: Column) -> str:
+    """Return the role that a column's name says: all of it first, then its words."""
+    words = plain_words(column.name)
+    for word in reversed(words):
+        for role, names in _WORDS.items():
+            if word in names:
+                return role
+    return ID if words and words[-1].endswith("id") and len(words[-1]) <= 10 else NOTHING
+
+
+def _guess(column: Column) -> Guess:
+    name, called, numbers = column.name, _called(column), column.numbers
+    count = len(column.values)
+    if not count:
+        return Guess(name)
+    if called == ID:
+        sure = column.distinct == count and not column.missing
+        return Guess(name, ID, "" if sure else TWICE)
+    if called in (EAST, NORTH):
+        return Guess(name, called) if numbers else Guess(name, NOTHING, NO_NUMBER)
+    if (coded := _looks_encoded(column)) or called == ENCODING:
+        return Guess(name, ENCODING, "" if called == ENCODING or coded == "bits" else LIKE_CODE)
+    if called == TEXT and not numbers:
+        return Guess(name, TEXT)
+    share = column.distinct / count
+    if called == LABEL:
+        return Guess(name, LABEL, RARE if count > FEW and share > MANY else "")
+    if numbers and column.distinct > FEW:
+        return Guess(name, NOTHING, MEASURED)
+    return Guess(name, NOTHING, CLASSES if column.distinct <= FEW else MEASURED)
+
+
+def _looks_encoded(column: Column) -> str:
+    """Return which kind of encoding the values look like; empty if none."""
+    some = column.values[:200]
+    if len({len(value) for value in some}) != 1 or len(some[0]) < 16 or column.distinct < 2:
+        return ""
+    for kind, form in (("bits", _BITS), ("hex", _HEX), ("base64", _BASE64)):
+        if all(form.fullmatch(value) for value in some):
+            return kind if kind != "base64" or any(not value.isalpha() for value in some) else ""
+    return ""
+
+
+def _choose_id(found: dict[str, Guess], columns: Sequence[Column]) -> None:
+    """Leave one id: the first that tells people apart, else the first that is called so."""
+    called = [guess for guess in found.values() if guess.role == ID]
+    best = next((guess for guess in called if not guess.why), called[0] if called else None)
+    for guess in called:
+        if guess is not best:
+            found[guess.column] = Guess(guess.column, NOTHING, UNSURE_ID)
+    if best is None and columns:
+        first = columns[0]
+        apart = len(first.values) > 1 and first.distinct == len(first.values) and not first.missing
+        numbers = first.numbers
+        whole = numbers is None or all(value.is_integer() for value in numbers)
+        if apart and whole and found[first.name].role == NOTHING:
+            found[first.name] = Guess(first.name, ID, FIRST)
+
+
+def _choose_places(found: dict[str, Guess], columns: dict[str, Column], *, geometry: bool) -> None:
+    """Leave one pair of coordinates, and say what is doubtful about it."""
+    easts = [guess for guess in found.values() if guess.role == EAST]
+    norths = [guess for guess in found.values() if guess.role == NORTH]
+    if geometry or not (easts and norths):
+        for guess in (*easts, *norths):
+            found[guess.column] = Guess(guess.column, NOTHING, SECOND if geometry else ALONE)
+        return
+    east, north = _pair(easts, norths)
+    for guess in (*easts, *norths):
+        if guess not in (east, north):
+            found[guess.column] = Guess(guess.column, NOTHING, SECOND)
+    x, y = columns[east.column].numbers or [], columns[north.column].numbers or []
+    degrees = [bool(_DEGREES & set(plain_words(guess.column))) for guess in (east, north)]
+    why = _doubt(x, y, degrees=all(degrees))
+    found[east.column] = replace(east, why=why[0])
+    found[north.column] = replace(north, why=why[1])
+
+
+def _pair(easts: list[Guess], norths: list[Guess]) -> tuple[Guess, Guess]:
+    """Return the first two that are called in the same way: both in degrees, or both of a plane."""
+    for east in easts:
+        for north in norths:
+            if len({bool(_DEGREES & set(plain_words(guess.column))) for guess in (east, north)}) == 1:
+                return east, north
+    return easts[0], norths[0]
+
+
+def _doubt(x: list[float], y: list[float], *, degrees: bool) -> tuple[str, str]:
+    """Say what is doubtful about two columns of coordinates."""
+    wide, high = max(map(abs, x), default=0.0), max(map(abs, y), default=0.0)
+    if wide > 180 or high > 180:
+        why = RANGE if degrees else METRES
+        return (why if wide > 180 else ""), (why if high > 180 else "")
+    if high > 90:
+        return LIKE_NORTH, LIKE_EAST
+    middle = [sorted(values)[len(values) // 2] for values in (x, y)]
+    if _in_europe(middle[1], middle[0]) and not _in_europe(middle[0], middle[1]):
+        return LIKE_NORTH, LIKE_EAST
+    return ("", "") if degrees else (PLAIN, PLAIN)
+
+
+def _in_europe(lon: float, lat: float) -> bool:
+    """Say whether a place lies where most files of the people of this tool do."""
+    return -11 <= lon <= 32 and 35 <= lat <= 71
