@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from disclique.app.guard import CSRF, CSRF_HEADER
 from disclique.app.pages import site_of
-from disclique.app.uploads import Refused
+from disclique.app.uploads import Refused, length_of
 
 FORM = 1_000_000  # bytes of a form without a file
 Page = Callable[[Request], Awaitable[Response]]
@@ -24,8 +24,7 @@ def changing(act: Callable[[Request, FormData], Awaitable[Response]]) -> Page:
 
     @wraps(act)
     async def checked(request: Request) -> Response:
-        length = request.headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > FORM or "transfer-encoding" in request.headers:
+        if length_of(request) > FORM or "transfer-encoding" in request.headers:
             return PlainTextResponse("The form is too large.\n", 413)
         form = await request.form(max_files=0)
         given = form.get(CSRF) or request.headers.get(CSRF_HEADER)

@@ -1,8 +1,9 @@
 """Who may ask: the browser of the person who started the server, from its own pages, and nobody else.
 
 Other programs and other web pages can reach a port of this machine. Each request must name this server as its host
-(a name that was bound to 127.0.0.1 afterwards does not), come from a page of this server if it comes from a page,
-carry the cookie that only the printed address gives, and, if it changes anything, the form's own token besides.
+(a name that was bound to 127.0.0.1 afterwards does not), come from a program of the same user where the system tells,
+come from a page of this server if it comes from a page, carry the cookie that only the printed address gives, and, if
+it changes anything, the form's own token besides.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from disclique.app.peer import is_stranger
 
 ENTRY = "/enter"
 CSRF, CSRF_HEADER = "csrf", "x-csrf"
@@ -80,6 +83,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
             return
 
         async def send_guarded(message: Message) -> None:
@@ -98,15 +102,12 @@ class Guard:
 
     def _refuse(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        hosts = headers.getlist("host")
-        if len(hosts) != 1 or hosts[0].lower() not in self.keys.hosts:
-            return _say(421, "This server answers to 127.0.0.1 only.")
-        if scope["method"] not in (*READING, *CHANGING):
-            return _say(405, "This server is read by GET and changed by POST.")
-        origins, own = headers.getlist("origin"), f"http://{hosts[0].lower()}"
+        if (answer := self._refuse_form(scope, headers)) is not None:
+            return answer
+        origins, own = headers.getlist("origin"), f"http://{headers['host'].lower()}"
         if any(origin != own for origin in origins) or (scope["method"] in CHANGING and not origins):
             return _say(403, "The request does not come from a page of this server.")
-        if scope["path"] == ENTRY and scope["method"] in READING:
+        if scope["path"] == ENTRY and scope["method"] == "GET":
             return self._enter(scope)
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return _say(403, "The request comes from another site.")
@@ -114,8 +115,23 @@ class Guard:
             return _say(403, "Open the address that disclique app printed when it started: it has the key in it.")
         return None
 
+    def _refuse_form(self, scope: Scope, headers: Headers) -> Response | None:
+        """Refuse what is no plain request to this server, by this user of the machine."""
+        if not scope["path"].startswith("/") or not scope.get("raw_path", b"/").startswith(b"/"):
+            return _say(400, "This server passes nothing on.")  # GET http://elsewhere/ asks for that
+        if "upgrade" in headers:
+            return _say(400, "This server speaks plain HTTP only.")
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self.keys.hosts:
+            return _say(421, "This server answers to 127.0.0.1 only.")
+        if is_stranger(scope.get("client"), self.keys.port):
+            return _say(403, "This server was started by another user of this machine.")
+        if scope["method"] not in (*READING, *CHANGING):
+            return _say(405, "This server is read by GET and changed by POST.")
+        return None
+
     def _enter(self, scope: Scope) -> Response:
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+        given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("token", [])
         if len(given) != 1 or not _same(given[0], self.keys.token):
             return _say(403, "The key in this address is not that of this server: start it again, or copy all of it.")
         # The page goes on by itself: the cookie would not be sent after a redirect from elsewhere (SameSite=Strict).
@@ -132,7 +148,7 @@ def _has(cookies: Iterable[str], name: str, value: str) -> bool:
 
 
 def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())
+    return hmac.compare_digest(one.encode(errors="surrogatepass"), other.encode())
 
 
 def _say(status: int, sentence: str) -> Response:

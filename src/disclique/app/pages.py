@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -52,7 +53,7 @@ def page(request: Request, name: str, /, status: int = 200, **content: Any) -> R
 def go(path: str, request: Request) -> Response:
     """Send the browser to another page; htmx follows a header of its own."""
     if request.headers.get("hx-request") == "true":
-        return Response(status_code=204, headers={"hx-redirect": path})
+        return Response(status_code=204, headers={"hx-redirect": quote(path, safe="/?=&#%")})
     return RedirectResponse(path, 303)
 
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
 from pathlib import Path
+from typing import IO
 
 from disclique.errors import InputError
 
 PREFIX = "disclique-app-"
-OWNER = "server.pid"
+OWNER = "server.lock"  # held for as long as the server lives, however it ends
+YOUNG = 60.0  # seconds in which a folder without a lock may be one that is just being made
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".dta", ".sav", ".zsav", ".sas7bdat", ".npy")
 LAYERS = (".gpkg", ".geojson", ".shp", ".geoparquet")
 MOST = 500  # files of a folder that are listed
 LONGEST = 80  # characters of a folder's name
+TRIES = 20
 
 
 class Places:
@@ -26,8 +29,7 @@ class Places:
 
     def __init__(self, start: Path) -> None:
         self.start = start.resolve()
-        self.private = Path(tempfile.mkdtemp(prefix=PREFIX))  # 0700: other people of this machine cannot look into it
-        (self.private / OWNER).write_text(str(os.getpid()), encoding="ascii")
+        self.private, self.lock = _make_private()
 
     def files(self) -> list[Path]:
         """Return the data files of the folder, those that may be opened."""
@@ -71,44 +73,68 @@ class Places:
 
     def holds(self, path: Path) -> bool:
         """Say whether a path lies in one of the folders, wherever links lead."""
-        real = path.resolve()
+        try:
+            real = path.resolve()
+        except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a circle
+            return False
         return real.is_relative_to(self.start) or real.is_relative_to(self.private.resolve())
 
     def remove(self) -> None:
         """Delete the private folder with all that is in it."""
-        shutil.rmtree(self.private, ignore_errors=True)
+        self.lock.close()
+        for _ in range(TRIES):  # a thread may still be writing into it
+            shutil.rmtree(self.private, ignore_errors=True)
+            if not self.private.exists():
+                return
+            time.sleep(0.1)
 
 
 def _plain(name: str) -> bool:
     return all(letter.isalnum() or letter in " -_." for letter in name) and ".." not in name and not name.endswith(".")
 
 
+def _make_private() -> tuple[Path, IO[bytes]]:
+    """Make a folder that nobody else can look into (0700), and lock it as that of a living server."""
+    for _ in range(TRIES):
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        lock = (folder / OWNER).open("xb")
+        if _lock(lock) and (folder / OWNER).exists():
+            return folder, lock
+        lock.close()  # another server that starts took it for abandoned
+    raise InputError(f"{tempfile.gettempdir()}: no private folder can be made there")
+
+
 def remove_abandoned() -> None:
     """Delete private folders of servers that were killed before they could do it."""
-    for folder in _abandoned():
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _abandoned() -> Iterator[Path]:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         try:
-            if folder.is_symlink() or (hasattr(os, "getuid") and folder.stat().st_uid != os.getuid()):
+            about = folder.lstat()
+            if folder.is_symlink() or (hasattr(os, "getuid") and about.st_uid != os.getuid()):
                 continue
-            owner = int((folder / OWNER).read_text(encoding="ascii"))
-        except (OSError, ValueError):
+            with (folder / OWNER).open("r+b") as lock:
+                abandoned = _lock(lock)
+                if abandoned and os.name != "nt":
+                    shutil.rmtree(folder, ignore_errors=True)  # while it is locked
+            if abandoned and os.name == "nt":
+                shutil.rmtree(folder, ignore_errors=True)  # a file that is open cannot be deleted there
+        except FileNotFoundError:
+            if time.time() - about.st_mtime > YOUNG:
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
             continue
-        if not is_alive(owner):
-            yield folder
 
 
-def is_alive(process: int) -> bool:
-    """Say whether a process of this machine is there; on Windows always, as asking would end it."""
-    if os.name == "nt":
-        return True
+def _lock(file: IO[bytes]) -> bool:
+    """Take a lock that ends with the process; say whether it was free."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
         return False
-    except PermissionError:
-        return True
     return True

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from disclique.app.guard import CSRF, Keys
 from disclique.app.places import LAYERS, TABLES
@@ -16,6 +18,7 @@ from disclique.errors import InputError
 MOST = 2_000_000_000  # bytes of one file, unless the server was started with another limit
 SPARE = 500_000_000  # bytes that stay free on the disk
 FIELD = 10_000  # bytes of a field beside the file
+BESIDE = 100_000  # bytes of all that comes with the file
 
 
 class Refused(Exception):
@@ -42,9 +45,32 @@ def plain_name(name: str) -> str:
     return shown[-120:] or "file"
 
 
+def length_of(request: Request) -> int:
+    """Return how long a request says that it is; 0 where it does not say so."""
+    said = request.headers.get("content-length", "0")
+    return int(said) if said.isascii() and said.isdigit() else 0
+
+
 async def receive_file(request: Request, folder: Path, keys: Keys, most: int = MOST) -> Upload:
     """Write the one file of a form to a folder as it comes in, and return it; its token must come before it."""
-    from python_multipart import FormParser, MultipartParser  # noqa: F401 - says at once that the extra is missing
+    taken = _Taken(folder, keys, most)
+    stream = request.stream()
+    try:
+        await _take(request, stream, taken)
+    except ClientDisconnect:
+        raise InputError("the file did not come in whole; send it again") from None
+    except (InputError, Refused):
+        await _hear_out(stream, most)
+        raise
+    finally:
+        taken.close()
+    if taken.path is None or not taken.whole:
+        raise InputError("no file was chosen, or it did not come in whole")
+    return Upload(taken.path, taken.shown, taken.fields)
+
+
+async def _take(request: Request, stream: AsyncIterator[bytes], taken: _Taken) -> None:
+    from python_multipart import MultipartParser
     from python_multipart.exceptions import FormParserError
     from python_multipart.multipart import parse_options_header
 
@@ -52,21 +78,30 @@ async def receive_file(request: Request, folder: Path, keys: Keys, most: int = M
     boundary = options.get(b"boundary")
     if kind != b"multipart/form-data" or not boundary:
         raise InputError("the form has no file")
-    if int(request.headers.get("content-length", "0") or 0) > most + FIELD:
-        raise InputError(f"the file is larger than {most / 1e6:,.0f} MB; start the app in its folder and open it there")
-    taken = _Taken(folder, keys, most)
-    parser = MultipartParser(boundary, taken.callbacks)  # type: ignore[arg-type]
+    if length_of(request) > taken.most + BESIDE:
+        raise InputError(
+            f"the file is larger than {taken.most / 1e6:,.0f} MB; start the app in its folder and open it there"
+        )
     try:
-        async for chunk in request.stream():
+        parser = MultipartParser(boundary, taken.callbacks)  # type: ignore[arg-type]
+        async for chunk in stream:
+            taken.heard += len(chunk)
+            if taken.heard - taken.size > BESIDE + len(chunk):
+                raise InputError("the form has more in it than a file")
             parser.write(chunk)
         parser.finalize()
     except FormParserError:
         raise InputError("the file did not come in whole; send it again") from None
-    finally:
-        taken.close()
-    if taken.path is None or not taken.whole:
-        raise InputError("no file was chosen, or it did not come in whole")
-    return Upload(taken.path, taken.shown, taken.fields)
+
+
+async def _hear_out(stream: AsyncIterator[bytes], most: int) -> None:
+    """Let the browser finish what it sends, within bounds: it shows no answer before it was heard."""
+    left = 2 * most + BESIDE
+    with suppress(ClientDisconnect):
+        async for chunk in stream:
+            left -= len(chunk)
+            if left < 0:
+                return
 
 
 class _Taken:
@@ -76,7 +111,8 @@ class _Taken:
         self.folder, self.keys, self.most = folder, keys, most
         self.fields: dict[str, str] = {}
         self.path: Path | None = None
-        self.shown, self.whole, self.size = "", False, 0
+        self.shown, self.whole = "", False
+        self.size = self.heard = 0  # bytes of the file, and of all that came in
         self.file: BinaryIO | None = None
         self.name, self.value, self.header, self.said = "", b"", b"", b""
         self.disposition = b""

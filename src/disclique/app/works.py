@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from disclique.app.places import Places
-from disclique.asked.audits import DECISION, AuditOptions
+from disclique.asked.audits import DECISION, OTHERS, AuditOptions
 from disclique.asked.options import write_toml
 from disclique.errors import InputError
 
@@ -82,8 +81,17 @@ class Works:
         """Return all of them, the newest first."""
         homes = (self.places.private, self.places.start)
         folders = [about.parent for home in homes for about in home.glob(f"*/{ABOUT}")]
-        found = [work for folder in folders if not folder.is_symlink() and (work := read_work(folder)) is not None]
-        return sorted(found, key=lambda work: work.made, reverse=True)
+        found = [work for folder in sorted(folders) if (work := read_work(folder)) is not None and self._ours(work)]
+        first = {work.id: work for work in reversed(found)}  # a folder that was copied has the id of the other
+        return sorted(first.values(), key=lambda work: work.made, reverse=True)
+
+    def _ours(self, work: Work) -> bool:
+        """Say whether a folder and all files that its description names lie where this server may look."""
+        named = [value for name, value in work.said.items() if name in FILES and value not in OTHERS]
+        links = work.folder.is_symlink() or (work.folder / ABOUT).is_symlink()
+        return not links and all(
+            Path(str(path)).is_absolute() and self.places.holds(Path(str(path))) for path in (work.file, *named)
+        )
 
     def get(self, id: str) -> Work:
         """Return a piece of work by its id."""
@@ -145,14 +153,29 @@ def _inside(folder: Path, path: Any) -> Any:
     return str(given.relative_to(folder)) if given.is_absolute() and given.is_relative_to(folder) else path
 
 
+class _About(msgspec.Struct):
+    """What ``app.json`` says."""
+
+    id: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
+    shown: str
+    file: Annotated[str, msgspec.Meta(min_length=1)]
+    made: str
+    said: dict[str, Any]
+    declared: dict[str, Any]
+    checked: bool
+    forced: bool
+
+
 def read_work(folder: Path, about: str = ABOUT) -> Work | None:
     """Return the piece of work in a folder, or as it was when its audit was begun; None where there is none."""
     try:
-        found: Mapping[str, Any] = msgspec.json.decode((folder / about).read_bytes())
-        said = {name: _outside(folder, value) if name in FILES else value for name, value in found["said"].items()}
-        rest = {name: found[name] for name in ("id", "shown", "made", "declared", "checked", "forced")}
-        return Work(**rest, file=str(_outside(folder, found["file"])), said=said, folder=folder)
-    except (OSError, msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        found = msgspec.json.decode((folder / about).read_bytes(), type=_About)
+        said = {name: _outside(folder, value) if name in FILES else value for name, value in found.said.items()}
+        rest = {name: getattr(found, name) for name in ("id", "shown", "made", "declared", "checked", "forced")}
+        msgspec.convert(said, AuditOptions, strict=False, dec_hook=lambda kind, value: kind(value))
+        AuditOptions(**said)  # which knows all their names
+        return Work(**rest, file=str(_outside(folder, found.file)), said=said, folder=folder)
+    except (OSError, msgspec.DecodeError, TypeError, ValueError):
         return None  # not a folder of the app, or not of this version
 
 
