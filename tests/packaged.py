@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import venv
 from pathlib import Path
-from urllib.request import ProxyHandler, build_opener
+from urllib.request import HTTPCookieProcessor, ProxyHandler, build_opener
 
 import pytest
 
@@ -151,7 +151,8 @@ def try_app(at: Installed) -> None:
         line = server.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:\d+\S*", line)
         assert found, line + (server.stderr.read() if server.poll() is not None and server.stderr else "")
-        with build_opener(ProxyHandler({})).open(found[0], timeout=60) as page:
+        browser = build_opener(ProxyHandler({}), HTTPCookieProcessor())  # the token becomes a cookie
+        with browser.open(found[0], timeout=60) as page:
             assert page.status == 200
             assert "<title>" in page.read().decode("utf-8")
     finally:

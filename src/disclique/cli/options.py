@@ -37,7 +37,7 @@ def with_options(kind: type[O]) -> Callable[[Callable[..., None]], Callable[...,
             metavar=about.metadata["metavar"],
             show_default=shown,
         )
-        hint = Annotated.__class_getitem__((types[about.name], info))  # type: ignore[attr-defined]
+        hint: Any = Annotated[types[about.name], info]
         made.append(inspect.Parameter(about.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint))
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
