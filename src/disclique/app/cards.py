@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from disclique.errors import DiscliqueError, InputError
+from disclique.texts import mark
 
 if TYPE_CHECKING:
     from disclique.masks import Mask
@@ -17,11 +18,23 @@ if TYPE_CHECKING:
 MOVES, ALTERS, PUBLISHES, ENCODES, NOTHING = "moves", "alters", "publishes", "encodes", "nothing"
 # The groups in which cards are shown, each with a sentence.
 GROUPS = (
-    (MOVES, "Move the places", "Every place is changed; distances follow from the new places."),
-    (ALTERS, "Alter the distances", "Places are not released; every published distance is changed by itself."),
-    (PUBLISHES, "Publish something else", "Only a part of the distances, or those of other points made from them."),
-    (ENCODES, "Encode names", "Names become bit patterns that can still be compared."),
-    (NOTHING, "Protect nothing", "Every distance stays as it is. Offered so that you can see that it does not help."),
+    (MOVES, mark("Move the places"), mark("Every place is changed; distances follow from the new places.")),
+    (
+        ALTERS,
+        mark("Alter the distances"),
+        mark("Places are not released; every published distance is changed by itself."),
+    ),
+    (
+        PUBLISHES,
+        mark("Publish something else"),
+        mark("Only a part of the distances, or those of other points made from them."),
+    ),
+    (ENCODES, mark("Encode names"), mark("Names become bit patterns that can still be compared.")),
+    (
+        NOTHING,
+        mark("Protect nothing"),
+        mark("Every distance stays as it is. Offered so that you can see that it does not help."),
+    ),
 )
 # Ends of the dial to begin with, as shares of the median distance: from the weakest to the strongest.
 SHARES = (1 / 300, 1 / 20)
@@ -56,6 +69,7 @@ class Dial:
     low: str = ""
     high: str = ""
     needed: bool = True
+    default: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,7 +132,8 @@ def _dial(
         low, high = _lengths(kind, name, measure, 1.0 if median is None else median, unit)
     else:
         low, high = ("0.05", "0.5") if one.type == "float" else ("20", "5")
-    return Dial(name, turns, measure, low, high if one.name == kind.dial else "", needed)
+    default = "" if needed else str(one.default)
+    return Dial(name, turns, measure, low, high if one.name == kind.dial else "", needed, default)
 
 
 def _measure(one: dataclasses.Field[Any]) -> str:

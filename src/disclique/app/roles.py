@@ -12,19 +12,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from disclique.app.preview import Column
+from disclique.texts import mark
 
 ID, LABEL, EAST, NORTH, NUMBER, TEXT, ENCODING, NOTHING = "id", "label", "x", "y", "number", "text", "encoding", ""
 
 # Each role with its name and what it means, as the page explains it.
 ROLES = (
-    (NOTHING, "nothing", "Not used in the audit: what was measured or answered, which a snooper does not know."),
-    (ID, "id", "Names the person; it tells the audit who is who and is never released."),
-    (LABEL, "label", "Something that others know of a person: sex, age, postal code. A snooper compares it."),
-    (EAST, "longitude or east", "The first coordinate of the place: longitude, easting, x, Rechtswert."),
-    (NORTH, "latitude or north", "The second coordinate of the place: latitude, northing, y, Hochwert."),
-    (NUMBER, "one of several numbers", "One number of a vector: distances are computed from all of these columns."),
-    (TEXT, "text to compare", "Names and the like, compared letter by letter; distances come from them."),
-    (ENCODING, "encoding", "An encoding of names (Bloom filter): 0 and 1, hexadecimal or base64."),
+    (
+        NOTHING,
+        mark("nothing"),
+        mark("Not used in the audit: what was measured or answered, which a snooper does not know."),
+    ),
+    (ID, mark("id"), mark("Names the person; it tells the audit who is who and is never released.")),
+    (
+        LABEL,
+        mark("label"),
+        mark("Something that others know of a person: sex, age, postal code. A snooper compares it."),
+    ),
+    (EAST, mark("longitude or east"), mark("The first coordinate of the place: longitude, easting, x, Rechtswert.")),
+    (NORTH, mark("latitude or north"), mark("The second coordinate of the place: latitude, northing, y, Hochwert.")),
+    (
+        NUMBER,
+        mark("one of several numbers"),
+        mark("One number of a vector: distances are computed from all of these columns."),
+    ),
+    (TEXT, mark("text to compare"), mark("Names and the like, compared letter by letter; distances come from them.")),
+    (ENCODING, mark("encoding"), mark("An encoding of names (Bloom filter): 0 and 1, hexadecimal or base64.")),
 )
 
 _NAMES = {
@@ -72,22 +85,26 @@ FEW = 20  # different values up to which a column looks like classes
 MANY = 0.8  # share of different values from which a column tells people apart
 
 # What is said beside a guess. Constant sentences, so that each has its translation.
-TWICE = "It is called like an id, but values occur more than once or are missing: then it does not tell people apart."
-FIRST = "Every value occurs once: it may name the persons."
-UNSURE_ID = "It is called like an id, and there is another one already."
-CLASSES = "It has few values: if others know this of a person, it is a label. Leaving a label out hides risk."
-MEASURED = "It looks like something measured. If a snooper could know it of a person, it is a label."
-RARE = "Nearly every person has a value of their own here: as a label it would tell everybody apart."
-RANGE = "It is called like a coordinate in degrees, but the values are none: they may be metres, or something else."
-LIKE_NORTH = "It is called like a longitude, but the values look like latitudes: are the two swapped?"
-LIKE_EAST = "It is called like a latitude, but the values look like longitudes: are the two swapped?"
-ALONE = "It is called like a coordinate, but the other one was not found."
-NO_NUMBER = "It is called like a coordinate, but not all values are numbers."
-METRES = "The values are no degrees: say the reference system below, else the places cannot be understood."
-PLAIN = "It may be a coordinate in degrees or in a plane of its own: compare with the map."
-SECOND = "Another pair of columns was taken for the coordinates."
-NAMES_TOO = "It looks like names. Distances come from one source only; names must not be released as they are."
-LIKE_CODE = "It looks like an encoding, but may be an id or a checksum."
+TWICE = mark(
+    "It is called like an id, but values occur more than once or are missing: then it does not tell people apart."
+)
+FIRST = mark("Every value occurs once: it may name the persons.")
+UNSURE_ID = mark("It is called like an id, and there is another one already.")
+CLASSES = mark("It has few values: if others know this of a person, it is a label. Leaving a label out hides risk.")
+MEASURED = mark("It looks like something measured. If a snooper could know it of a person, it is a label.")
+RARE = mark("Nearly every person has a value of their own here: as a label it would tell everybody apart.")
+RANGE = mark(
+    "It is called like a coordinate in degrees, but the values are none: they may be metres, or something else."
+)
+LIKE_NORTH = mark("It is called like a longitude, but the values look like latitudes: are the two swapped?")
+LIKE_EAST = mark("It is called like a latitude, but the values look like longitudes: are the two swapped?")
+ALONE = mark("It is called like a coordinate, but the other one was not found.")
+NO_NUMBER = mark("It is called like a coordinate, but not all values are numbers.")
+METRES = mark("The values are no degrees: say the reference system below, else the places cannot be understood.")
+PLAIN = mark("It may be a coordinate in degrees or in a plane of its own: compare with the map.")
+SECOND = mark("Another pair of columns was taken for the coordinates.")
+NAMES_TOO = mark("It looks like names. Distances come from one source only; names must not be released as they are.")
+LIKE_CODE = mark("It looks like an encoding, but may be an id or a checksum.")
 
 
 @dataclass(frozen=True)

@@ -123,30 +123,42 @@ def read_decision(config: Path | None) -> dict[str, Any]:
     return dict(written)
 
 
+def read_plan(options: AuditOptions) -> Plan:
+    """Read and check the plan alone; whether it suits the files is seen when they are read."""
+    from disclique.masks.registry import refuse_bare
+
+    known, others = options.known is not None, _file_of_others(options)
+    if others is not None and options.overlap is None:
+        raise InputError(f"--others {others}: it goes with --overlap")
+    if known and options.id is None:
+        raise InputError("--known: name the column that says who is who in both files with --id")
+    try:
+        plan = _plan(options, given=known, others=others is not None)
+    except (TypeError, ValueError, OverflowError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise InputError(f"an option has a value of the wrong kind: {problem}") from None
+    refuse_bare(options.unit, list_of(options.mask))
+    return plan
+
+
+def _file_of_others(options: AuditOptions) -> Path | None:
+    return None if options.others in OTHERS else Path(str(options.others))
+
+
 def read_audit(file: Path, options: AuditOptions) -> Audit:
     """Read and check the plan and its data."""
     from disclique.audits import Audit
     from disclique.audits.registers import hold_known, hold_others
     from disclique.data.provenance import hashes
     from disclique.data.registers import read_known
-    from disclique.masks.registry import refuse_bare
     from disclique.memory import parse_memory
 
     named = ("distances", "vectors", "known", "known_distances", "known_vectors", "others_vectors")
     paths = {name: None if (path := getattr(options, name)) is None else Path(path) for name in named}
     known = paths["known"]
-    others = None if options.others in OTHERS else Path(str(options.others))
-    if others is not None and options.overlap is None:
-        raise InputError(f"--others {others}: it goes with --overlap")
-    if known is not None and options.id is None:
-        raise InputError("--known: name the column that says who is who in both files with --id")
-    try:
-        plan = _plan(options, given=known is not None, others=others is not None)
-    except (TypeError, ValueError, OverflowError) as problem:
-        if isinstance(problem, InputError):
-            raise
-        raise InputError(f"an option has a value of the wrong kind: {problem}") from None
-    refuse_bare(options.unit, list_of(options.mask))
+    others = _file_of_others(options)
+    plan = read_plan(options)
     target = read_target(file, options)
     theirs = None
     if known is not None:

@@ -2,6 +2,281 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-routes: list[Route] = []
+from disclique.app.beside import hide_paths, list_choices
+from disclique.app.cards import GROUPS
+from disclique.app.estimates import DOES, LOOK, PROBLEM, TAKES, Estimations
+from disclique.app.fields import FIELDS, SNOOPER_FILES, SNOOPERS
+from disclique.app.forms import changing, in_thread
+from disclique.app.looks import Said, Seen, look_at
+from disclique.app.pages import go, page, site_of
+from disclique.app.pictures import draw_mask
+from disclique.app.places import LONGEST, Places
+from disclique.app.plans import write_plan
+from disclique.app.questions import (
+    HOW,
+    Questions,
+    explain_choices,
+    offer,
+    read_questions,
+    ready_options,
+    show_again,
+    show_questions,
+)
+from disclique.app.snoopers import OWN
+from disclique.app.works import Work
+from disclique.errors import DiscliqueError, InputError
+
+ESTIMATIONS = Estimations()
+MISTAKES = "mistakes_shown"  # the field that says which mistakes the person saw when they said that it is right so
+NO_MASK = "choose at least one mask before the audit starts"
+
+
+async def show(request: Request) -> Response:
+    """Show the form."""
+    site = site_of(request)
+    work = site.works.get(request.path_params["id"])
+    if not work.checked:
+        return go(f"/work/{work.id}/open", request)
+    return await _page(request, work, saved=request.query_params.get("saved") == "yes")
+
+
+async def save(request: Request, form: FormData) -> Response:
+    """Keep what is asked, and show the form again."""
+    work, problem = await _take(request, form)
+    if problem is not None:
+        return problem
+    return go(f"/work/{work.id}/ask?saved=yes", request)
+
+
+async def write(request: Request, form: FormData) -> Response:
+    """Show the plan as a file and as a command line, as the form is filled in at this moment."""
+    site = site_of(request)
+    work = site.works.get(request.path_params["id"])
+    try:
+        asked = await in_thread(_read, site, work, form)
+        plan = await in_thread(write_plan, asked, _folder_of(site, asked, form))
+    except InputError as problem:
+        return page(request, "ask_side", work=work, plan=None, problem=hide_paths(str(problem), work, site.places))
+    return page(request, "ask_side", work=asked, plan=plan, problem="")
+
+
+async def choose_snooper(request: Request, form: FormData) -> Response:
+    """Fill in what a ready answer says of the snooper."""
+    site = site_of(request)
+    work = site.works.get(request.path_params["id"])
+    seen = await in_thread(look_at, work, site.places)
+    offered = await in_thread(offer, work, seen, list_choices(site.places, work))
+    who = str(form.get("who", OWN))
+    values = show_again(form, offered)
+    if who != OWN:
+        asked = replace(work, said={}).with_said(**ready_options(who, offered.ready))
+        ready = await in_thread(show_questions, asked, offered, "")
+        values |= {name: ready[name] for name in (*SNOOPER_FILES, *SNOOPERS)}
+    values |= {"who": who, "who_shown": who}
+    return page(request, "ask_snooper", work=work, offered=offered, values=values, fields=FIELDS)
+
+
+async def estimate(request: Request, form: FormData) -> Response:
+    """Find out what the audit will take, beside the server."""
+    site = site_of(request)
+    work = site.works.get(request.path_params["id"])
+    try:
+        asked = await in_thread(_read, site, work, form)
+        if not asked.said.get("mask"):
+            raise InputError(NO_MASK)
+        asked = await in_thread(site.works.save, asked)
+        request_ = {"file": asked.file, "said": asked.said}
+        await in_thread(ESTIMATIONS.start, work.id, _key(asked), request_)
+    except InputError as problem:
+        said = hide_paths(str(problem), work, site.places)
+        return page(request, "ask_estimate", work=work, heard={PROBLEM: said}, running=False, mistakes=[], shown="")
+    return await follow(request)
+
+
+async def follow(request: Request) -> Response:
+    """Show what the estimate has found so far."""
+    site = site_of(request)
+    work = site.works.get(request.path_params["id"])
+    found = ESTIMATIONS.get(work.id)
+    heard = {} if found is None else dict(found.heard)
+    hidden = {
+        LOOK: [Said(hide_paths(text, work, site.places), mistake) for text, mistake in heard.get(LOOK, [])],
+        DOES: [hide_paths(line, work, site.places) for line in heard.get(DOES, [])],
+        TAKES: heard.get(TAKES, ""),
+        PROBLEM: hide_paths(heard.get(PROBLEM, ""), work, site.places),
+        "settings": heard.get("settings", 0),
+    }
+    mistakes = [remark.sentence for remark in hidden[LOOK] if remark.mistake]
+    running = found is not None and not found.ended
+    return page(
+        request, "ask_estimate", work=work, heard=hidden, running=running, mistakes=mistakes, shown=_digest(mistakes)
+    )
+
+
+async def stop_estimate(request: Request, form: FormData) -> Response:
+    """End the estimate."""
+    work = site_of(request).works.get(request.path_params["id"])
+    await in_thread(ESTIMATIONS.stop, work.id)
+    return page(request, "ask_estimate", work=work, heard={}, running=False, mistakes=[], shown="")
+
+
+async def start(request: Request, form: FormData) -> Response:
+    """Keep what is asked, look at everything once more, and start the audit."""
+    site = site_of(request)
+    before = site.works.get(request.path_params["id"])
+    try:
+        asked = await in_thread(_read, site, before, form)
+        if not asked.said.get("mask"):
+            raise InputError(NO_MASK)
+        remarks = await in_thread(_look_at_all, asked)
+    except DiscliqueError as problem:
+        return await _page(request, before, form, problem=str(problem))
+    said = [Said(hide_paths(text, asked, site.places), mistake) for text, mistake in remarks]
+    mistakes = [remark.sentence for remark in said if remark.mistake]
+    confirmed = form.get("forced") and _digest(mistakes) in map(str, form.getlist(MISTAKES))
+    if mistakes and not confirmed:
+        return await _page(request, before, form, remarks=said, problem=" ")
+    work, problem_page = await _take(request, form, forced=bool(mistakes))
+    if problem_page is not None:
+        return problem_page
+    ESTIMATIONS.stop(work.id)
+    return RedirectResponse(f"/work/{work.id}/run/start", 307)  # the browser posts the same form, with its token, there
+
+
+async def _take(request: Request, form: FormData, *, forced: bool | None = None) -> tuple[Work, Any]:
+    """Read and keep what the form asks, in the folder that it names; else return the page that says what is wrong."""
+    site = site_of(request)
+    before = site.works.get(request.path_params["id"])
+    try:
+        asked = await in_thread(_read, site, before, form)
+        if forced is not None:
+            asked = replace(asked, forced=forced)
+        name = str(form.get("folder", "")).strip()
+        keep = name and not site.works.is_kept(before)
+        if keep:
+            site.places.new_folder(name)  # says what is wrong with it before anything is written
+        work = await in_thread(site.works.save, asked)
+        if keep:
+            work = await in_thread(site.works.keep, work, name)
+    except InputError as problem:
+        return before, await _page(request, before, form, problem=str(problem))
+    return work, None
+
+
+def _read(site: Any, work: Work, form: FormData) -> Work:
+    seen = look_at(work, site.places)
+    return read_questions(work, form, offer(work, seen, list_choices(site.places, work)))
+
+
+def _look_at_all(work: Work) -> list[tuple[str, bool]]:
+    """Look at all files and masks as the audit will, unless an estimate of the same plan has done so."""
+    from disclique.asked.audits import read_audit
+    from disclique.audits.inspection import inspect_audit
+
+    found = ESTIMATIONS.get(work.id)
+    if found is not None and found.plan == _key(work) and LOOK in found.heard and DOES in found.heard:
+        return [(text, mistake) for text, mistake in found.heard[LOOK]]
+    audit = read_audit(Path(work.file), work.options.filled())
+    audit.check_masks()
+    return [(remark.sentence, remark.mistake) for remark in inspect_audit(audit).remarks]
+
+
+async def _page(
+    request: Request,
+    work: Work,
+    form: FormData | None = None,
+    *,
+    problem: str = "",
+    remarks: Iterable[Said] = (),
+    saved: bool = False,
+) -> Response:
+    site = site_of(request)
+    seen: Seen = await in_thread(look_at, work, site.places)
+    offered = await in_thread(offer, work, seen, list_choices(site.places, work))
+    folder = await in_thread(suggest_folder, site.places, work)
+    if form is None:
+        values = await in_thread(show_questions, work, offered, folder)
+    else:
+        values = show_again(form, offered)
+    try:
+        asked = work if form is None else await in_thread(_read, site, work, form)
+        plan = await in_thread(write_plan, asked, _folder_of(site, asked, form) or folder)
+    except InputError:
+        plan = None
+    remarks = list(remarks) or [remark for remark in seen.remarks if remark.mistake]
+    mistakes = [remark.sentence for remark in remarks if remark.mistake]
+    content = {
+        "work": work,
+        "here": "ask",
+        "offered": offered,
+        "values": values,
+        "fields": FIELDS,
+        "groups": GROUPS,
+        "pictures": await in_thread(_pictures, offered),
+        "how": HOW,
+        "turned": any(value for name, value in values.items() if name.startswith("how:") or name == "more_rules"),
+        "plan": plan,
+        "problem": hide_paths(problem, work, site.places).strip(),
+        "unread": seen.problem,
+        "remarks": remarks,
+        "mistakes": mistakes,
+        "shown": _digest(mistakes),
+        "forced": work.forced if form is None else bool(form.get("forced")),
+        "kept": site.works.is_kept(work),
+        "saved": saved,
+        **await in_thread(explain_choices),
+    }
+    return page(request, "ask", 422 if problem else 200, **content)
+
+
+def _pictures(offered: Questions) -> dict[str, tuple[str, str]]:
+    return {card.name: draw_mask(card.name) for card in offered.cards if not card.reason}
+
+
+def _folder_of(site: Any, work: Work, form: FormData | None) -> str:
+    if site.works.is_kept(work):
+        return work.folder.name
+    return "" if form is None else str(form.get("folder", "")).strip()
+
+
+def suggest_folder(places: Places, work: Work) -> str:
+    """Return a name for the audit's folder that is not taken."""
+    stem = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in Path(work.shown).stem)
+    first = f"audit-{stem or 'file'}"[: LONGEST - 4]
+    taken = {path.name for path in places.start.iterdir()} if places.start.is_dir() else set()
+    return next(name for name in [first, *(f"{first}-{number}" for number in range(2, 1000))] if name not in taken)
+
+
+def _digest(mistakes: list[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(mistakes)).encode()).hexdigest()[:16]
+
+
+def _key(work: Work) -> str:
+    """Return a text that only the same question about the same files has."""
+    paths = [work.file, *(str(value) for value in work.said.values() if Path(str(value)).is_absolute())]
+    stamps = [(path, Path(path).stat().st_mtime_ns) for path in paths if Path(path).exists()]
+    return json.dumps([stamps, work.said], sort_keys=True, default=str)
+
+
+routes = [
+    Route("/work/{id}/ask", show, methods=["GET"]),
+    Route("/work/{id}/ask", changing(save), methods=["POST"]),
+    Route("/work/{id}/plan", changing(write), methods=["POST"]),
+    Route("/work/{id}/snooper", changing(choose_snooper), methods=["POST"]),
+    Route("/work/{id}/estimate", follow, methods=["GET"]),
+    Route("/work/{id}/estimate", changing(estimate), methods=["POST"]),
+    Route("/work/{id}/estimate/stop", changing(stop_estimate), methods=["POST"]),
+    Route("/work/{id}/start", changing(start), methods=["POST"]),
+]

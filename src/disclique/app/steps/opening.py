@@ -27,7 +27,6 @@ WORDS = ("metric", "crs", "unit", "sheet", "layer")
 SWITCHES = ("directed", "unpublished", "codes")
 BESIDE = ("distances", "vectors", "encodings")
 MOST = 400  # columns with a field of their own
-BEGUN = "this audit has begun with the answers it has; open the file again to ask something else"
 
 
 async def resume(request: Request) -> Response:
@@ -64,8 +63,6 @@ async def confirm(request: Request, form: FormData) -> Response:
     work = site.works.get(request.path_params["id"])
     if form.get("again"):  # another part of the file: its columns are guessed anew
         part = {name: str(form.get(name, "")) or None for name in ("sheet", "layer")}
-        if work.begun:
-            raise InputError(BEGUN)
         site.works.save(replace(work, checked=False, said={}).with_said(**part))
         return go(f"/work/{work.id}/open", request)
     try:
@@ -76,8 +73,6 @@ async def confirm(request: Request, form: FormData) -> Response:
     if seen.problem or (seen.mistakes and not asked.forced):
         return await _page(request, work, asked, form, problem=seen.problem, seen=seen)
     asked = replace(asked, checked=True, forced=bool(seen.mistakes) and asked.forced)
-    if work.begun and asked.said != work.said:
-        return await _page(request, work, asked, form, problem=BEGUN, seen=seen)
     if asked != work:
         site.works.save(asked)
     return go(f"/work/{work.id}/ask", request)

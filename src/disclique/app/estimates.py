@@ -1,0 +1,137 @@
+"""What an audit will take, found out before it starts: in a process of its own, which can be ended.
+
+``python -m disclique.app.estimates`` reads one line of JSON, looks at the input, tries a few releases as ``disclique
+audit --dry-run`` does, and writes what it finds as lines of JSON. It ends when its input ends: with the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+LOOK, DOES, TAKES, PROBLEM = "look", "does", "takes", "problem"
+
+
+@dataclass
+class Estimation:
+    """One estimate under way: what was heard so far, and for which plan it is."""
+
+    plan: str
+    process: subprocess.Popen[str]
+    heard: dict[str, Any] = field(default_factory=dict)
+    ended: bool = False
+
+    def listen(self) -> None:
+        """Take the lines as they come, until the process ends."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with suppress(ValueError):
+                self.heard |= json.loads(line)
+        self.process.wait()
+        if not self.heard.get(TAKES) and not self.heard.get(PROBLEM):
+            self.heard[PROBLEM] = "the estimate ended before it was finished"
+        self.ended = True
+
+    def stop(self) -> None:
+        """End the process, if it has not ended."""
+        if self.process.poll() is None:
+            if hasattr(os, "killpg"):  # with the processes in which it tries releases
+                with suppress(ProcessLookupError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+
+
+class Estimations:
+    """The estimates of one server: at most one at a time for each piece of work."""
+
+    def __init__(self) -> None:
+        self.under_way: dict[str, Estimation] = {}
+
+    def start(self, id: str, plan: str, request: dict[str, Any]) -> Estimation:
+        """Start an estimate, in the place of one for another plan."""
+        before = self.under_way.get(id)
+        if before is not None and before.plan == plan and not (before.ended and before.heard.get(PROBLEM)):
+            return before
+        self.stop(id)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "disclique.app.estimates"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        made = Estimation(plan, process)
+        threading.Thread(target=made.listen, daemon=True, name="estimate").start()
+        self.under_way[id] = made
+        return made
+
+    def get(self, id: str) -> Estimation | None:
+        """Return the estimate of a piece of work, if there is one."""
+        return self.under_way.get(id)
+
+    def stop(self, id: str) -> None:
+        """End the estimate of a piece of work."""
+        found = self.under_way.pop(id, None)
+        if found is not None:
+            found.stop()
+
+
+def estimate(file: Path, said: dict[str, Any], tell: Any) -> None:
+    """Look at the input and try a few releases; tell what is found as soon as it is."""
+    from disclique.asked.audits import AuditOptions, read_audit
+    from disclique.audits.estimate import describe_work, estimate_audit
+    from disclique.audits.inspection import inspect_audit
+    from disclique.errors import DiscliqueError
+    from disclique.runs import choose_executor
+    from disclique.runs.execute import keep_open
+
+    try:
+        audit = read_audit(file, AuditOptions(**said).filled())
+        found = inspect_audit(audit)
+        tell({LOOK: [[remark.sentence, remark.mistake] for remark in found.remarks]})
+        audit.check_masks()
+        tell({DOES: describe_work(audit), "settings": len(audit.plan.settings)})
+        with keep_open(choose_executor()) as executor:
+            made = estimate_audit(audit, executor)
+        tell({TAKES: made.sentence(executor.parallel or 1, "releases to attack")})
+    except DiscliqueError as problem:
+        tell({PROBLEM: str(problem)})
+
+
+def main() -> None:
+    """Answer the one request that stands on the standard input."""
+    request = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_server, daemon=True).start()
+
+    def tell(heard: dict[str, Any]) -> None:
+        print(json.dumps(heard), flush=True)
+
+    estimate(Path(request["file"]), request["said"], tell)
+
+
+def _end_with_server() -> None:
+    import multiprocessing
+
+    with suppress(OSError, ValueError):
+        while sys.stdin.readline():
+            pass
+    for child in multiprocessing.active_children():
+        child.kill()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""The form of Ask: what it shows of a piece of work, and the piece of work that it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from disclique.app.beside import Choice, find_file, value_of
+from disclique.app.cards import Card, list_cards, spec_of, split_spec
+from disclique.app.fields import (
+    ASKED,
+    FIELDS,
+    LAYOUT,
+    NUMBER,
+    SNOOPER_FILES,
+    SNOOPERS,
+    SWITCH,
+    WHOLE,
+    read_lines,
+    read_value,
+    show_value,
+)
+from disclique.app.looks import Seen
+from disclique.app.snoopers import OWN, Ready, list_ready, which
+from disclique.app.works import Work
+from disclique.errors import InputError
+from disclique.texts import mark
+
+if TYPE_CHECKING:
+    from starlette.datastructures import FormData
+
+ONE = tuple(name for name in ASKED if FIELDS[name].kind not in ("lines", SWITCH) and name not in SNOOPER_FILES)
+SWITCHES = ("unlinked", "thorough", "sensitivity")
+TURNED = 100  # labels with a dial of their own
+DROP, WIDTH, PREFIX = "drop", "width", "prefix"
+# What can be done to a label, each with its name.
+HOW = (
+    ("", mark("leave it as it is")),
+    (DROP, mark("try with and without it")),
+    (WIDTH, mark("classes of a width, from … to …")),
+    (PREFIX, mark("the first characters, from … to …")),
+)
+DECISION = ("author", "purpose", "date", "holder", "recipients", "basis", "k")
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What the form of Ask can offer for a file: cards of masks, ready snoopers, labels, files to choose."""
+
+    cards: tuple[Card, ...]
+    ready: tuple[Ready, ...]
+    labels: tuple[str, ...]
+    choices: tuple[Choice, ...]
+
+
+def offer(work: Work, seen: Seen, choices: list[Choice]) -> Questions:
+    """Return what the form offers for an opened file."""
+    from disclique.data.kinds import EARTH, MAPS
+
+    places = seen.kind in (*MAPS, "vectors")
+    cards = list_cards(seen.median, seen.unit, dict(seen.fits), places=places)
+    ready = list_ready(seen.records, places=seen.kind in MAPS, earth=seen.kind == EARTH)
+    return Questions(tuple(cards), tuple(ready), tuple(work.said.get("label", []))[:TURNED], tuple(choices))
+
+
+def show_questions(work: Work, offered: Questions, folder: str) -> dict[str, Any]:
+    """Return the values that the form shows for a piece of work, by field."""
+    said = work.said
+    values: dict[str, Any] = {name: show_value(said.get(name)) for name in ONE}
+    values |= {name: bool(said.get(name, FIELDS[name].default)) for name in SWITCHES}
+    values |= {name: value_of(said.get(name), list(offered.choices)) for name in SNOOPER_FILES}
+    if (others := said.get("others")) is not None:
+        values["others"] = value_of(others, list(offered.choices)) or str(others)
+    values |= _show_masks(list(said.get("mask", [])), offered.cards)
+    values |= _show_labels([rule for rule in said.get("generalise", []) if _is_dial(rule)], offered.labels)
+    values["attack"] = list(said.get("attack", []))
+    values |= {f"decision:{name}": show_value(work.declared.get(name)) for name in DECISION}
+    values["who"] = values["who_shown"] = which(said, list(offered.ready))
+    values["folder"] = folder
+    return values
+
+
+def show_again(form: FormData, offered: Questions) -> dict[str, Any]:
+    """Return the values that the form shows after it could not be read: those that it has."""
+    values: dict[str, Any] = {name: str(value) for name, value in form.items()}
+    values |= {name: bool(form.get(name)) for name in SWITCHES}
+    values |= {"mask": list(map(str, form.getlist("mask"))), "attack": list(map(str, form.getlist("attack")))}
+    wanted = [*ONE, *SNOOPER_FILES, "who", "who_shown", "folder", "more_masks", "more_rules"]
+    wanted += [f"decision:{name}" for name in DECISION]
+    wanted += [f"dial:{card.name}:{dial.name}:{end}" for card in offered.cards for dial in card.dials for end in "ab"]
+    wanted += [f"{part}:{label}" for part in ("how", "from", "to") for label in offered.labels]
+    return dict.fromkeys(wanted, "") | values
+
+
+def _show_masks(specs: list[str], cards: tuple[Card, ...]) -> dict[str, Any]:
+    """Return the fields of the cards; what no card can show stands among the other masks, as it is written."""
+    chosen: dict[str, dict[str, tuple[str, str]]] = {}
+    rest = []
+    dials = {card.name: {dial.name for dial in card.dials} for card in cards}
+    for spec in specs:
+        name, values = split_spec(spec)
+        if name in dials and name not in chosen and set(values) <= dials[name]:
+            chosen[name] = values
+        else:
+            rest.append(spec)
+    found: dict[str, Any] = {"mask": list(chosen), "more_masks": "\n".join(rest)}
+    for card in cards:
+        for dial in card.dials:
+            low, high = dial.low, dial.high
+            if card.name in chosen:
+                low, high = chosen[card.name].get(dial.name, (dial.default, ""))
+            found[f"dial:{card.name}:{dial.name}:a"], found[f"dial:{card.name}:{dial.name}:b"] = low, high
+    return found
+
+
+def _show_labels(rules: list[str], labels: tuple[str, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {f"{part}:{label}": "" for part in ("how", "from", "to") for label in labels}
+    rest = []
+    for rule in rules:
+        label, how, ends = _split_rule(rule)
+        if label in labels and how and not found[f"how:{label}"]:
+            found[f"how:{label}"] = how
+            found[f"from:{label}"], found[f"to:{label}"] = ends
+        else:
+            rest.append(rule)
+    return {**found, "more_rules": "\n".join(rest)}
+
+
+def _split_rule(rule: str) -> tuple[str, str, tuple[str, str]]:
+    """Return label, what is done to it and the ends of a range, of a rule that the form can show; else no label."""
+    if rule.startswith(f"{DROP}:"):
+        return rule.removeprefix(f"{DROP}:"), DROP, ("", "")
+    into, _, rest = rule.partition("=")
+    how, _, tail = rest.partition(":")
+    source, _, ends = tail.rpartition(":")
+    low, _, high = ends.partition("..")
+    return (into, how, (low, high)) if how in (WIDTH, PREFIX) and into == source else ("", "", ("", ""))
+
+
+def _is_dial(rule: str) -> bool:
+    from disclique.data.label_ranges import is_dial
+
+    return is_dial(rule)
+
+
+def read_questions(work: Work, form: FormData, offered: Questions) -> Work:
+    """Return the piece of work that the form asks for; an error in one sentence if it cannot be read."""
+    said: dict[str, Any] = {name: _one(name, form, offered) for name in ONE}
+    for name in SWITCHES:
+        said[name] = bool(form.get(name))
+    for name in SNOOPER_FILES:
+        value = str(form.get(name, ""))
+        said[name] = find_file(value, list(offered.choices)) if value else None
+    who = str(form.get("who", OWN))
+    if who != str(form.get("who_shown", who)):
+        said |= ready_options(who, offered.ready)
+    said["mask"] = _read_masks(form, offered.cards)
+    said["attack"] = list(map(str, form.getlist("attack")))
+    said = {name: value for name, value in said.items() if value != FIELDS[name].default}
+    fixed = [rule for rule in work.said.get("generalise", []) if not _is_dial(rule)]
+    layout = {name: value for name, value in work.said.items() if name in LAYOUT and name != "generalise"}
+    made = replace(work, said=layout).with_said(generalise=[*fixed, *_read_labels(form, offered.labels)])
+    made = replace(made.with_said(**said), declared=_read_decision(form), forced=bool(form.get("forced")))
+    check_plan(made)
+    return made
+
+
+def ready_options(who: str, ready: tuple[Ready, ...]) -> dict[str, Any]:
+    """Return what a ready answer says of the snooper, and nothing else of them."""
+    if who == OWN:
+        return {}
+    for one in ready:
+        if one.name == who:
+            return dict.fromkeys((*SNOOPERS, *SNOOPER_FILES), None) | one.options
+    raise InputError(f"snooper {who!r}: there is no such answer")
+
+
+def check_plan(work: Work) -> None:
+    """Raise an error if what is asked cannot be a plan; a plan without a mask is one that is not finished."""
+    from disclique.asked.audits import read_plan
+    from disclique.audits.declaration import declare
+    from disclique.data.label_ranges import list_label_settings
+
+    options = work.options.filled()
+    declare(work.declared)
+    list_label_settings([rule for rule in work.said.get("generalise", []) if _is_dial(rule)])
+    if options.memory is not None:
+        from disclique.memory import parse_memory
+
+        parse_memory(options.memory)
+    read_plan(options if options.mask else replace(options, mask=["affine"]))
+
+
+def _one(name: str, form: FormData, offered: Questions) -> Any:
+    text = str(form.get(name, ""))
+    if name == "others" and ":" in text:
+        return find_file(text, list(offered.choices))
+    found = read_value(name, text)
+    if FIELDS[name].kind in (NUMBER, WHOLE) and isinstance(found, float) and found == FIELDS[name].default:
+        return FIELDS[name].default
+    return found
+
+
+def _read_masks(form: FormData, cards: tuple[Card, ...]) -> list[str]:
+    chosen = list(map(str, form.getlist("mask")))
+    found = []
+    for name in chosen:
+        card = next((card for card in cards if card.name == name), None)
+        if card is None:
+            raise InputError(f"mask {name!r}: there is no such mask")
+        values = {}
+        for dial in card.dials:
+            low, high = (str(form.get(f"dial:{name}:{dial.name}:{end}", "")).strip() for end in "ab")
+            if dial.needed or high or low != dial.default:
+                values[dial.name] = (low, high)
+        found.append(spec_of(name, values))
+    return [*found, *read_lines(str(form.get("more_masks", "")))]
+
+
+def _read_labels(form: FormData, labels: tuple[str, ...]) -> list[str]:
+    found = []
+    for label in labels:
+        how, low, high = (str(form.get(f"{part}:{label}", "")).strip() for part in ("how", "from", "to"))
+        if how == DROP:
+            found.append(f"{DROP}:{label}")
+        elif how in (WIDTH, PREFIX):
+            if not (low and high):
+                raise InputError(f"label {label!r}: say from which to which value")
+            found.append(f"{label}={how}:{label}:{low}..{high}")
+        elif how:
+            raise InputError(f"label {label!r}: there is no way {how!r} to make it coarser")
+        elif low or high:
+            raise InputError(f"label {label!r}: say what the values {low or high} are for, or leave them out")
+    rules = read_lines(str(form.get("more_rules", "")))
+    for rule in rules:
+        if not _is_dial(rule):
+            raise InputError(f"generaliser {rule!r}: rules without a range belong to the step before")
+    return [*found, *rules]
+
+
+def _read_decision(form: FormData) -> dict[str, Any]:
+    from disclique.audits.declaration import Declaration
+
+    found: dict[str, Any] = {}
+    for about in fields(Declaration):
+        text = str(form.get(f"decision:{about.name}", "")).strip()
+        if text and about.name == "k":
+            if not (text.isascii() and text.isdigit() and len(text) < 10):
+                raise InputError(f"k = {text!r}: write a whole number")
+            found["k"] = int(text)
+        elif text:
+            found[about.name] = " ".join(text.split())
+    return found
+
+
+def explain_choices() -> Mapping[str, Any]:
+    """Return the choices that come from registries, with what each is: measures of usefulness, and attacks."""
+    from disclique.attacks.registry import attack_names, attacks
+    from disclique.measures.utility import measures, rankings
+
+    known = attacks()
+    return {
+        "utilities": [(name, measures()[name].title) for name in rankings()],
+        "attacks": [(name, known[name].summary) for name in attack_names(every=True) if not known[name].sees_points],
+    }
