@@ -57,7 +57,7 @@ class Places:
     def new_folder(self, name: str) -> Path:
         """Return the path of a folder to be made in the folder of the start; plain names only."""
         plain = name.strip()
-        if not plain or len(plain) > LONGEST or plain.startswith(".") or not _plain(plain):
+        if not plain or len(plain) > LONGEST or plain.startswith((".", "-")) or not _plain(plain):
             raise InputError(
                 f"folder {name!r}: give a plain name of letters, digits, spaces, hyphens and underscores, at most "
                 f"{LONGEST} of them"

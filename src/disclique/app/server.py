@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -74,6 +75,7 @@ async def _serve(listener: socket.socket, site: Site, silence: float, signals: l
         def capture_signals(self) -> Any:
             return nullcontext()  # they were captured before anything was made that must be deleted
 
+    logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # forms that are none are answered in words
     guard = make_site(site)
     server = Server(uvicorn.Config(guard, timeout_graceful_shutdown=GRACE, **PLAIN))  # type: ignore[arg-type]
     running = asyncio.create_task(server.serve(sockets=[listener]))
