@@ -37,6 +37,7 @@ from disclique.data.inspection import Inspection
 from disclique.data.write import whole_file, write_table
 from disclique.errors import InputError
 from disclique.quantities import percent
+from disclique.texts import texts_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,27 +124,36 @@ class AuditResult:
         found.__dict__["_people"] = table
         return found
 
-    def report(self, path: Path | str | None = None) -> str:
+    def report(self, path: Path | str | None = None, *, language: str = "en") -> str:
         """Render the report as one HTML page that needs no network, and write it if a path is given.
 
         The figures behind it are then written as CSV to a folder beside it, ``report_figures`` of ``report.html``.
+        ``language`` is that of the page, ``en`` or ``de``; the result and the figures are the same in every language.
         """
         import disclique
 
         if path is None:
-            return disclique.report(self)
+            return disclique.report(self, language=language)
+        texts_in(language)  # a language that is not known is said before anything is written
         place = Path(path)
         folder = f"{place.stem}_figures"
         for name, table in tabulate_figures(self).items():
             write_table(table, place.parent / folder / name)
-        page = disclique.report(self, figures=folder)
+        page = disclique.report(self, figures=folder, language=language)
         _write_page(page, place)
         return page
 
-    def annex(self, path: Path | str | None = None, decision: Mapping[str, Any] | Declaration | None = None) -> str:
+    def annex(
+        self,
+        path: Path | str | None = None,
+        decision: Mapping[str, Any] | Declaration | None = None,
+        *,
+        language: str = "en",
+    ) -> str:
         """Render the annex for the board as one HTML page to be printed and signed, and write it if a path is given.
 
-        ``decision`` says author, purpose, date, holder, recipients and basis, if the audit was not told.
+        ``decision`` says author, purpose, date, holder, recipients and basis, if the audit was not told; ``language``
+        is that of the page, ``en`` or ``de``.
         """
         import disclique
 
@@ -155,7 +165,7 @@ class AuditResult:
                 f"decision: k = {declared.k}: the map of this result has cells of at least {self.coarse_map.k} people "
                 "and holds no places to draw another one; run the audit again"
             )
-        page: str = disclique.annex(replace(self, declared=declared))
+        page: str = disclique.annex(replace(self, declared=declared), language=language)
         if path is not None:
             _write_page(page, Path(path))
         return page

@@ -14,6 +14,13 @@ from disclique.asked.options import Options
 O = TypeVar("O", bound="Options")  # noqa: E741
 
 
+LANGUAGE = Annotated[
+    str,
+    typer.Option(
+        help="Language of the pages, en or de; what is printed here stays English.",
+        rich_help_panel="Output",
+    ),
+]
 FORCE = Annotated[
     bool,
     typer.Option(

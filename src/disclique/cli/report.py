@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from disclique.cli.options import FORCE
+from disclique.cli.options import FORCE, LANGUAGE
 
 
 def command(
@@ -17,6 +17,7 @@ def command(
     config: Annotated[
         Path | None, typer.Option(help="TOML file with the section decision that the annex shows.")
     ] = None,
+    language: LANGUAGE = "en",
     force: FORCE = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
@@ -26,16 +27,18 @@ def command(
     from disclique.cli.screen import Screen
     from disclique.data.write import check_writable
     from disclique.errors import InputError
+    from disclique.texts import texts_in
 
     if config is not None and not annex:
         raise InputError("--config: it goes with --annex")
     beside = out.parent / ANNEX
     if annex and beside == out:
         raise InputError(f"--out {out}: that is where the annex goes; give the report another name")
+    texts_in(language)
     check_writable([out, beside] if annex else [out], force=force, sources=[result, config])
     found, screen = read_result(result), Screen(quiet)
     if annex:
-        found.annex(beside, decision=None if config is None else read_decision(config))
+        found.annex(beside, decision=None if config is None else read_decision(config), language=language)
         screen.say([f"annex for the board: {beside}"])
-    found.report(out)
+    found.report(out, language=language)
     screen.say([f"report: {out.resolve()}"])

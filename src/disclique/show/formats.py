@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from disclique.texts import mark
+
 if TYPE_CHECKING:  # every page of the app writes numbers, also the first, which waits for nothing
     from disclique.audits.rates import Rate
     from disclique.measures.utility import Measure
@@ -14,7 +16,12 @@ ROUNDING = 1e-9
 Errors = Mapping[str, float | None] | None
 DASH = "–"
 SPACE = "\u00a0"  # a number is never torn from its unit
-QUANTILES = {"90 %": "ninth decile", "99 %": "99th percentile"}  # as people say them
+QUANTILES = {  # as people say them
+    "median": mark("median"),
+    "90 %": mark("ninth decile"),
+    "99 %": mark("99th percentile"),
+    "highest": mark("highest"),
+}
 
 
 def percent(share: float | None) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 
 LANGUAGES = ("en", "de")
-SENTENCES = "sentences"  # the section of patterns of finished sentences; all others have texts of pages
+SENTENCES = ("sentences", "places")  # sections of patterns of finished sentences; all others have texts of pages
 Sections = Mapping[str, Mapping[str, str]]
 
 
@@ -18,6 +18,12 @@ def read_catalogue(language: str) -> Sections:
     """Read the catalogue of a language."""
     text = (resources.files("disclique.texts") / f"{language}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+def read_patterns(language: str) -> dict[str, str]:
+    """Read the patterns of finished sentences in a language."""
+    sections = read_catalogue(language)
+    return {key: value for name in SENTENCES for key, value in sections.get(name, {}).items()}
 
 
 def write_catalogue(sections: Sections, head: str) -> str:

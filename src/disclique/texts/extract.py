@@ -17,8 +17,9 @@ SECTIONS = {"show": "report"}  # where the section has another name than the roo
 HEAD = """Every text that people read on a page, in English; `make texts` writes it.
 
 To translate: copy this file to de.toml (or the two letters of another language), and put what each text is in that
-language to the right of the sign =. What stands in {braces} is filled in later and stays. The section [sentences] has
-patterns of finished sentences; it is written by hand, and disclique/texts/patterns.py says what a slot is."""
+language to the right of the sign =. What stands in {braces} is filled in later and stays. The sections
+[sentences] and [places] have patterns of finished sentences; they are written by hand, and patterns.py says what a slot
+is."""
 
 
 def find_messages(package: Path) -> dict[str, list[str]]:
@@ -73,7 +74,8 @@ def english_catalogue(package: Path) -> str:
     sections: dict[str, dict[str, str]] = {
         name: {message: message for message in messages} for name, messages in find_messages(package).items()
     }
-    return write_catalogue({**sections, SENTENCES: read_catalogue("en").get(SENTENCES, {})}, HEAD)
+    kept = {name: read_catalogue("en")[name] for name in SENTENCES}
+    return write_catalogue({**sections, **kept}, HEAD)
 
 
 def missing(language: str) -> Sections:

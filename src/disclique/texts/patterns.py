@@ -1,62 +1,101 @@
 """Finished sentences by patterns: what an English sentence says, found again by its form, is said in another language.
 
-A slot of a pattern is ``{name}`` for what is kept as it stands (a file, a column, the text of a mask), ``{name:n}`` for
-a number, ``{name:p}`` for a percentage, ``{name:say}`` for a phrase that has a pattern of its own, ``{name:says}`` for
-several such, joined by a comma, semicolon or "and", and ``{name:and}`` for names joined by "and". The translation names
-the same slots. A pattern that does not fit the whole sentence, or one of whose phrases is unknown, does not fit at all:
-nothing is half translated.
+A slot of a pattern is kept as it stands (``{file}``: a file, a column), or it has a kind:
+
+- ``{n:n}`` a number, ``{p:p}`` a percentage, ``{l:length}`` a length, ``{m:amount}`` an amount of memory;
+- ``{a:name}`` an attack or another name without spaces, ``{a:names}`` several with commas, ``{a:and}`` several with
+  "and", ``{s:spec}`` and ``{s:specs}`` settings as they are written, ``{s:setting}`` one in words;
+- ``{why:say}`` a phrase that has a pattern of its own, ``{whys:says}`` a list of such.
+
+The translation names the same slots. A pattern that does not fit the whole sentence, or one of whose phrases has no
+pattern, does not fit at all: nothing is half translated.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from disclique.texts.numbers import write_number
 
-NUMBER = r"[-+−]?\d[\d,\u202f\u00a0]*(?:\.\d+)?(?:e[-+]?\d+)?"
-KINDS = {"": ".+?", "n": NUMBER, "p": rf"[<>]?\s?{NUMBER}\s?%", "say": ".+?", "says": ".+?", "and": ".+?"}
+NUMBER = r"[-+−]?\d+(?:[,\u202f]\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?"
+_NAME = r"[\w.=-]+(?::[\w.=-]+(?:,[\w.=-]+)*)?"
+_SPEC = r"[\w.:=,/%-]+(?: \| (?:(?!; |, |\)).)+?)?"
+_TEXT = "(?:(?!; |: ).)+?"  # what joins phrases is in no name, so that none hides in one
+KINDS = {
+    "": _TEXT,
+    "values": "(?:(?!; not in ).)*?",
+    "n": NUMBER,
+    "p": rf"(?:{NUMBER} ?%|under {NUMBER} %|an unknown share)",
+    "length": rf"{NUMBER}(?: k?m)?",
+    "amount": rf"{NUMBER} (?:[kMGT]B|bytes)",
+    "name": _NAME,
+    "names": rf"{_NAME}(?:, {_NAME})*",
+    "and": rf"{_NAME}(?: and {_NAME})*",
+    "spec": _SPEC,
+    "specs": rf"{_SPEC}(?:, {_SPEC})*",
+    "setting": r"[\w-]+(?: \([^()]*\))?(?: and .+?)?",
+    "say": ".+?",
+    "says": ".+?",
+}
 AND = {"de": " und "}
 _SLOT = re.compile(r"{(\w+)(?::(\w+))?}")
+_SAID = re.compile(r"{(\w+)}")
 _END = re.compile(r"(?<=[.:!?]) (?=[A-Z])")
-_SPLIT = re.compile(r"(, and |; and |, |; | and )")
-_DEPTH = 6  # phrases in phrases; no sentence comes near
+_JOINT = re.compile(r", and |; |, | and ")
+_SETTING = re.compile(r"([\w-]+(?: \([^()]*\))?) and (.+)", re.DOTALL)
+_KEPT = 10_000  # sentences whose translation is remembered: a server lives long
 
 
 class Pattern:
     """One pattern of English sentences and what it says in another language."""
 
     def __init__(self, english: str, said: str) -> None:
-        """Read a pattern; slots stand in braces, and the translation names the same ones."""
-        self.english = english
+        """Read a pattern; the translation names the same slots."""
+        self.english, self.said = english, said
         self.kinds: dict[str, str] = dict(_SLOT.findall(english))
-        self.said = said
-        self.weight = len(_SLOT.sub("", english))
+        pieces = _SLOT.sub("\0", english).split("\0")
+        self.weight = sum(map(len, pieces))
+        self.longest = max(pieces, key=len)
+        self.parts = _SAID.split(said)  # words and names of slots by turns
 
     @cached_property
     def forms(self) -> tuple[re.Pattern[str], ...]:
         """Ways to divide a sentence among the slots: each as short as it can be, then each as long."""
-        lazy = self._compile(lambda kind: KINDS[kind])
-        if sum(KINDS[kind] == ".+?" for kind in self.kinds.values()) == 0:
-            return (lazy,)
-        return lazy, self._compile(lambda kind: KINDS[kind].replace(".+?", ".+"))
+        lazy = self._compile(lambda form: form)
+        free = any("+?" in KINDS[kind] for kind in self.kinds.values())
+        return (lazy, self._compile(lambda form: form.replace("+?", "+"))) if free else (lazy,)
 
-    def _compile(self, form: object) -> re.Pattern[str]:
-        assert callable(form)
+    def _compile(self, change: Callable[[str], str]) -> re.Pattern[str]:
         parts, last, seen = [], 0, set()
         for slot in _SLOT.finditer(self.english):
-            name, kind = slot.group(1), slot.group(2) or ""
+            name = slot.group(1)
             parts.append(re.escape(self.english[last : slot.start()]))
-            parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>{form(kind)})")
+            parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>{change(KINDS[self.kinds[name]])})")
             seen.add(name)
             last = slot.end()
         parts.append(re.escape(self.english[last:]))
         return re.compile("".join(parts), re.DOTALL)
 
+    def fit(self, english: str) -> Iterator[Mapping[str, str]]:
+        """Yield ways in which a sentence fits, as what stands in the slots."""
+        if self.longest in english:
+            for form in self.forms:
+                found = form.fullmatch(english)
+                if found is not None:
+                    yield found.groupdict()
+
 
 class Translator:
-    """The patterns of a language."""
+    """The patterns of a language.
+
+    >>> german = Translator({"{attack:name} found {share:p}": "{attack} fand {share}"}, "de")
+    >>> german.translate("clique found 5.5 %")
+    'clique fand 5,5\\xa0%'
+    >>> german.translate("clique found nothing") is None
+    True
+    """
 
     def __init__(self, entries: Mapping[str, str], language: str) -> None:
         """Take the patterns; those with more words of their own are tried first."""
@@ -65,73 +104,59 @@ class Translator:
         self._known: dict[str, str | None] = {}
 
     def translate(self, english: str) -> str | None:
-        """Return a sentence, or several in one text, in the language; None if one of them is not known."""
-        return self._translate(english, _DEPTH)
-
-    def _translate(self, english: str, depth: int) -> str | None:
+        """Return a sentence, or several in one text, in the language; None if a part of it is not known."""
         if english not in self._known:
-            if len(self._known) > 10_000:  # a server lives long
+            if len(self._known) > _KEPT:
                 self._known.clear()
-            self._known[english] = self._find(english, depth)
+            self._known[english] = self._find(english)
         return self._known[english]
 
-    def _find(self, english: str, depth: int) -> str | None:
-        if depth == 0:
-            return None
-        found = self._match(english, depth)
+    def _find(self, english: str) -> str | None:
+        found = self._match(english)
         if found is None and english[:1].isupper():
-            small = self._match(english[0].lower() + english[1:], depth)
+            small = self._match(english[0].lower() + english[1:])
             found = None if small is None else small[0].upper() + small[1:]
-        if found is not None or not _END.search(english):
+        if found is not None:
             return found
         for end in _END.finditer(english):
-            first = self._translate(english[: end.start()], depth - 1)
-            rest = self._translate(english[end.end() :], depth) if first is not None else None
-            if first is not None and rest is not None:
+            first = self.translate(english[: end.start()])
+            rest = None if first is None else self.translate(english[end.end() :])
+            if rest is not None:
                 return f"{first} {rest}"
         return None
 
-    def _match(self, english: str, depth: int) -> str | None:
+    def _match(self, english: str) -> str | None:
+        """Return what the first pattern says that fits, with all its phrases known."""
         for pattern in self.patterns:
-            for form in pattern.forms:
-                fit = form.fullmatch(english)
-                said = None if fit is None else self._fill(pattern, fit.groupdict(), depth)
-                if said is not None:
-                    return said
+            for slots in pattern.fit(english):
+                values = {name: self._say(pattern.kinds[name], text) for name, text in slots.items()}
+                if None not in values.values():
+                    return "".join(str(values[part]) if odd % 2 else part for odd, part in enumerate(pattern.parts))
         return None
 
-    def _fill(self, pattern: Pattern, slots: Mapping[str, str], depth: int) -> str | None:
-        """Return what a pattern says, its slots filled; None if a phrase in one is not known."""
-        values = {}
-        for name, text in slots.items():
-            value = self._say(pattern.kinds[name], text, depth - 1)
-            if value is None:
-                return None
-            values[name] = value
-        return re.sub(r"{(\w+)}", lambda slot: values[slot.group(1)], pattern.said)
-
-    def _say(self, kind: str, text: str, depth: int) -> str | None:
-        if kind == "n":
-            return write_number(text, self.language)
-        if kind == "p":
-            return write_number(re.sub(r"\s?%", "\u00a0%", text), self.language)
+    def _say(self, kind: str, text: str) -> str | None:
+        """Return what stands in a slot, in the language; None if it is a phrase that is not known."""
+        if kind == "p" and text[0].isalpha():
+            return self.translate(text)
+        if kind in ("n", "p", "length", "amount"):
+            return write_number(re.sub(r" ?%", "\u00a0%", text), self.language)
         if kind == "and":
             return text.replace(" and ", AND[self.language])
+        if kind == "setting" and (both := _SETTING.fullmatch(text)):
+            labels = next(self._each(both[2]), None)
+            return None if labels is None else f"{both[1]}{AND[self.language]}{labels}"
         if kind == "say":
-            return self._translate(text, depth)
-        if kind == "says":
-            return next(self._each(text, depth), None)
-        return text
+            return self.translate(text)
+        return next(self._each(text), None) if kind == "says" else text
 
-    def _each(self, text: str, depth: int) -> Iterator[str]:
+    def _each(self, text: str) -> Iterator[str]:
         """Yield the translations of a list of phrases, over the ways to divide it."""
-        whole = self._translate(text, depth)
+        whole = self.translate(text)
         if whole is not None:
             yield whole
-        for comma in _SPLIT.finditer(text):
-            first = self._translate(text[: comma.start()], depth)
-            if first is None:
-                continue
-            joint = comma.group(1).replace(", and ", AND[self.language]).replace(" and ", AND[self.language])
-            for rest in self._each(text[comma.end() :], depth):
-                yield f"{first}{joint}{rest}"
+        for joint in _JOINT.finditer(text):
+            first = self.translate(text[: joint.start()])
+            if first is not None:
+                between = AND[self.language] if "and" in joint[0] else joint[0]
+                for rest in self._each(text[joint.end() :]):
+                    yield f"{first}{between}{rest}"

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from disclique.errors import InputError, guess_meant
-from disclique.texts.catalogue import LANGUAGES, SENTENCES, read_catalogue
+from disclique.texts.catalogue import LANGUAGES, SENTENCES, read_catalogue, read_patterns
 from disclique.texts.numbers import write_number
 from disclique.texts.patterns import Translator
 
@@ -47,7 +47,7 @@ class Texts:
     def messages(self) -> dict[str, str]:
         """Every text of a page by its English form."""
         sections = read_catalogue(self.language)
-        return {key: value for name, part in sections.items() if name != SENTENCES for key, value in part.items()}
+        return {key: value for name, part in sections.items() if name not in SENTENCES for key, value in part.items()}
 
     def say(self, message: str, **values: object) -> str:
         """Return a message in this language, its ``{slots}`` filled with the values."""
@@ -119,4 +119,4 @@ def texts_in(language: str) -> Texts:
     """
     if language not in LANGUAGES:
         raise InputError(f"language = {language!r}: there are {', '.join(LANGUAGES)}{guess_meant(language, LANGUAGES)}")
-    return Texts(language, Translator(read_catalogue(language).get(SENTENCES, {}), language))
+    return Texts(language, Translator(read_patterns(language), language))

@@ -155,7 +155,7 @@ async def start(request: Request, form: FormData) -> Response:
     return RedirectResponse(f"/work/{work.id}/run/start", 307)  # the browser posts the same form, with its token, there
 
 
-async def _take(request: Request, form: FormData, *, forced: bool | None = None) -> tuple[Work, Any]:
+async def _take(request: Request, form: FormData, *, forced: bool | None = None) -> tuple[Work, Response | None]:
     """Read and keep what the form asks, in the folder that it names; else return the page that says what is wrong."""
     site = site_of(request)
     before = site.works.get(request.path_params["id"])

@@ -8,96 +8,115 @@ from disclique.measures.utility import measures
 from disclique.show.formats import QUANTILES, interval, measured, percent, title_of
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
+from disclique.texts import Texts, mark, texts_in
 
 SHOWN = ("cells", "sensitivity")
 DECLARED = {
-    "holder": "Data holder",
-    "purpose": "Purpose of the release",
-    "recipients": "Recipients",
-    "basis": "Basis",
-    "author": "Prepared by",
-    "date": "Date of the decision",
+    "holder": mark("Data holder"),
+    "purpose": mark("Purpose of the release"),
+    "recipients": mark("Recipients"),
+    "basis": mark("Basis"),
+    "author": mark("Prepared by"),
+    "date": mark("Date of the decision"),
 }
-SIGNED = ("Prepared by", "Data protection officer", "For the data holder")
-POLICY = {"any": "an empty value matches any", "never": "an empty value matches nothing"}
+SIGNED = (mark("Prepared by"), mark("Data protection officer"), mark("For the data holder"))
+POLICY = {"any": mark("an empty value matches any"), "never": mark("an empty value matches nothing")}
 
 
-def annex(result: AuditResult) -> str:
-    """Render the annex of an audit for the board that decides, as one HTML page for printing.
+def annex(result: AuditResult, *, language: str = "en") -> str:
+    """Render the annex of an audit for the board that decides, as one HTML page for printing, in English or German.
 
     >>> import disclique as dq
     >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
     >>> made = dq.audit(people, "affine", attacks="labels", repetitions=1, decision={"author": "A. Meyer"})
-    >>> "A. Meyer" in dq.annex(made)
-    True
+    >>> "A. Meyer" in dq.annex(made), "Angreifer" in dq.annex(made, language="de")
+    (True, True)
     """
     check_kind(result, AuditResult, "result", "give the result of an audit, as read_result() reads it")
-    drawn = {name: chart for name, chart in charts(result).items() if name in SHOWN}
+    texts = texts_in(language)
+    drawn = {name: chart for name, chart in charts(result, texts).items() if name in SHOWN}
     return render(
         "annex",
+        language,
         result=result,
         status=STATUS[result.verdict.status],
         meaning=MEANINGS[result.plan.scenario],
         responsible={title: getattr(result.declared, name) for name, title in DECLARED.items()},
-        assumed=_assumed(result),
-        found=_measured(result),
+        assumed=_assumed(result, texts),
+        found=_measured(result, texts),
         signed=SIGNED,
         charts=drawn,
     )
 
 
-def _assumed(result: AuditResult) -> dict[str, str]:
+def _assumed(result: AuditResult, texts: Texts) -> dict[str, str]:
     """Return what the holder declared about the snooper and the release."""
-    plan, about = result.plan, result.plan.snooper
+    plan, about, say = result.plan, result.plan.snooper, texts.say
+
+    def share(of: float | None) -> str:
+        return texts.number(percent(of))
+
     overlap = {
-        "given": "the known file was given",
-        "whole": "the whole file (worst case)",
-        "drawn": f"{percent(about.get('overlap'))} of the released people",
+        "given": say("the known file was given"),
+        "whole": say("the whole file (worst case)"),
+        "drawn": say("{share} of the released people", share=share(about.get("overlap"))),
     }[result.snooper.mode]
-    others = {"synthetic": "invented, like those of the file", "germany": "invented, as people live in Germany"}
+    others = {
+        "synthetic": say("invented, like those of the file"),
+        "germany": say("invented, as people live in Germany"),
+    }
+    common, known = (texts.number(f"{count:.4g}") for count in (result.snooper.common, result.snooper.known))
     return {
-        "Scenario": f"{plan.scenario}",
-        "Known to the snooper": f"{overlap}: {result.snooper.common:.4g} people",
-        "Records in the snooper's file": f"{result.snooper.known:.4g}",
-        "Other people in it": others.get(str(about.get("others")), "from a file that was given")
+        say("Scenario"): say(plan.scenario),
+        say("Known to the snooper"): f"{overlap}: {say('{count} people', count=common)}",
+        say("Records in the snooper's file"): known,
+        say("Other people in it"): others.get(str(about.get("others")), say("from a file that was given"))
         if result.snooper.mode == "drawn"
-        else "none beyond that file",
-        "Wrong labels": percent(about.get("label_error") or 0.0),
-        "Error of the coordinates": about.get("coordinate_error") or "none",
-        "Known beforehand": f"{about.get('seeds') or 0} people",
-        "Missing labels": POLICY.get(plan.missing, plan.missing),
-        "Releases": str(plan.releases),
-        "Limit of the risk": "none was set" if plan.max_risk is None else percent(plan.max_risk),
-        "Limit for a person": "none was set" if plan.max_risk_person is None else percent(plan.max_risk_person),
+        else say("none beyond that file"),
+        say("Wrong labels"): share(about.get("label_error") or 0.0),
+        say("Error of the coordinates"): about.get("coordinate_error") or say("none"),
+        say("Known beforehand"): say("{count} people", count=about.get("seeds") or 0),
+        say("Missing labels"): say(POLICY.get(plan.missing, plan.missing)),
+        say("Releases"): str(plan.releases),
+        say("Limit of the risk"): say("none was set") if plan.max_risk is None else share(plan.max_risk),
+        say("Limit for a person"): say("none was set") if plan.max_risk_person is None else share(plan.max_risk_person),
     }
 
 
-def _measured(result: AuditResult) -> dict[str, str]:
+def _measured(result: AuditResult, texts: Texts) -> dict[str, str]:
     """Return what was measured of the setting that the verdict names."""
-    setting = result.setting(result.verdict.setting)
+    setting, say = result.setting(result.verdict.setting), texts.say
     risk, oracle = setting.risk, setting.oracle
+
+    def share(of: float | None) -> str:
+        return texts.number(percent(of))
+
+    worst = say("{risk} by {attack}", risk=share(risk.value), attack=risk.attack or say("none"))
     found = {
-        "Form of the release": setting.brief or setting.spec,
-        "Risk, worst attack": f"{'≥ ' if risk.lower_bound else ''}{percent(risk.value)} by {risk.attack or 'none'}",
-        "Interval": interval(risk.interval),
-        "By guessing from labels": percent(setting.guess),
-        "What the masked data give away (oracle)": "not modelled"
+        say("Form of the release"): setting.brief or setting.spec,
+        say("Risk, worst attack"): f"{'≥ ' if risk.lower_bound else ''}{worst}",
+        say("Interval"): texts.number(interval(risk.interval)),
+        say("By guessing from labels"): share(setting.guess),
+        say("What the masked data give away (oracle)"): say("not modelled")
         if oracle is None
-        else f"{percent(oracle.value)}, up to {percent(oracle.high)}",
-        "Repetitions": str(setting.repetitions),
+        else say("{share}, up to {most}", share=share(oracle.value), most=share(oracle.high)),
+        say("Repetitions"): str(setting.repetitions),
     }
     spread = next((one for one in result.people_risk if one.spec == setting.spec), None)
     if spread is not None:
-        found["Risk of single people"] = ", ".join(
-            f"{QUANTILES.get(name, name)} {percent(value)}" for name, value in spread.quantiles.items()
+        found[say("Risk of single people")] = ", ".join(
+            f"{say(QUANTILES.get(name, name))} {share(value)}" for name, value in spread.quantiles.items()
         )
-        found["More likely identified than not"] = f"{spread.above_half} of {spread.people} people"
+        found[say("More likely identified than not")] = say(
+            "{found} of {all} people", found=spread.above_half, all=spread.people
+        )
     else:
-        found["Risk of single people"] = "not measured by the oracle"
+        found[say("Risk of single people")] = say("not measured by the oracle")
     for name in dict.fromkeys((result.plan.utility, "spearman", "published")):
         measure, value = measures().get(name), (setting.utility or {}).get(name)
         if measure is not None and value is not None:
-            found[title_of(measure, result.file.unit).capitalize()] = measured(
-                value, measure, result.file.unit, setting.utility_error
+            title = texts.sentence(title_of(measure, result.file.unit))
+            found[title[0].upper() + title[1:]] = texts.number(
+                measured(value, measure, result.file.unit, setting.utility_error)
             )
     return found

@@ -18,21 +18,22 @@ from disclique.measures.utility import measures
 from disclique.model import Json
 from disclique.show.report.maps import draw_cells, draw_people
 from disclique.show.report.vega import COLOURS, PERCENT, SHAPES, alt_library, data, plain
+from disclique.texts import Texts
 
 _ROW = 15  # pixels for one attack on one setting
 
 
-def charts(result: AuditResult) -> dict[str, Json]:
-    """Return every chart that the result has the data for, by the name of its place in the report."""
+def charts(result: AuditResult, texts: Texts) -> dict[str, Json]:
+    """Return every chart that the result has the data for, by the name of its place in the report, in a language."""
     found = {
-        "risk": _risk(result),
-        "front": _front(result),
-        "people": draw_people(result),
-        "cells": draw_cells(result),
-        "sensitivity": _sensitivity(result),
-        **{f"groups-{by}": chart for by, chart in (_groups(result) or {}).items()},
-        **_dials(result),
-        "labels": _labels(result),
+        "risk": _risk(result, texts),
+        "front": _front(result, texts),
+        "people": draw_people(result, texts),
+        "cells": draw_cells(result, texts),
+        "sensitivity": _sensitivity(result, texts),
+        **{f"groups-{by}": chart for by, chart in (_groups(result, texts) or {}).items()},
+        **_dials(result, texts),
+        "labels": _labels(result, texts),
     }
     return {name: chart for name, chart in found.items() if chart is not None}
 
@@ -63,7 +64,7 @@ def _share(name: str, title: str, *, top: float = 1.0) -> Any:
     return alt.X(f"{name}:Q", title=title, scale=domain, axis=alt.Axis(format="%", tickCount=5))
 
 
-def _risk(result: AuditResult) -> Json | None:
+def _risk(result: AuditResult, texts: Texts) -> Json | None:
     """Share of people re-identified by attack and setting, with intervals, the guess and the limit."""
     alt = alt_library()
     rows = [
@@ -81,7 +82,7 @@ def _risk(result: AuditResult) -> Json | None:
             "guess": s.guess,
             "oracle": None if s.oracle is None else s.oracle.value,
             "repetitions": s.repetitions,
-            "bound": _cut_words(s, a),
+            "bound": _cut_words(s, a, texts),
             "mark": "≥" if a.cut and s.risk.lower_bound else "",
             **{f"seeded{one.seeds}": one.value for one in s.seeded},
             "seeded": max((one.value for one in s.seeded), default=None),
@@ -98,25 +99,29 @@ def _risk(result: AuditResult) -> Json | None:
     attacks = list(dict.fromkeys(str(row["attack"]) for row in rows))
     y = alt.Y("mask:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=260))
     offset = alt.YOffset("attack:N", sort=attacks)
+    say = texts.say
     tooltip = [
-        alt.Tooltip("mask:N"),
-        alt.Tooltip("attack:N"),
-        alt.Tooltip("risk:Q", format=PERCENT),
-        alt.Tooltip("low:Q", title="interval from", format=PERCENT),
-        alt.Tooltip("high:Q", title="to", format=PERCENT),
-        alt.Tooltip("named:Q", title="most probable record is right", format=PERCENT),
-        alt.Tooltip("recall:Q", title="claimed rightly", format=PERCENT),
-        alt.Tooltip("precision:Q", title="claims that are right", format=PERCENT),
-        alt.Tooltip("control:Q", title="false claims in the control", format=PERCENT),
-        alt.Tooltip("guess:Q", title="by guessing", format=PERCENT),
-        *([alt.Tooltip("oracle:Q", title="if it is known how the data lie", format=PERCENT)] if mapped else []),
-        *(alt.Tooltip(f"seeded{n}:Q", title=f"of the others, if {n} are known", format=PERCENT) for n in seeds),
-        alt.Tooltip("repetitions:Q"),
-        alt.Tooltip("bound:N", title="search"),
+        alt.Tooltip("mask:N", title=say("mask")),
+        alt.Tooltip("attack:N", title=say("attack")),
+        alt.Tooltip("risk:Q", title=say("risk"), format=PERCENT),
+        alt.Tooltip("low:Q", title=say("interval from"), format=PERCENT),
+        alt.Tooltip("high:Q", title=say("to"), format=PERCENT),
+        alt.Tooltip("named:Q", title=say("most probable record is right"), format=PERCENT),
+        alt.Tooltip("recall:Q", title=say("claimed rightly"), format=PERCENT),
+        alt.Tooltip("precision:Q", title=say("claims that are right"), format=PERCENT),
+        alt.Tooltip("control:Q", title=say("false claims in the control"), format=PERCENT),
+        alt.Tooltip("guess:Q", title=say("by guessing"), format=PERCENT),
+        *([alt.Tooltip("oracle:Q", title=say("if it is known how the data lie"), format=PERCENT)] if mapped else []),
+        *(
+            alt.Tooltip(f"seeded{n}:Q", title=say("of the others, if {count} are known", count=n), format=PERCENT)
+            for n in seeds
+        ),
+        alt.Tooltip("repetitions:Q", title=say("repetitions")),
+        alt.Tooltip("bound:N", title=say("search")),
     ]
     base = alt.Chart(data(rows)).encode(y=y, yOffset=offset, tooltip=tooltip)
-    looks = _looks(attacks, "attack", "attack")
-    title = "risk"
+    looks = _looks(attacks, "attack", texts.say("attack"))
+    title = texts.say("risk")
     layers = [
         *([base.mark_tick(thickness=6, opacity=0.4, color="#999999").encode(x=_share("oracle", title))] * mapped),
         *([base.mark_tick(thickness=6, opacity=0.5, color="#E69F00").encode(x=_share("seeded", title))] * bool(seeds)),
@@ -127,29 +132,31 @@ def _risk(result: AuditResult) -> Json | None:
     ]
     limit = result.plan.max_risk
     if limit is not None:
-        layers.append(_limit(limit, "x"))
+        layers.append(_limit(limit, "x", texts))
     return plain(alt.layer(*layers).properties(height=len(order) * (len(attacks) * _ROW + 8)))
 
 
-def _cut_words(setting: Setting, attack: AttackRisk) -> str:
+def _cut_words(setting: Setting, attack: AttackRisk, texts: Texts) -> str:
     """Say whether work was cut short, and whether that matters."""
     if not attack.cut:
-        return "nothing cut short"
-    return "lower bound: work cut short" if setting.risk.lower_bound else "work cut short, which cannot matter"
+        return texts.say("nothing cut short")
+    if setting.risk.lower_bound:
+        return texts.say("lower bound: work cut short")
+    return texts.say("work cut short, which cannot matter")
 
 
-def _limit(limit: float, axis: str) -> Any:
+def _limit(limit: float, axis: str, texts: Texts) -> Any:
     """Return the line that the risk must not cross."""
     alt = alt_library()
     encoding = {"x": alt.X("limit:Q")} if axis == "x" else {"y": alt.Y("limit:Q")}
     line = alt.Chart(data([{"limit": limit}])).mark_rule(strokeDash=[6, 4], strokeWidth=1.5, color="#E69F00")
-    return line.encode(tooltip=[alt.Tooltip("limit:Q", title="limit", format=PERCENT)], **encoding)
+    return line.encode(tooltip=[alt.Tooltip("limit:Q", title=texts.say("limit"), format=PERCENT)], **encoding)
 
 
-def _risk_row(setting: Setting) -> Json:
+def _risk_row(setting: Setting, texts: Texts) -> Json:
     """Return the risk of a setting as a row of a chart's data."""
     low, high = setting.risk.interval
-    worst = setting.risk.attack or "none"
+    worst = setting.risk.attack or texts.say("none")
     return {
         "setting": setting.brief or setting.spec,
         "risk": setting.risk.value,
@@ -159,53 +166,56 @@ def _risk_row(setting: Setting) -> Json:
     }
 
 
-def _risk_tooltip() -> list[Any]:
+def _risk_tooltip(texts: Texts) -> list[Any]:
     """Return what is shown when one points at the risk of a setting."""
     alt = alt_library()
     return [
-        alt.Tooltip("setting:N"),
-        alt.Tooltip("risk:Q", format=PERCENT),
-        alt.Tooltip("low:Q", title="interval from", format=PERCENT),
-        alt.Tooltip("high:Q", title="to", format=PERCENT),
-        alt.Tooltip("attack:N", title="worst attack"),
+        alt.Tooltip("setting:N", title=texts.say("setting")),
+        alt.Tooltip("risk:Q", title=texts.say("risk"), format=PERCENT),
+        alt.Tooltip("low:Q", title=texts.say("interval from"), format=PERCENT),
+        alt.Tooltip("high:Q", title=texts.say("to"), format=PERCENT),
+        alt.Tooltip("attack:N", title=texts.say("worst attack")),
     ]
 
 
-def _front(result: AuditResult) -> Json | None:
+def _front(result: AuditResult, texts: Texts) -> Json | None:
     """Risk against usefulness of every setting, and the line of those that no other one beats."""
     alt = alt_library()
     rows = [
         {
-            **_risk_row(s),
+            **_risk_row(s, texts),
             "mask": s.mask,
             "use": s.usefulness,
-            "front": "on the front" if s.pareto else "another one is better in both",
-            "bound": "lower bound: work cut short" if s.risk.lower_bound else "nothing cut short that matters",
+            "front": texts.say("on the front") if s.pareto else texts.say("another one is better in both"),
+            "pareto": bool(s.pareto),
+            "bound": texts.say("lower bound: work cut short")
+            if s.risk.lower_bound
+            else texts.say("nothing cut short that matters"),
         }
         for s in result.settings
         if s.usefulness is not None
     ]
     if not rows:
         return None
-    looks = _looks(list(dict.fromkeys(str(row["mask"]) for row in rows)), "mask", "mask")
+    looks = _looks(list(dict.fromkeys(str(row["mask"]) for row in rows)), "mask", texts.say("mask"))
     ranking = measures()[result.plan.utility]
     x = alt.X(
         "use:Q",
-        title=f"usefulness: {ranking.title}",
+        title=texts.say("usefulness: {measure}", measure=texts.sentence(ranking.title)),
         scale=alt.Scale(zero=False, padding=14),
         axis=alt.Axis(format=ranking.format, tickCount=5),
     )
     room = alt.Scale(domain=[-0.03, 1.03], nice=False)  # symbols at 0 and 1 are seen whole
-    y = alt.Y("risk:Q", title="risk (worst attack)", scale=room, axis=alt.Axis(format="%", tickCount=5))
+    y = alt.Y("risk:Q", title=texts.say("risk (worst attack)"), scale=room, axis=alt.Axis(format="%", tickCount=5))
     tooltip = [
-        *_risk_tooltip(),
-        alt.Tooltip("use:Q", title="usefulness", format=".3f"),
-        alt.Tooltip("front:N", title="front"),
-        alt.Tooltip("bound:N", title="search"),
+        *_risk_tooltip(texts),
+        alt.Tooltip("use:Q", title=texts.say("usefulness"), format=".3f"),
+        alt.Tooltip("front:N", title=texts.say("front")),
+        alt.Tooltip("bound:N", title=texts.say("search")),
     ]
     base = alt.Chart(data(rows))
     zoom = alt.selection_interval(bind="scales", zoom="wheel![event.shiftKey]")
-    on_front = base.transform_filter("datum.front == 'on the front'")
+    on_front = base.transform_filter("datum.pareto")
     layers = [
         on_front.mark_line(color="#999999", strokeDash=[2, 3], strokeWidth=1.5).encode(x=x, y=y, order="use:Q"),
         base.mark_rule(opacity=0.55).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=looks["color"]),
@@ -213,11 +223,18 @@ def _front(result: AuditResult) -> Json | None:
     ]
     limit = result.plan.max_risk
     if limit is not None:
-        layers.append(_limit(limit, "y"))
+        layers.append(_limit(limit, "y", texts))
     return plain(alt.layer(*layers).properties(height=360))
 
 
-def _dials(result: AuditResult) -> dict[str, Json]:
+def _risk_axis(texts: Texts) -> Any:
+    """Return the axis of the risk by the worst attack."""
+    alt = alt_library()
+    title, scale = texts.say("risk (worst attack)"), alt.Scale(domain=[0, 1])
+    return alt.Y("risk:Q", title=title, scale=scale, axis=alt.Axis(format="%"))
+
+
+def _dials(result: AuditResult, texts: Texts) -> dict[str, Json]:
     """Risk along the dial of every mask that has more than one setting."""
     families: dict[str, list[Any]] = {}
     for s in result.settings:
@@ -229,12 +246,12 @@ def _dials(result: AuditResult) -> dict[str, Json]:
         if len(settings) < 2:
             continue
         rows = [
-            _risk_row(s) | {"dial": s.dial_value, "repetitions": s.repetitions}
+            _risk_row(s, texts) | {"dial": s.dial_value, "repetitions": s.repetitions}
             for s in sorted(settings, key=lambda s: s.dial_value)
         ]
-        labels = "" if settings[0].labels is None else f", {settings[0].labels.said}"
+        labels = "" if settings[0].labels is None else f", {texts.sentence(settings[0].labels.said)}"
         title = f"{settings[0].mask}: {settings[0].dial}" + _unit(settings[0]) + labels
-        panels[f"dial-{len(panels) + 1}"] = _dial_panel(title, rows, result.plan.max_risk)
+        panels[f"dial-{len(panels) + 1}"] = _dial_panel(title, rows, result.plan.max_risk, texts)
     return panels
 
 
@@ -246,35 +263,35 @@ def _unit(setting: Setting) -> str:
     return f" ({unit})" if unit else ""
 
 
-def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | None) -> Json:
+def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | None, texts: Texts) -> Json:
     alt = alt_library()
     tooltip = [
-        *_risk_tooltip(),
-        alt.Tooltip("repetitions:Q"),
+        *_risk_tooltip(texts),
+        alt.Tooltip("repetitions:Q", title=texts.say("repetitions")),
     ]
     kind = "log" if all(row["dial"] > 0 for row in rows) else "linear"
     x = alt.X("dial:Q", scale=alt.Scale(type=kind, nice=False, padding=10), title=title)
     base = alt.Chart(data(rows)).encode(x=x, tooltip=tooltip)
-    y = alt.Y("risk:Q", title="risk (worst attack)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    y = _risk_axis(texts)
     layers = [
         base.mark_area(opacity=0.25, color="#0072B2").encode(y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_line(color="#0072B2").encode(y=y),
         base.mark_point(color="#0072B2", filled=True, size=60, opacity=1).encode(y=y),
     ]
     if limit is not None:
-        layers.append(_limit(limit, "y"))
+        layers.append(_limit(limit, "y", texts))
     return plain(alt.layer(*layers).properties(height=200))
 
 
-def _labels(result: AuditResult) -> Json | None:
+def _labels(result: AuditResult, texts: Texts) -> Json | None:
     """Risk against what the labels still tell, a line for each mask that was tried with several labels."""
     alt = alt_library()
     rows = [
-        _risk_row(s)
+        _risk_row(s, texts)
         | {
             "mask": split_setting(s.brief)[0],
             "kept": s.labels.information,
-            "said": s.labels.said,
+            "said": texts.sentence(s.labels.said),
             "classes": s.labels.classes,
             "guess": s.guess,
         }
@@ -286,19 +303,19 @@ def _labels(result: AuditResult) -> Json | None:
     rows = [row for row in rows if row["mask"] in masks]
     if not rows:
         return None
-    looks = _looks(masks, "mask", "mask")
+    looks = _looks(masks, "mask", texts.say("mask"))
     x = alt.X(
         "kept:Q",
-        title="information left in the labels (coarser to the right)",
+        title=texts.say("information left in the labels (coarser to the right)"),
         scale=alt.Scale(domain=[1.02, -0.02], nice=False),
         axis=alt.Axis(format="%", tickCount=5),
     )
-    y = alt.Y("risk:Q", title="risk (worst attack)", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+    y = _risk_axis(texts)
     tooltip = [
-        *_risk_tooltip(),
-        alt.Tooltip("said:N", title="labels"),
-        alt.Tooltip("classes:Q", title="as many as equal classes", format=".1f"),
-        alt.Tooltip("guess:Q", title="by guessing", format=PERCENT),
+        *_risk_tooltip(texts),
+        alt.Tooltip("said:N", title=texts.say("labels")),
+        alt.Tooltip("classes:Q", title=texts.say("as many as equal classes"), format=".1f"),
+        alt.Tooltip("guess:Q", title=texts.say("by guessing"), format=PERCENT),
     ]
     base = alt.Chart(data(rows)).encode(x=x, tooltip=tooltip)
     layers = [
@@ -308,39 +325,43 @@ def _labels(result: AuditResult) -> Json | None:
         base.mark_point(size=75, filled=True, opacity=1).encode(y=y, **looks),
     ]
     if result.plan.max_risk is not None:
-        layers.append(_limit(result.plan.max_risk, "y"))
+        layers.append(_limit(result.plan.max_risk, "y", texts))
     return plain(alt.layer(*layers).properties(height=280))
 
 
-def _groups(result: AuditResult) -> dict[str, Json] | None:
+def _groups(result: AuditResult, texts: Texts) -> dict[str, Json] | None:
     """Risk of single records by how many share their label and by density; the setting is chosen from a list."""
     alt = alt_library()
-    rows = [vars(group) for group in result.groups]
+    rows = [vars(group) | {"group": texts.sentence(group.group)} for group in result.groups]
     if not rows:
         return None
     specs = list(dict.fromkeys(row["spec"] for row in rows))
     choice = alt.param(
         name="setting",
         value=result.verdict.setting,
-        bind=alt.binding_select(options=specs, name="setting: "),
+        bind=alt.binding_select(options=specs, name=f"{texts.say('setting')}: "),
     )
-    titles = {"label": "people who share the label", "density": "how far the nearest others are, the farthest first"}
+    titles = {
+        "label": texts.say("people who share the label"),
+        "density": texts.say("how far the nearest others are, the farthest first"),
+    }
     orders = {
-        "label": [group.size for group in result.file.label_groups],
-        "density": list(
-            dict.fromkeys(sorted((str(r["group"]) for r in rows if r["by"] == "density"), key=_by_sparsity))
-        ),
+        "label": [texts.sentence(group.size) for group in result.file.label_groups],
+        "density": [
+            texts.sentence(name)
+            for name in sorted({one.group for one in result.groups if one.by == "density"}, key=_by_sparsity)
+        ],
     }
     panels = []
     for by, order in orders.items():
         base = alt.Chart(data([row for row in rows if row["by"] == by])).transform_filter("datum.spec == setting")
         x = alt.X("group:N", sort=order, title=titles[by], axis=alt.Axis(labelAngle=-25 if by == "density" else 0))
-        y = alt.Y("risk:Q", title="identified", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
+        y = alt.Y("risk:Q", title=texts.say("identified"), scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%"))
         tooltip = [
             alt.Tooltip("group:N", title=titles[by]),
-            alt.Tooltip("records:Q", title="records"),
-            alt.Tooltip("risk:Q", title="identified on average", format=PERCENT),
-            alt.Tooltip("highest:Q", title="most exposed record", format=PERCENT),
+            alt.Tooltip("records:Q", title=texts.say("records")),
+            alt.Tooltip("risk:Q", title=texts.say("identified on average"), format=PERCENT),
+            alt.Tooltip("highest:Q", title=texts.say("most exposed record"), format=PERCENT),
         ]
         bars = base.mark_bar(color="#56B4E9", width={"band": 0.5}).encode(x=x, y=y, tooltip=tooltip)
         tops = base.mark_point(shape="triangle-up", filled=True, size=60, color="#D55E00", opacity=1).encode(
@@ -356,19 +377,20 @@ def _by_sparsity(name: str) -> int:
     return next((k for k, start in enumerate(order) if name.startswith(start)), len(order))
 
 
-def _sensitivity(result: AuditResult) -> Json | None:
+def _sensitivity(result: AuditResult, texts: Texts) -> Json | None:
     """Risk as declared and with one thing assumed otherwise, with the upper end and the limit."""
     alt = alt_library()
     found = result.sensitivity
     if found is None:
         return None
-    names = {"overlap": "known", "label-error": "wrong labels"}
+    names = {"overlap": texts.say("known"), "label-error": texts.say("wrong labels")}
+    own, other = texts.say("as declared"), texts.say("assumed otherwise")
     rows = [
         {
-            "assumed": f"{names[one.varied]}: {100 * one.value:.3g} %",
+            "assumed": f"{names[one.varied]}: {texts.number(f'{100 * one.value:.3g}')} %",
             "risk": one.risk,
             "high": one.high,
-            "said": "as declared" if one.declared else "assumed otherwise",
+            "said": own if one.declared else other,
         }
         for one in found.points
     ]
@@ -376,25 +398,25 @@ def _sensitivity(result: AuditResult) -> Json | None:
     looks = {
         "color": alt.Color(
             "said:N",
-            scale=alt.Scale(domain=["as declared", "assumed otherwise"], range=[COLOURS[1], COLOURS[3]]),
+            scale=alt.Scale(domain=[own, other], range=[COLOURS[1], COLOURS[3]]),
             legend=alt.Legend(title=None, orient="bottom"),
         ),
         "shape": alt.Shape(
             "said:N",
-            scale=alt.Scale(domain=["as declared", "assumed otherwise"], range=[SHAPES[1], SHAPES[3]]),
+            scale=alt.Scale(domain=[own, other], range=[SHAPES[1], SHAPES[3]]),
             legend=alt.Legend(title=None, orient="bottom"),
         ),
     }
     tooltip = [
-        alt.Tooltip("assumed:N"),
-        alt.Tooltip("risk:Q", format=PERCENT),
-        alt.Tooltip("high:Q", title="up to", format=PERCENT),
+        alt.Tooltip("assumed:N", title=texts.say("assumed")),
+        alt.Tooltip("risk:Q", title=texts.say("risk"), format=PERCENT),
+        alt.Tooltip("high:Q", title=texts.say("up to"), format=PERCENT),
     ]
     base = alt.Chart(data(rows)).encode(y=y, tooltip=tooltip)
     layers = [
-        base.mark_rule(strokeWidth=2).encode(x=_share("risk", "risk"), x2="high:Q", color=looks["color"]),
-        base.mark_point(size=80, filled=True, opacity=1).encode(x=_share("risk", "risk"), **looks),
+        base.mark_rule(strokeWidth=2).encode(x=_share("risk", texts.say("risk")), x2="high:Q", color=looks["color"]),
+        base.mark_point(size=80, filled=True, opacity=1).encode(x=_share("risk", texts.say("risk")), **looks),
     ]
     if result.plan.max_risk is not None:
-        layers.append(_limit(result.plan.max_risk, "x"))
+        layers.append(_limit(result.plan.max_risk, "x", texts))
     return plain(alt.layer(*layers).properties(height=26 * len(rows)))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 
 from disclique.audits.result import AuditResult
 from disclique.data.inspection.land import read_rings
 from disclique.data.inspection.values import Extent
+from disclique.texts import Texts, texts_in
 
 WIDTH = 360.0  # pixels
 LEAST = 6.0  # degrees: a town alone on an empty sheet would say nothing
 
 
-def draw_extent(result: AuditResult) -> str:
+def draw_extent(result: AuditResult, texts: Texts | None = None) -> str:
     """Return the map as SVG; empty where no file lies on the Earth.
 
     >>> import disclique as dq
@@ -21,11 +23,12 @@ def draw_extent(result: AuditResult) -> str:
     >>> draw_extent(dq.audit(people, "affine", attacks="labels", repetitions=1))[:4]
     '<svg'
     """
-    return draw_boxes([file.extent for file in result.inspection.files if file.extent is not None])
+    return draw_boxes([file.extent for file in result.inspection.files if file.extent is not None], texts)
 
 
-def draw_boxes(extents: Sequence[Extent]) -> str:
+def draw_boxes(extents: Sequence[Extent], texts: Texts | None = None) -> str:
     """Return the map with a box for each file, the first one ours; empty where no file lies on the Earth."""
+    texts = texts or texts_in("en")
     boxes = [box for box in extents if box.degrees]
     if not boxes:
         return ""
@@ -46,9 +49,9 @@ def draw_boxes(extents: Sequence[Extent]) -> str:
             path = "L".join(f"{x:g} {y:g}" for x, y in (at(*corner) for corner in ring.corners.tolist()))
             lands.append(f'<path class="land" d="M{path}Z"/>')
     frames = "".join(_frame(at, box, number) for number, box in enumerate(boxes))
-    said = "; ".join(str(box) for box in boxes)
+    said = escape(texts.say("Where the files lie: {boxes}", boxes="; ".join(texts.sentence(str(box)) for box in boxes)))
     return (
-        f'<svg class="extent" viewBox="0 0 {WIDTH:g} {height:.0f}" role="img" aria-label="Where the files lie: {said}">'
+        f'<svg class="extent" viewBox="0 0 {WIDTH:g} {height:.0f}" role="img" aria-label="{said}">'
         f"{''.join(lands)}{frames}</svg>"
     )
 

@@ -15,9 +15,11 @@ from disclique.audits.result import AuditResult
 from disclique.data.kinds import EARTH
 from disclique.model import Json
 from disclique.show.report.vega import PERCENT, alt_library, data, plain
+from disclique.texts import Texts, mark
 
 KM_PER_DEGREE = 111.195
 SHADES = {"domain": [0, 0.5, 1], "range": ["#DCE6F0", "#F0B442", "#B33A00"], "interpolate": "rgb"}
+SHOWN = (mark("row"), mark("id"), mark("label_k"), mark("by"))  # of a record, when one points at it
 _LABELLED = 0.07  # of the map's width: narrower cells have no room for a figure
 
 
@@ -67,7 +69,7 @@ class Sheet:
         return length / per, f"{length:g} {unit}".strip()
 
 
-def draw_cells(result: AuditResult) -> Json | None:
+def draw_cells(result: AuditResult, texts: Texts) -> Json | None:
     """Return the coarse map: rectangles of many people, shaded by their mean risk."""
     alt = alt_library()
     found = result.coarse_map
@@ -102,19 +104,24 @@ def draw_cells(result: AuditResult) -> Json | None:
             x, y = sheet.place((cell.west + cell.east) / 2, (cell.south + cell.north) / 2)
             figures.append({"x": x, "y": y, "said": f"{100 * cell.risk:.0f} %"})
     fill = alt.Color(
-        "risk:Q", scale=alt.Scale(**SHADES), legend=alt.Legend(title="mean risk", orient="bottom", format="%")
+        "risk:Q",
+        scale=alt.Scale(**SHADES),
+        legend=alt.Legend(title=texts.say("mean risk"), orient="bottom", format="%"),
     )
-    tooltip = [alt.Tooltip("people:Q"), alt.Tooltip("risk:Q", title="mean risk", format=PERCENT)]
+    tooltip = [
+        alt.Tooltip("people:Q", title=texts.say("people")),
+        alt.Tooltip("risk:Q", title=texts.say("mean risk"), format=PERCENT),
+    ]
     layers = [
         alt.Chart(data(shapes)).mark_geoshape(stroke="#FFFFFF", strokeWidth=1.2).encode(color=fill, tooltip=tooltip)
     ]
     if figures:
         text = alt.Chart(data(figures)).mark_text(fontSize=11, fill="#111111")
         layers.append(text.encode(longitude="x:Q", latitude="y:Q", text="said:N"))
-    return _finish([*layers, *_furniture(sheet)])
+    return _finish([*layers, *_furniture(sheet, texts)])
 
 
-def draw_people(result: AuditResult) -> Json | None:
+def draw_people(result: AuditResult, texts: Texts) -> Json | None:
     """Return the map of records by risk with the matches of one repetition; only where the result holds places."""
     alt = alt_library()
     records = result.records
@@ -125,10 +132,10 @@ def draw_people(result: AuditResult) -> Json | None:
     sheet = Sheet(min(xs), min(ys), max(xs), max(ys), result.file.distances == EARTH, result.file.unit)
     people = [_at(vars(person), sheet) for person in records.people]
     shades = alt.Color(
-        "risk:Q", scale=alt.Scale(**SHADES), legend=alt.Legend(title="risk", orient="bottom", format="%")
+        "risk:Q", scale=alt.Scale(**SHADES), legend=alt.Legend(title=texts.say("risk"), orient="bottom", format="%")
     )
-    tooltip = [alt.Tooltip(f"{name}:N") for name in ("row", "id", "label_k", "by")]
-    tooltip.append(alt.Tooltip("risk:Q", format=PERCENT))
+    tooltip = [alt.Tooltip(f"{name}:N", title=texts.say(name)) for name in SHOWN]
+    tooltip.append(alt.Tooltip("risk:Q", title=texts.say("risk"), format=PERCENT))
     size = alt.Size("risk:Q", scale=alt.Scale(domain=[0, 1], range=[14, 90]), legend=None)
     dots = alt.Chart(data(people)).mark_circle(opacity=0.9, stroke="#555555", strokeWidth=0.4)
     wrong = alt.Chart(data([_at(vars(line), sheet) for line in records.lines if not line.true]))
@@ -140,7 +147,7 @@ def draw_people(result: AuditResult) -> Json | None:
         dots.encode(longitude="x:Q", latitude="y:Q", color=shades, size=size, tooltip=tooltip),
         right.mark_point(color="#009E73", size=130, strokeWidth=1.6, opacity=1).encode(longitude="x:Q", latitude="y:Q"),
     ]
-    return _finish([*layers, *_furniture(sheet)])
+    return _finish([*layers, *_furniture(sheet, texts)])
 
 
 def _at(row: dict[str, Any], sheet: Sheet) -> dict[str, Any]:
@@ -152,10 +159,11 @@ def _at(row: dict[str, Any], sheet: Sheet) -> dict[str, Any]:
     return found
 
 
-def _furniture(sheet: Sheet) -> list[Any]:
+def _furniture(sheet: Sheet, texts: Texts) -> list[Any]:
     """Return scale bar and, on the Earth, north arrow."""
     alt = alt_library()
     length, said = sheet.bar()
+    said = texts.number(said)
     x, y = sheet.place(sheet.west, sheet.south)
     y -= 0.05 * sheet.height
     bar = alt.Chart(data([{"x": x, "y": y, "x2": x + length, "y2": y}])).mark_rule(strokeWidth=3, color="#808080")
@@ -166,7 +174,7 @@ def _furniture(sheet: Sheet) -> list[Any]:
     ]
     if sheet.earth:
         corner = sheet.place(sheet.east, sheet.south)[0]
-        arrow = alt.Chart(data([{"x": corner, "y": y, "said": "▲ N"}])).mark_text(align="right", fontSize=13)
+        arrow = alt.Chart(data([{"x": corner, "y": y, "said": texts.say("▲ N")}])).mark_text(align="right", fontSize=13)
         layers.append(arrow.encode(longitude="x:Q", latitude="y:Q", text="said:N"))
     return layers
 

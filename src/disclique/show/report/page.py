@@ -11,34 +11,52 @@ from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN
 from disclique.errors import MissingDependency
 from disclique.show.pages import environment
 from disclique.show.report.extent import draw_extent
+from disclique.texts import mark, texts_in
 
 STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
-    MEETS: "✔ A release that keeps the limit was found",
-    UNPROVEN: "▲ No release is shown to keep the limit",
-    FAILS: "✖ No release tried keeps the limit",
-    MEASURED: "◆ Risk measured, no limit set",
+    MEETS: mark("✔ A release that keeps the limit was found"),
+    UNPROVEN: mark("▲ No release is shown to keep the limit"),
+    FAILS: mark("✖ No release tried keeps the limit"),
+    MEASURED: mark("◆ Risk measured, no limit set"),
 }
 MEANINGS = {  # what the risk of a release is
-    "prosecutor": "the share of the people known to have taken part whose most probable record is the right one: the "
-    "prosecutor knows that somebody took part and names a record, whatever the odds",
-    "journalist": "the share of the known people whose record is claimed rightly, as more probable than not: the "
-    "journalist wants to show somebody for certain",
-    "marketer": "the share of all released records whose most probable person is the right one: the marketer names "
-    "somebody for every record",
+    mark("prosecutor"): mark(
+        "the share of the people known to have taken part whose most probable record is the right one: the prosecutor "
+        "knows that somebody took part and names a record, whatever the odds"
+    ),
+    mark("journalist"): mark(
+        "the share of the known people whose record is claimed rightly, as more probable than not: the journalist "
+        "wants to show somebody for certain"
+    ),
+    mark("marketer"): mark(
+        "the share of all released records whose most probable person is the right one: the marketer names somebody "
+        "for every record"
+    ),
+}
+
+NUMBERS = {  # how the chart library writes numbers, where not as in English
+    "de": {
+        "decimal": ",",
+        "thousands": "\u202f",
+        "grouping": [3],
+        "currency": ["", "\u00a0€"],
+        "percent": "\u00a0%",
+    },
 }
 
 
-def render(name: str, **content: Any) -> str:
-    """Render a page by its template, with styles and scripts inside."""
+def render(name: str, language: str, **content: Any) -> str:
+    """Render a page by its template in a language, with styles and scripts inside."""
     drawn = content["charts"]
     return str(
-        environment()
+        environment(language)
         .get_template(f"{name}.html.jinja")
         .render(
             **content,
             look=content["result"].inspection,
-            extent=draw_extent(content["result"]),
+            extent=draw_extent(content["result"], texts_in(language)),
             specs=_script_json(drawn),
+            numbers=json.dumps(NUMBERS[language]) if language in NUMBERS else "",
             css=_file("report.css") + (_file("annex.css") if name == "annex" else ""),
             js=_file("report.js"),
             bundle=_bundle(),

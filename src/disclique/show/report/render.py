@@ -17,13 +17,16 @@ from disclique.show.formats import percent
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
 from disclique.show.report.repeat import write_repeat
+from disclique.texts import Texts, texts_in
 
 MAIN = ("neighbours", "spearman", "pearson", "rand_index", "linkage", "published", "bias", "displacement_mean")
 BESIDE = 5  # settings beside each other in the table of all measures, as many as fit a page
 
 
-def report(result: AuditResult, *, figures: str = "") -> str:
-    """Render the report of an audit as one HTML page; ``figures`` is the folder beside it that has its tables as CSV.
+def report(result: AuditResult, *, figures: str = "", language: str = "en") -> str:
+    """Render the report of an audit as one HTML page in English or German.
+
+    ``figures`` is the folder beside it that has its tables as CSV.
 
     >>> import disclique as dq
     >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
@@ -33,24 +36,25 @@ def report(result: AuditResult, *, figures: str = "") -> str:
     check_kind(result, AuditResult, "result", "give the result of an audit, as read_result() reads it")
     there = {name for s in result.settings for name, value in (s.utility or {}).items() if value is not None}
     taken = [measure for measure in measures().values() if measure.name in there]
-    done = _what_ran(result)
+    done, texts = _what_ran(result), texts_in(language)
     return render(
         "report",
+        language,
         has_map=result.file.distances in MAPS,
         mapped=any(s.oracle is not None for s in result.settings),
         meaning=MEANINGS[result.plan.scenario],
         seeds=sorted({one.seeds for s in result.settings for one in s.seeded}),
         done=done,
-        grid=_attacks_by_setting(result),
+        grid=_attacks_by_setting(result, texts),
         labelled=[s for s in result.settings if s.labels is not None],
         result=result,
         status=STATUS[result.verdict.status],
         measures=taken,
         main=[measures()[name] for name in MAIN if name in there],
         strips=_strips(result.settings),
-        charts=charts(result),
+        charts=charts(result, texts),
         schematic=_schematic(result.matches),
-        repeat=write_repeat(result),
+        repeat=write_repeat(result, texts),
         figures=[f"{figures}/{name}" for name in tabulate_figures(result)] if figures else [],
     )
 
@@ -114,22 +118,22 @@ class Grid:
         return [text + example for text, example in self.said.items()]
 
 
-def _attacks_by_setting(result: AuditResult) -> Grid:
+def _attacks_by_setting(result: AuditResult, texts: Texts) -> Grid:
     """Lay out which attack did what to which setting, with the reasons where one did nothing or not all."""
     grid = Grid(list(dict.fromkeys(one.attack for s in result.settings for one in s.attacks)))
     for s in result.settings:
         by = {one.attack: one for one in s.attacks}
-        grid.rows.append((s, [_cell(grid, s, by.get(name)) for name in grid.names]))
+        grid.rows.append((s, [_cell(grid, s, by.get(name), texts) for name in grid.names]))
     return grid
 
 
-def _cell(grid: Grid, setting: Setting, one: AttackRisk | None) -> Cell:
+def _cell(grid: Grid, setting: Setting, one: AttackRisk | None, texts: Texts) -> Cell:
     if one is None:
         return Cell("–", grid.note("it was not tried on this setting"))
     if not one.applies and one.spared:
         return Cell("–", grid.note(f"{one.attack} was spared: {one.why}"))
     if not one.applies:
-        return Cell("n/a", grid.note(f"{one.attack} does not apply: {one.why}"))
+        return Cell(texts.say("n/a"), grid.note(f"{one.attack} does not apply: {one.why}"))
     bound = "≥ " if one.cut and setting.risk.lower_bound else ""
     note = None
     if one.cut:
@@ -140,7 +144,7 @@ def _cell(grid: Grid, setting: Setting, one: AttackRisk | None) -> Cell:
     elif one.doubtful:
         often = f"{one.doubtful} of {setting.repetitions} repetitions"
         note = grid.note(f"{one.attack} was in doubt how to lay the two files on each other in {often}")
-    return Cell(bound + percent(one.risk.value), note, one.attack == setting.risk.attack)
+    return Cell(bound + texts.number(percent(one.risk.value)), note, one.attack == setting.risk.attack)
 
 
 def _strips(settings: tuple[Setting, ...]) -> list[tuple[Setting, ...]]:

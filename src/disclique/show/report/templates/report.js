@@ -2,6 +2,7 @@
 // Draws every chart of the page in the colours of its theme, and again when the theme changes.
 (function () {
   const specs = JSON.parse(document.getElementById("specs").textContent);
+  const words = document.body.dataset;
   const night = window.matchMedia("(prefers-color-scheme: dark)");
   function look() {
     const ink = night.matches ? "#d7dbe0" : "#2b2f36";
@@ -25,6 +26,7 @@
     const options = {
       renderer: "svg", actions: false, config: look(), tooltip: { theme: night.matches ? "dark" : "light" }
     };
+    if (words.numbers) options.formatLocale = JSON.parse(words.numbers);
     const waiting = Object.keys(specs).map(function (name) {
       return vegaEmbed("#chart-" + name, specs[name], options);
     });
@@ -46,7 +48,7 @@
       if (wide && !there) {
         const line = document.createElement("p");
         line.className = "hint";
-        line.textContent = "this table goes on to the right: scroll →";
+        line.textContent = words.wide;
         box.before(line);
       } else if (!wide && there && box.clientWidth) {
         box.previousElementSibling.remove();
@@ -75,7 +77,7 @@
       const chosen = window.getSelection();
       chosen.removeAllRanges();
       chosen.addRange(marked);
-      const done = function () { button.textContent = "Copied"; };
+      const done = function () { button.textContent = button.dataset.copied; };
       if (navigator.clipboard && navigator.clipboard.writeText) {
         navigator.clipboard.writeText(text.textContent).then(done, function () { if (document.execCommand("copy")) done(); });
       } else if (document.execCommand("copy")) {
