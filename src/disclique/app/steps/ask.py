@@ -224,6 +224,7 @@ async def _page(
         "values": values,
         "fields": FIELDS,
         "groups": GROUPS,
+        "first": next((n for n, (group, _, _) in enumerate(GROUPS) if _offers(offered, group)), 0),
         "pictures": await in_thread(_pictures, offered),
         "how": HOW,
         "turned": any(value for name, value in values.items() if name.startswith("how:") or name == "more_rules"),
@@ -239,6 +240,10 @@ async def _page(
         **await in_thread(explain_choices),
     }
     return page(request, "ask", 422 if problem else 200, **content)
+
+
+def _offers(offered: Questions, group: str) -> bool:
+    return any(card.group == group and not card.reason for card in offered.cards)
 
 
 def _pictures(offered: Questions) -> dict[str, tuple[str, str]]:
