@@ -32,7 +32,8 @@
     if (typeof vegaEmbed === "undefined") { return; }
     root.querySelectorAll("script[data-chart]").forEach(function (script) {
       const place = document.getElementById(script.dataset.chart);
-      const options = { renderer: "svg", actions: false, ast: true, config: look() };
+      const tooltip = { disableDefaultStyle: true, theme: "app" };  // styles are in the style sheet: none may be added
+      const options = { renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip: tooltip, config: look() };
       vegaEmbed(place, JSON.parse(script.textContent), options).then(function (drawn) {
         place.view = drawn.view;
         place.dataset.drawn = "1";

@@ -42,8 +42,8 @@ async def show(request: Request) -> Response:
         return go(f"/work/{work.id}/run", request)
     result = await in_thread(result_of, work)
     others = [one for one in await in_thread(_finished, request) if one.id != work.id]
-    status = await in_thread(_status, result)
-    return page(request, "read", work=work, here="read", result=result, status=status, others=others)
+    headline = await in_thread(_status, result)
+    return page(request, "read", work=work, here="read", result=result, headline=headline, others=others)
 
 
 async def send_page(request: Request) -> Response:
@@ -175,7 +175,9 @@ def _compare(one: Work, other: Work, first: AuditResult, second: AuditResult) ->
     )
     status = [_status(result) for result in (first, second)]
     pairs = list(zip(names, (one, other), (first, second), status, strict=True))
-    return {"found": found, "pairs": pairs, "draw": draw if found.drawable else None, "measure": measure.title}
+    formats = [measures()[result.plan.utility].format for result in (first, second)]
+    drawn = {"draw": draw if found.drawable else None, "measure": measure.title}
+    return {"found": found, "pairs": pairs, "formats": formats, **drawn}
 
 
 def _points(found: Compared, names: list[str]) -> list[dict[str, Any]]:

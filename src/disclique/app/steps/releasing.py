@@ -91,6 +91,7 @@ async def send(request: Request) -> Response:
 
 
 def _content(request: Request, work: Work, result: AuditResult) -> dict[str, Any]:
+    from disclique.measures.utility import measures
     from disclique.show.report.page import STATUS
 
     site = site_of(request)
@@ -100,7 +101,8 @@ def _content(request: Request, work: Work, result: AuditResult) -> dict[str, Any
         "work": work,
         "here": "release",
         "result": result,
-        "status": STATUS[verdict.status],
+        "measure": measures()[result.plan.utility],
+        "headline": STATUS[verdict.status],
         "meets": verdict.status == MEETS,
         "chosen": verdict.setting if verdict.status == MEETS else "",
         "spec": "",

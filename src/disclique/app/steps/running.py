@@ -125,6 +125,7 @@ def _tell(status: dict[str, Any]) -> dict[str, Any]:
         "share": words.get("share"),
         "lines": status.get("lines", []),
         "settings": settings,
+        "measure_format": (status.get("utility") or {}).get("format", ""),
         "points": [_point(row) for row in settings if row["risk"] is not None and row["use"] is not None],
     }
 
