@@ -24,7 +24,7 @@
   }
   function draw() {
     const options = {
-      renderer: "svg", actions: false, config: look(), tooltip: { theme: night.matches ? "dark" : "light" }
+      renderer: "svg", actions: false, ast: true, config: look(), tooltip: { theme: night.matches ? "dark" : "light" }
     };
     if (words.numbers) options.formatLocale = JSON.parse(words.numbers);
     const waiting = Object.keys(specs).map(function (name) {
