@@ -1,6 +1,7 @@
 """Finished sentences by patterns: what an English sentence says, found again by its form, is said in another language.
 
-A slot of a pattern is kept as it stands (``{file}``: a file, a column), or it has a kind:
+A slot of a pattern is kept as it stands (``{file}``: a file, a column; ``{column:item}`` in a list, ``{some:values}``
+where there may be none), or it has a kind:
 
 - ``{n:n}`` a number, ``{p:p}`` a percentage, ``{l:length}`` a length, ``{m:amount}`` an amount of memory;
 - ``{a:name}`` an attack or another name without spaces, ``{a:names}`` several with commas, ``{a:and}`` several with
@@ -25,6 +26,7 @@ _SPEC = r"[\w.:=,/%-]+(?: \| (?:(?!; |, |\)).)+?)?"
 _TEXT = "(?:(?!; |: ).)+?"  # what joins phrases is in no name, so that none hides in one
 KINDS = {
     "": _TEXT,
+    "item": "(?:(?!; |: |, ).)+?",
     "values": "(?:(?!; not in ).)*?",
     "n": NUMBER,
     "p": rf"(?:{NUMBER} ?%|under {NUMBER} %|an unknown share)",
@@ -131,7 +133,8 @@ class Translator:
             for slots in pattern.fit(english):
                 values = {name: self._say(pattern.kinds[name], text) for name, text in slots.items()}
                 if None not in values.values():
-                    return "".join(str(values[part]) if odd % 2 else part for odd, part in enumerate(pattern.parts))
+                    said = "".join(str(values[part]) if odd % 2 else part for odd, part in enumerate(pattern.parts))
+                    return said.replace("?.", "?")  # a question at the end of a sentence ends it
         return None
 
     def _say(self, kind: str, text: str) -> str | None:
