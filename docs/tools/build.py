@@ -22,7 +22,6 @@ from reference import api_page, commands_page, masks_page, result_page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-STAGE = ROOT / "build" / "docs"
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 SHIM = "https://unpkg.com/iframe-worker/shim"  # what the theme would load from elsewhere so that search works on files
 
@@ -31,16 +30,18 @@ def main() -> None:
     """Build, check, and say where the site is; end with status 1 where anything is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "site", help="folder of the site, replaced")
-    out = parser.parse_args().out.resolve()
-    stage(STAGE)
-    render(STAGE)
-    settle(STAGE / "site")
-    wrong = problems(STAGE / "site")
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "docs", help="folder to work in, replaced")
+    given = parser.parse_args()
+    out, work = given.out.resolve(), given.work.resolve()
+    stage(work)
+    render(work)
+    settle(work / "site")
+    wrong = problems(work / "site")
     if wrong:
         sys.exit("\n".join([*wrong, f"{len(wrong)} broken links or foreign addresses in the built site"]))
     if out.exists():
         shutil.rmtree(out)
-    shutil.copytree(STAGE / "site", out)
+    shutil.copytree(work / "site", out)
     print(f"{sum(1 for _ in out.rglob('*.html'))} pages: {out / 'index.html'}")
 
 
@@ -126,7 +127,11 @@ def _pages(folder: Path) -> list[str]:
 
 
 def settle(site: Path) -> None:
-    """Put our own script in the place of the one that the theme would load from elsewhere."""
+    """Put our own script in the place of the one that the theme would load from elsewhere.
+
+    The page for addresses that a server does not find goes: it takes the site to lie at the root of one.
+    """
+    (site / "404.html").unlink(missing_ok=True)
     replaced = 0
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")

@@ -88,11 +88,9 @@ def _broken(address: str, path: Path, site: Path, pages: dict[Path, Page]) -> st
     parts = urlsplit(address)
     if parts.scheme in ("http", "https", "mailto", "data", "javascript") or parts.netloc:
         return ""
-    if parts.path.startswith("/") and path.name != "404.html":
+    if parts.path.startswith("/"):
         return "it begins at the root, which a folder does not have"
-    target = (path.parent / unquote(parts.path)).resolve() if parts.path.strip("/") else path
-    if path.name == "404.html" and parts.path.startswith("/"):
-        target = (site / unquote(parts.path).lstrip("/")).resolve()
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
     if not target.is_relative_to(site):
         return "it leads out of the site"
     if target.is_dir():

@@ -21,6 +21,7 @@ def as_markdown(notebook: Path, folder: Path) -> Path:
         picture.parent.mkdir(exist_ok=True)
         picture.write_bytes(data)
     text = re.sub(r"<style scoped>.*?</style>", "", text, flags=re.S)
+    text = re.sub(r"<table [^>]*>", "<table>", text)  # so that the theme sets it as any other table
     text = re.sub(r"!\[(png|svg)\]", f"![{notebook.stem}: what the cell above draws]", text)
     head, _, rest = text.partition("\n")
     (folder / notebook.name).write_bytes(notebook.read_bytes())

@@ -158,8 +158,8 @@ def draw_rebuilt() -> Figure:
     angle = np.radians(115)
     rebuilt = rebuilt @ [[np.cos(angle), np.sin(angle)], [np.sin(angle), -np.cos(angle)]]
     laid = turned(rebuilt, places[order], [(k, k) for k in range(len(order))])
-    figure = Figure(figsize=(13, 4.2), layout="constrained")
-    first, second, third, fourth = figure.subplots(1, 4)
+    figure = Figure(figsize=(8.5, 9), layout="constrained")
+    first, second, third, fourth = figure.subplots(2, 2).ravel()
     _dots(first, places, GREY, "1. Where 500 people live: the secret")
     second.imshow(shown, cmap="viridis", interpolation="nearest")
     second.set_title("2. What is released: distances,\nmoved by 5 km of noise, rows shuffled", fontsize=10)
