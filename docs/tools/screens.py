@@ -12,7 +12,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(DOCS.parent / "tests"))
-from browser import Browser  # the tests drive one already
+from browser import Browser  # noqa: E402 - the tests drive one already
 
 
 def main(report: Path) -> None:
