@@ -81,7 +81,7 @@ def try_without(cases: list[tuple[list[str], tuple[str, ...]]], folder: Path) ->
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
