@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from disclique.app.library import charts
 from disclique.app.works import Work
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def _page(path: str, changed: int, name: str, language: str) -> str:
 def _render(result: AuditResult, name: str, language: str) -> str:
     import disclique
 
+    charts()  # which the page has inside
     make: Any = {"report": disclique.report, "annex": disclique.annex}[name]
     said = {"language": language} if "language" in inspect.signature(make).parameters else {}
     return str(make(result, **said))

@@ -14,7 +14,6 @@ import sys
 import threading
 import traceback
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +21,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from disclique.app.board import Board
     from disclique.app.works import Work
-    from disclique.audits import Audit
 
 BAD_INPUT, BROKEN = 2, 1  # exit statuses
 
@@ -40,7 +38,8 @@ def end_with_server() -> None:
 
 def carry_out_work(work: Work, out: str, processes: int | None, board: Board) -> None:
     """Carry out the audit of a piece of work in its folder, as the command line does."""
-    from disclique.app.naming import name_options
+    from disclique.app.beside import named
+    from disclique.app.naming import name_plainly
     from disclique.asked.audits import read_audit
     from disclique.asked.options import differing
     from disclique.asked.work import carry_out
@@ -56,24 +55,12 @@ def carry_out_work(work: Work, out: str, processes: int | None, board: Board) ->
     board.doing("looking at the input")
     found = inspect_audit(audit)
     board.say(found.lines())
-    command = write_command(["audit", work.shown], name_options(work, differing(asked)) | {"out": out})
+    file = f"./{work.shown}" if work.shown.startswith("-") else work.shown
+    command = write_command(["audit", file], differing(named(work).options.filled()) | {"out": out})
     about = About(declare(work.declared), command, inspection=found.check(force=work.forced))
     board.plans(audit.plan)
     board.doing("preparing")
-    carry_out(audit, work.folder, choose_executor(processes), told=board, about=about)
-
-
-def name_plainly(audit: Audit, work: Work) -> Audit:
-    """Return the audit with its files called as the person calls them, as if they lay where the command is given."""
-    from disclique.app.naming import plainly
-
-    own, *rest = audit.plan.inputs
-    plan = replace(audit.plan, inputs=((work.shown, own[1]), *rest))
-    target = replace(audit.target, name=work.shown)
-    known, others = (
-        None if data is None else replace(data, name=Path(data.name).name) for data in (audit.known, audit.others)
-    )
-    return replace(audit, plan=plan, target=target, known=known, others=others, thinned=plainly(work, audit.thinned))
+    carry_out(audit, Path(), choose_executor(processes), told=board, about=about)
 
 
 def main() -> int:
@@ -88,10 +75,10 @@ def main() -> int:
     os.umask(0o077)  # what is said of single people is nobody else's business
     from disclique.app.board import Board
     from disclique.app.naming import plainly
-    from disclique.app.works import DONE, read_work
+    from disclique.app.works import BEGUN, DONE, read_work
     from disclique.errors import DiscliqueError
 
-    work = read_work(Path())
+    work = read_work(Path.cwd(), BEGUN)
     if work is None:
         return BAD_INPUT
     with Board(work.folder, partial(plainly, work)) as board:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -123,6 +124,7 @@ class Works:
         """Move a piece of work, with what was uploaded for it, to a folder of the person's choice."""
         if work.folder.parent != self.places.private:
             raise InputError(f"{work.folder.name}: this audit has its folder already")
+        _refuse_running(work)
         place = self.places.new_folder(name)
         shutil.move(work.folder, place)
         place.chmod(0o700)
@@ -138,6 +140,7 @@ class Works:
         """Delete a piece of work that lies in the private folder."""
         if self.is_kept(work):
             raise InputError(f"{work.folder.name}: delete the folder yourself; it was given to the audit to be kept")
+        _refuse_running(work)
         shutil.rmtree(work.folder, ignore_errors=True)
 
     def state(self, work: Work) -> str:
@@ -145,6 +148,13 @@ class Works:
         if work.result.exists():
             return DONE
         return PAUSED if work.begun else NEW
+
+
+def _refuse_running(work: Work) -> None:
+    """Raise an error if an audit writes to the folder, which would be lost in one that is moved or deleted."""
+    with suppress(OSError, msgspec.DecodeError, AttributeError):
+        if msgspec.json.decode((work.folder / STATUS).read_bytes()).get("state") == RUNNING:
+            raise InputError(f"{work.shown}: the audit runs; pause it first")
 
 
 def _inside(folder: Path, path: Any) -> Any:

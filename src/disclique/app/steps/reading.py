@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from disclique.app.forms import changing, in_thread
+from disclique.app.library import charts
 from disclique.app.pages import go, language_of, page, site_of
 from disclique.app.picture import draw_settings
 from disclique.app.results import (
@@ -115,7 +116,7 @@ async def show_compared(request: Request) -> Response:
 
 async def send_charts(request: Request) -> Response:
     """Send the chart library, the same as in the report."""
-    return Response(await in_thread(_charts), media_type="text/javascript", headers={"cache-control": KEPT})
+    return Response(await in_thread(charts), media_type="text/javascript", headers={"cache-control": KEPT})
 
 
 def as_file(name: str) -> dict[str, str]:
@@ -193,12 +194,6 @@ def _points(found: Compared, names: list[str]) -> list[dict[str, Any]]:
         for name, setting in zip(names, pair, strict=True)
         if setting is not None and setting.usefulness is not None
     ]
-
-
-def _charts() -> str:
-    from disclique.show.report.page import _bundle
-
-    return _bundle()
 
 
 routes = [

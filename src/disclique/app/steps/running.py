@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from disclique.app.board import read_status
 from disclique.app.forms import changing, in_thread
+from disclique.app.library import warm_charts
 from disclique.app.naming import plainly, suggest_folder
 from disclique.app.pages import go, page, site_of
 from disclique.app.picture import draw_settings
@@ -76,10 +77,13 @@ async def start(request: Request, form: FormData) -> Response:
     work = await in_thread(site.works.get, request.path_params["id"])
     if not (work.checked and work.said.get("mask")):
         raise InputError("name the columns and at least one mask before the audit is started")
+    if await in_thread(is_changed, work):
+        return go(f"/work/{work.id}/run", request)  # which asks what to do about it
     name = str(form.get("folder", "")).strip()
     if name and not site.works.is_kept(work):
         work = await in_thread(site.works.keep, work, name)
     await in_thread(site.runner.start, work)
+    warm_charts()
     return go(f"/work/{work.id}/run", request)
 
 
@@ -103,7 +107,6 @@ async def begin_anew(request: Request, form: FormData) -> Response:
     """Begin an audit of the changed plan in a folder of its own."""
     site = site_of(request)
     work = await in_thread(site.works.get, request.path_params["id"])
-    await in_thread(site.runner.end, work)
     fresh = await in_thread(site.runner.begin_anew, work)
     return go(f"/work/{fresh.id}/run", request)
 

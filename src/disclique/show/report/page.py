@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from importlib import resources
 from typing import Any
 
 from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN
-from disclique.errors import MissingDependency
+from disclique.show.library import chart_library
 from disclique.show.pages import environment
 from disclique.show.report.extent import draw_extent
 from disclique.texts import mark, texts_in
@@ -59,7 +58,7 @@ def render(name: str, language: str, **content: Any) -> str:
             numbers=json.dumps(NUMBERS[language]) if language in NUMBERS else "",
             css=_file("report.css") + (_file("annex.css") if name == "annex" else ""),
             js=_file("report.js"),
-            bundle=_bundle(),
+            bundle=chart_library(),
         )
     )
 
@@ -68,19 +67,6 @@ def _script_json(content: Any) -> str:
     """JSON that cannot end the script element in which it stands."""
     text = json.dumps(content, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-@cache
-def _bundle() -> str:
-    """Return the chart library as script text."""
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingDependency(
-            "the report needs the package vl-convert-python: pip install vl-convert-python"
-        ) from None
-    script: str = vl_convert.javascript_bundle(None)  # type: ignore[arg-type]
-    return script.replace("</script", "<\\/script")
 
 
 def _file(name: str) -> str:
