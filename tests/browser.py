@@ -1,36 +1,35 @@
-"""A real browser for the tests, driven through its debugging pipe: no network, no further package."""
+"""A real browser for the tests: Debian's Chromium driven by Playwright, and everything that goes wrong is noted."""
 
 from __future__ import annotations
 
-import base64
-import json
 import os
-import select
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
+FLAGS = [
     "--disable-gpu",
     "--disable-quic",
     "--disable-dev-shm-usage",
-    "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
-    "--disable-sync",
-    "--disable-extensions",
-    "--mute-audio",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--remote-debugging-pipe",
-)
-PATIENCE = 60.0  # seconds until a browser that says nothing is taken for dead
-MESSAGES = 100_000  # that may come in before an answer
-TRIES = 300  # a tenth of a second apart
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+PATIENCE = 60_000.0  # milliseconds; the machine may have much else to do
+LOCAL = ("file:", "data:", "blob:", "about:")
+
+
+def missing() -> str | None:
+    """Say what is missing for a browser; None if nothing is."""
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        return "no Playwright: the pages are not opened in a real browser (pip install playwright)"
+    if found() is None:
+        return "no Chromium on this machine: the pages are not opened in a real browser (apt install chromium)"
+    return None
 
 
 def found() -> str | None:
@@ -38,108 +37,111 @@ def found() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-class Browser:
-    """One page of a headless browser; every event of it is kept in ``events``."""
+class Window:
+    """Pages that share their cookies, as those of one person; ``complaints`` has what went wrong in any of them.
 
-    def __init__(self, profile: Path) -> None:
-        program = found()
-        assert program
-        theirs_in, self.out = os.pipe()
-        self.into, theirs_out = os.pipe()
-        line = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
-        arguments = ["bash", "-c", line, program, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
-        self.process = subprocess.Popen(
-            arguments, pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    Requests to anywhere but ``home`` are complained about, and so are errors and warnings of the console (where it is
+    said what a Content-Security-Policy forbade), exceptions, requests that failed and answers that are errors.
+    """
+
+    def __init__(self, browser: Any, home: str = "file:", **more: Any) -> None:
+        self.home, self.said, self.refusals_expected = home, [], False
+        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **more})
+        self.context.set_default_timeout(PATIENCE)
+        self.context.on("request", self._request)
+        self.context.on("requestfailed", self._failed)
+        self.context.on("response", self._response)
+        self.context.on("console", self._console)
+        self.context.on("weberror", lambda error: self.said.append(f"exception: {error.error}"))
+        self.page = self.context.new_page()
+
+    said: list[str]
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith((self.home, *LOCAL)):
+            self.said.append(f"request elsewhere: {request.url[:200]}")
+
+    def _failed(self, request: Any) -> None:
+        if request.failure not in ("net::ERR_ABORTED", "cancelled"):  # a page that was left, a file that was saved
+            self.said.append(f"request failed: {request.method} {request.url[:200]} {request.failure}")
+
+    def _response(self, response: Any) -> None:
+        if response.status >= 500 or (response.status >= 400 and not self.refusals_expected):
+            self.said.append(f"answer {response.status}: {response.request.method} {response.url[:200]}")
+
+    def _console(self, message: Any) -> None:
+        if message.type not in ("error", "warning", "assert"):
+            return
+        if message.text.startswith("Failed to load resource") or "Response Status Error Code 4" in message.text:
+            return  # the answer itself was noted
+        self.said.append(f"console {message.type}: {message.text[:300]}")
+
+    def complaints(self) -> list[str]:
+        """Return what went wrong so far, in words."""
+        return list(self.said)
+
+    def close(self) -> None:
+        """Close the pages."""
+        self.context.close()
+
+
+class Browser:
+    """A headless browser with one page of its own; ``window`` opens others that know nothing of each other."""
+
+    def __init__(self) -> None:
+        from playwright.sync_api import sync_playwright
+
+        root = hasattr(os, "getuid") and os.getuid() == 0
+        self.driver = sync_playwright().start()
+        self.browser = self.driver.chromium.launch(
+            executable_path=found(), args=[*FLAGS, *(["--no-sandbox"] if root else [])]
         )
-        os.close(theirs_in)
-        os.close(theirs_out)
-        self.buffer, self.number, self.session = b"", 0, ""
-        self.events: list[dict[str, Any]] = []
-        target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.send(f"{domain}.enable")
+        self.own = Window(self.browser)
+        self.page = self.own.page
+        self.session = self.own.context.new_cdp_session(self.page)
+
+    def window(self, home: str, **more: Any) -> Window:
+        """Open a window for the pages of a server."""
+        return Window(self.browser, home, **more)
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Return the browser's answer to a command."""
-        self.number += 1
-        content: dict[str, Any] = {"id": self.number, "method": method, "params": parameters}
-        if self.session:
-            content["sessionId"] = self.session
-        os.write(self.out, json.dumps(content).encode() + b"\0")
-        for _ in range(MESSAGES):
-            message = self._read()
-            if message.get("id") == self.number:
-                assert "error" not in message, message
-                return dict(message["result"])
-            self.events.append(message)
-        raise AssertionError(f"no answer to {method} among {MESSAGES} messages")
-
-    def _read(self) -> dict[str, Any]:
-        while b"\0" not in self.buffer:
-            ready, _, _ = select.select([self.into], [], [], PATIENCE)
-            assert ready, "the browser does not answer"
-            part = os.read(self.into, 1 << 16)
-            assert part, "the browser has gone"
-            self.buffer += part
-        message, _, self.buffer = self.buffer.partition(b"\0")
-        return dict(json.loads(message))
+        """Return the browser's answer to a command of its protocol."""
+        return dict(self.session.send(method, parameters))
 
     def value(self, expression: str) -> Any:
         """Return the value of a JavaScript expression."""
-        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
+        return self.page.evaluate(expression)
 
     def wait(self, expression: str) -> Any:
         """Wait until an expression is true, and return its value."""
-        for _ in range(TRIES):
+        until = time.monotonic() + PATIENCE / 1000
+        while time.monotonic() < until:
             if value := self.value(expression):
                 return value
-            time.sleep(0.1)
+            self.page.wait_for_timeout(50)
         raise AssertionError(f"never true: {expression}")
 
     def open(self, page: Path, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
-        """Load a page at a width, in the light or dark theme."""
-        self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
-        theme = "dark" if dark else "light"
-        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
-        self.send("Page.navigate", url=page.as_uri())
-        self.wait("document.readyState === 'complete'")
+        """Load a file at a width, in the light or dark theme."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.emulate_media(color_scheme="dark" if dark else "light")
+        self.page.goto(page.as_uri())
 
     def picture(self, path: Path) -> None:
         """Write the whole page as PNG."""
-        size = self.send("Page.getLayoutMetrics")["cssContentSize"]
-        area = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-        shot = self.send("Page.captureScreenshot", captureBeyondViewport=True, clip=area)
-        path.write_bytes(base64.b64decode(shot["data"]))
+        self.page.screenshot(path=path, full_page=True)
+
+    def forget(self) -> None:
+        """Forget the complaints so far."""
+        self.own.said.clear()
 
     def complaints(self) -> list[str]:
-        """Return errors, warnings, exceptions and failed or outside requests so far, in words."""
-        said = []
-        for event in self.events:
-            method, about = event.get("method"), event.get("params", {})
-            if method in ("Runtime.exceptionThrown", "Network.loadingFailed", "Log.entryAdded") or (
-                method == "Runtime.consoleAPICalled" and about.get("type") in ("error", "warning", "assert")
-            ):
-                said.append(f"{method}: {json.dumps(about)[:300]}")
-            if method == "Network.requestWillBeSent" and not about["request"]["url"].startswith(("file:", "data:")):
-                said.append(f"request: {about['request']['url'][:200]}")
-        return said
+        """Return what went wrong on the own page since then, in words."""
+        return self.own.complaints()
 
     def close(self) -> None:
         """End the browser."""
         try:
-            self.session = ""
-            self.send("Browser.close")
-        except (AssertionError, OSError):
-            pass
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        os.close(self.out)
-        os.close(self.into)
+            self.browser.close()
+        finally:
+            self.driver.stop()

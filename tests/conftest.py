@@ -2,12 +2,14 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+import browser
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -36,6 +38,16 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         return int(ended.value.code or 0), shown.out, shown.err
 
     return call
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[browser.Browser]:
+    """A real browser; tests that need one are skipped where there is none."""
+    if why := browser.missing():
+        pytest.skip(why)
+    window = browser.Browser()
+    yield window
+    window.close()
 
 
 SMALL: dict[str, Any] = {"sigma": [0.01, 0.05], "alpha": [0.3, 0.7], "repetitions": 3, "n": [60, 50], "common": 15}

@@ -4,7 +4,6 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -417,15 +416,6 @@ def test_the_command_can_be_repeated_from_the_report(run: Run) -> None:
     assert code == 2
 
 
-@pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    if browser.found() is None:
-        pytest.skip("no Chromium on this machine: the pages are not opened in a real browser (apt install chromium)")
-    window = browser.Browser(tmp_path_factory.mktemp("profile"))
-    yield window
-    window.close()
-
-
 DRAWN = "document.documentElement.dataset.drawn || document.documentElement.dataset.problem"
 
 
@@ -435,7 +425,7 @@ def test_pages_fit_screen_and_paper(chrome: browser.Browser, result: AuditResult
     path = tmp_path / f"{name}.html"
     getattr(result, name)(path)
     for width in (1280, 390):
-        chrome.events.clear()
+        chrome.forget()
         chrome.open(path, width=width)
         assert chrome.wait(DRAWN) == str(chrome.value("document.querySelectorAll('.chart').length"))
         assert chrome.value("document.documentElement.scrollWidth") <= width

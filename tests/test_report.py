@@ -4,7 +4,6 @@ import base64
 import html
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -229,15 +228,6 @@ def test_what_is_no_result_is_refused(tmp_path: Path, results: Results) -> None:
         dq.read_result(tmp_path / "nowhere.json")
 
 
-@pytest.fixture(scope="module")
-def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    if browser.found() is None:
-        pytest.skip("no Chromium on this machine: the report is not opened in a real browser (apt install chromium)")
-    window = browser.Browser(tmp_path_factory.mktemp("profile"))
-    yield window
-    window.close()
-
-
 DRAWN = "document.documentElement.dataset.drawn || document.documentElement.dataset.problem"
 
 
@@ -254,7 +244,7 @@ def test_a_real_browser_draws_it_without_a_network(
     """No request fails or leaves the file, nothing is complained about, every chart is there and nothing sticks out."""
     path = tmp_path / "report.html"
     results[with_records].report(path)
-    chrome.events.clear()
+    chrome.forget()
     chrome.open(path, width=width, dark=dark)
     charts = chrome.value("document.querySelectorAll('.chart').length")
     assert charts == (8 if with_records else 7)

@@ -1,0 +1,95 @@
+"""What a person does in the app, step by step, in a real browser: for tests, screenshots and timings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from app_server import AppServer
+
+LIGHT = {"repetitions": "2", "person_trials": "10", "seed": "7", "budget": "0.02"}
+ATTACKS = ("labels", "clique")
+WIDTH = "document.documentElement.scrollWidth"
+UNFOLD = "document.querySelectorAll('details').forEach(part => { part.open = true; })"
+
+
+def enter(page: Any, server: AppServer) -> None:
+    """Open the printed address, and arrive at the first page."""
+    page.goto(server.address)
+    page.wait_for_url(f"{server.url}/")
+
+
+def work_of(page: Any) -> str:
+    """The address of the piece of work that is shown, without the step."""
+    found = re.search(r"/work/[0-9a-f]{16}", page.url)
+    assert found, page.url
+    return found[0]
+
+
+def open_file(page: Any, server: AppServer, name: str = "survey.csv") -> str:
+    """Choose a file of the folder, and wait until it was looked at; return the address of the work."""
+    page.goto(f"{server.url}/")
+    page.select_option("#file", label=name)
+    page.click("form[action='/choose'] button")
+    page.wait_for_url("**/open")
+    see_look(page)
+    return work_of(page)
+
+
+def upload_file(page: Any, server: AppServer, path: Path) -> None:
+    """Send a file, and wait for whatever page answers."""
+    page.goto(f"{server.url}/")
+    page.set_input_files("#upload", path)
+    page.click("form[action='/upload'] button")
+    page.wait_for_url("**/open")
+
+
+def see_look(page: Any) -> None:
+    """Wait until the look at the input is there, or why there is none."""
+    page.wait_for_selector("#look dl, #look .notice")
+
+
+def confirm_columns(page: Any) -> None:
+    """Say that the columns are right."""
+    page.click("button:has-text('The columns are right'), button:has-text('Die Spalten stimmen')")
+    page.wait_for_url("**/ask")
+
+
+def ask(
+    page: Any, *masks: tuple[str, str, str], folder: str = "", attacks: tuple[str, ...] = ATTACKS, **work: str
+) -> None:
+    """Fill in the plan: masks with a dial and its value, the attacks, how much work, and where it is kept."""
+    page.evaluate(UNFOLD)
+    for mask, dial, value in masks:
+        page.check(f"[name=mask][value='{mask}']")
+        if dial:
+            page.fill(f"[name='dial:{mask}:{dial}:a']", value)
+            page.fill(f"[name='dial:{mask}:{dial}:b']", "")
+    for attack in attacks:
+        page.check(f"[name=attack][value='{attack}']")
+    for name, value in (LIGHT | work).items():
+        page.fill(f"[name={name}]", value)
+    page.uncheck("[name=sensitivity]")
+    page.fill("[name=max_risk]", "0.2")
+    page.fill("[name=folder]", folder)
+
+
+def start_audit(page: Any) -> None:
+    """Start the audit that is asked for."""
+    page.click("form#ask-form button.primary")
+    page.wait_for_url("**/run")
+
+
+def await_result(page: Any) -> None:
+    """Wait on the page of the run until the audit has finished, as somebody who only watches."""
+    page.wait_for_selector("a[href$='/read'].primary", timeout=150_000)
+
+
+def read_result(page: Any) -> Any:
+    """Go to the report; return the frame in which it stands, drawn."""
+    page.click("a[href$='/read'].primary")
+    page.wait_for_url("**/read")
+    frame = page.wait_for_selector("iframe.page").content_frame()
+    frame.wait_for_function("document.documentElement.dataset.drawn || document.documentElement.dataset.problem")
+    return frame
