@@ -300,7 +300,7 @@ def test_killed_and_started_again(chrome: Browser, tmp_path: Path) -> None:
             steps.start_audit(page)
             if name == "killed":
                 journal = folder / name / "journal.jsonl"
-                wait_for(lambda: journal.exists() and journal.read_text().count("\n") > 2)
+                wait_for(lambda at=journal: at.exists() and at.read_text().count("\n") > 2)
                 server.end(signal.SIGKILL)
                 assert not (folder / name / "result.json").exists()
                 shutil.rmtree(server.private)
