@@ -23,7 +23,7 @@ def main(report: Path) -> None:
         window.wait("document.querySelector('svg, canvas') !== null")
         tops = window.value("[...document.querySelectorAll('h2')].map(h => h.getBoundingClientRect().top + scrollY)")
         for name, (top, bottom) in {"start-report.png": (0, tops[0]), "start-risk.png": (tops[0], tops[1])}.items():
-            area = {"x": 0, "y": max(top - 16, 0), "width": 1080, "height": min(bottom - top, 1100), "scale": 1}
+            area = {"x": 0, "y": max(top - 16, 0), "width": 1080, "height": min(bottom - top, 1050), "scale": 1}
             shot = window.send("Page.captureScreenshot", captureBeyondViewport=True, clip=area)
             (DOCS / "img" / name).write_bytes(base64.b64decode(shot["data"]))
         window.close()
