@@ -15,7 +15,6 @@ from urllib.request import HTTPCookieProcessor, ProxyHandler, build_opener
 import pytest
 
 ROOT = Path(__file__).parent.parent
-APP = (ROOT / "src" / "disclique" / "app").is_dir()
 LEFTOVERS = (  # of earlier runs, which no package may carry on
     "src/disclique/engine/kernels/__pycache__/search.exact-12.py311.nbi",
     "src/disclique/engine/kernels/__pycache__/search.exact-12.py311.1.nbc",

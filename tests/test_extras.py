@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from packaged import APP, ROOT
+from packaged import ROOT
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 FOR_DEVELOPERS = {"dev", "docs"}  # no command needs them
@@ -125,7 +125,6 @@ def test_a_missing_package_is_one_sentence(case: Any, answers: dict[Any, tuple[i
     check_sentence(case[0], case[2], answers[case])
 
 
-@pytest.mark.skipif(not APP, reason="there is no disclique.app yet")
 @pytest.mark.parametrize("name", [name for extra, name in COMMANDS if extra == "app"])
 def test_a_missing_package_of_the_app_is_one_sentence(name: str, tmp_path: Path) -> None:
     """Each in a process of its own: an app that starts nevertheless serves for ever, and is ended."""

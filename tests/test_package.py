@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from packaged import APP, ROOT, Installed, build, repository_files, try_app, try_commands
+from packaged import ROOT, Installed, build, repository_files, try_app, try_commands
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = PROJECT["version"]
@@ -114,7 +114,6 @@ def test_the_wheel_does_its_work(installed: Installed) -> None:
     try_commands(installed, compiled=False)
 
 
-@pytest.mark.skipif(not APP, reason="there is no disclique.app yet")
 def test_the_wheel_shows_the_page_of_the_app(installed: Installed) -> None:
     try_app(installed)
 
@@ -133,6 +132,5 @@ def test_an_empty_environment_is_enough(built: tuple[Path, Path], tmp_path: Path
         "disclique", "audit", "file.xlsx", "--coordinates", "lon,lat", "--mask", "affine", "--out", "none", codes=(2,)
     )
     assert 'pip install "disclique[stat]"' in refused.stderr
-    if APP:
-        fresh("python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", f"{built[1]}[app]")
-        try_app(fresh)
+    fresh("python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", f"{built[1]}[app]")
+    try_app(fresh)
