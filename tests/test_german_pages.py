@@ -20,7 +20,7 @@ from disclique.audits.result import encode_result
 from disclique.audits.sentences import decide, foresee
 from disclique.errors import InputError
 from disclique.texts import texts_in
-from small_files import people
+from small_files import COLUMNS, LIGHT, people
 
 ENGLISH = re.compile(r"\b(the|were|would|with|which|of|and|are|not|from|that|does|have)\b")
 EVIL = "<b>the age</b>"
@@ -120,7 +120,7 @@ def test_names_are_escaped_in_german_too(results: Results) -> None:
 
 def test_a_result_does_not_depend_on_the_language(results: Results, tmp_path: Path) -> None:
     """A German page changes nothing: neither the result nor the figures beside it, and the next page is English."""
-    result = results["dial"]
+    result = results["texts"]
     before = encode_result(result)
     result.report(tmp_path / "de.html", language="de")
     assert '<html lang="en">' in result.report(tmp_path / "en.html")
@@ -137,7 +137,7 @@ def test_a_result_does_not_depend_on_the_language(results: Results, tmp_path: Pa
 def test_a_sentence_that_nobody_translated_says_that_it_is_english(results: Results) -> None:
     """One of a later version, or of an attack of one's own, is shown as it is, and marked for who reads it aloud."""
     said = replace(results["dial"].verdict, sentences=(f"Something new about {EVIL}.",))
-    page = replace(results["dial"], verdict=said).report(language="de")
+    page = replace(results["dial"], verdict=said).annex(language="de")
     assert '<p><span lang="en">Something new about &lt;b&gt;the age&lt;/b&gt;.</span></p>' in page
 
 
@@ -149,7 +149,7 @@ def settings(given: Setting) -> Iterator[Setting]:
     spared = replace(attack, attack="equal", spared=1, why="it was spared in 1 of 2 repetitions: nothing to gain: the "
                      "attacks before it find all but 1% of those whom any can be expected to")  # fmt: skip
     unlaid = replace(attack, attack="register", unlaid=0.4, doubtful=2)
-    for value, high, bound, oracle in itertools.product((0.0004, 0.083, 1.0), (0.4, 1.0), (False, True), (True, False)):
+    for value, high, bound, oracle in itertools.product((0.0004, 1.0), (0.4, 1.0), (False, True), (True, False)):
         risk = replace(given.risk, value=value, interval=(0.0, high), lower_bound=bound, cut=("clique",), needed=30)
         base = replace(given, risk=risk, turns=True, person=0.7, oracle=given.oracle if oracle else None, again=0.3)
         why = "" if oracle else "the oracle is for a known mask"
@@ -204,21 +204,32 @@ def test_the_command_writes_german_pages(results: Results, run: Run, tmp_path: P
     assert not (tmp_path / "no.html").exists()
 
 
-def test_a_browser_draws_german_charts(results: Results, tmp_path: Path) -> None:
-    """Ticks have a space before the sign of per cent, tooltips a comma, and the hint at wide tables is German."""
-    if browser.found() is None:
-        pytest.skip("no Chromium on this machine: the page is not opened in a real browser (apt install chromium)")
-    results["dial"].report(tmp_path / "r.html", language="de")
-    window = browser.Browser(tmp_path / "profile")
-    try:
-        window.open(tmp_path / "r.html", width=390)
-        drawn = window.wait("document.documentElement.dataset.drawn || document.documentElement.dataset.problem")
-        assert drawn.isdigit()
-        words = window.value("[...document.querySelectorAll('#chart-risk text')].map(t => t.textContent)")
-        assert "50\u00a0%" in words or "40\u00a0%" in words
-        assert "Risiko" in words
-        assert window.value("document.querySelector('.hint').textContent").startswith("diese Tabelle geht rechts")
-        assert window.value("document.documentElement.scrollWidth") <= 390
-        assert window.complaints() == []
-    finally:
-        window.close()
+def test_a_browser_draws_german_charts(chrome: browser.Browser, results: Results, tmp_path: Path) -> None:
+    """Ticks have a space before the sign of per cent, axes German titles, and the hint at wide tables is German."""
+    results["texts"].report(tmp_path / "r.html", language="de")
+    chrome.forget()
+    chrome.open(tmp_path / "r.html", width=390)
+    assert chrome.wait("document.documentElement.dataset.drawn || document.documentElement.dataset.problem").isdigit()
+    words = chrome.value("[...document.querySelectorAll('#chart-risk text')].map(t => t.textContent)")
+    assert "40\u00a0%" in words
+    assert "Risiko" in words
+    assert chrome.value("document.querySelector('.hint').textContent").startswith("diese Tabelle geht rechts")
+    assert chrome.value("document.documentElement.scrollWidth") <= 390
+    assert chrome.complaints() == []
+
+
+def test_an_audit_writes_its_pages_in_the_language_asked_for(run: Run, tmp_path: Path) -> None:
+    """Only the pages: what is printed stays English, and the result says nothing of the language."""
+    people(20).to_csv(tmp_path / "file.csv", index=False)
+    asked = ("audit", str(tmp_path / "file.csv"), *COLUMNS, "--mask", "affine", "--attack", "labels", *LIGHT)
+    more = ("--repetitions", "1", "--processes", "1", "--yes")
+    code, out, err = run(*asked, *more, "--out", str(tmp_path / "a"), "--language", "de")
+    assert code == 0
+    assert "Released with the mask affine" in out + err
+    for page in ("report.html", "annex.html"):
+        assert '<html lang="de">' in (tmp_path / "a" / page).read_text(encoding="utf-8")
+    assert "language" not in (tmp_path / "a" / "result.json").read_text(encoding="utf-8")
+    code, _, err = run(*asked, *more, "--out", str(tmp_path / "b"), "--language", "fr")
+    assert code != 0
+    assert "there are en, de" in err
+    assert not (tmp_path / "b").exists()

@@ -35,8 +35,12 @@ def carry_out(
     told: Told,
     with_records: bool = False,
     about: About | None = None,
+    language: str = "en",
 ) -> AuditResult:
-    """Carry out an audit and write result.json, records.csv, the report with its figures and the annex to ``out``."""
+    """Carry out an audit and write result.json, records.csv, the report with its figures and the annex to ``out``.
+
+    ``language`` is that of the two pages.
+    """
     from disclique.audits import ANNEX, REPORT, run_audit
     from disclique.audits.so_far import BESIDE, RiskSoFar
     from disclique.runs.counter import Heard
@@ -50,8 +54,8 @@ def carry_out(
             )
     if forecast.finished and not progress.fresh:
         told.say([f"{out}: finished before: nothing is left to do"])
-    result.report(out / REPORT)
-    result.annex(out / ANNEX)
+    result.report(out / REPORT, language=language)
+    result.annex(out / ANNEX, language=language)
     return result
 
 

@@ -10,7 +10,7 @@ import typer
 
 from disclique.asked.audits import WORK, AuditOptions, read_audit, read_decision
 from disclique.asked.options import differing
-from disclique.cli.options import with_options
+from disclique.cli.options import LANGUAGE, with_options
 
 if TYPE_CHECKING:
     from disclique.audits import Audit, AuditResult
@@ -44,6 +44,7 @@ def command(
     with_records: Annotated[
         bool, typer.Option("--with-records", help="Put places and ids into the report.", rich_help_panel=OUTPUT)
     ] = False,
+    language: LANGUAGE = "en",
     force: Annotated[
         bool, typer.Option("--force", help="Go on although the input can only be mistaken.", rich_help_panel=WORK)
     ] = False,
@@ -67,7 +68,9 @@ def command(
     from disclique.cli.screen import Screen
     from disclique.memory import default_memory, parse_memory, say_memory
     from disclique.runs import choose_executor
+    from disclique.texts import texts_in
 
+    texts_in(language)
     screen = Screen(quiet)
     asked = options.filled(config)
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
@@ -85,7 +88,7 @@ def command(
         with screen.opened(executor) as running:
             announce(work, out, running, screen)
         return
-    result = show_audit(work, out, executor, screen=screen, with_records=with_records, about=about)
+    result = show_audit(work, out, executor, screen=screen, with_records=with_records, about=about, language=language)
     if EXIT[result.verdict.status]:
         raise typer.Exit(EXIT[result.verdict.status])
 
@@ -98,6 +101,7 @@ def show_audit(
     screen: Screen,
     with_records: bool = False,
     about: About | None = None,
+    language: str = "en",
 ) -> AuditResult:
     """Carry out an audit, and print its verdict and where everything is."""
     from disclique.asked.work import carry_out
@@ -105,7 +109,7 @@ def show_audit(
     from disclique.cli.interrupt import keeping
 
     with keeping(out):
-        result = carry_out(work, out, executor, told=screen, with_records=with_records, about=about)
+        result = carry_out(work, out, executor, told=screen, with_records=with_records, about=about, language=language)
     screen.say([*result.verdict.sentences, *(f"note: {line}" for line in result.verdict.cautions)])
     screen.table(result.table, title="Risk of every setting tried")
     screen.say([f"result: {out / RESULT}", f"risk of every record (keep it): {out / RECORDS}"])
