@@ -36,6 +36,10 @@ class Estimation:
             with suppress(ValueError):
                 self.heard |= json.loads(line)
         self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
         if not self.heard.get(TAKES) and not self.heard.get(PROBLEM):
             self.heard[PROBLEM] = "the estimate ended before it was finished"
         self.ended = True

@@ -95,23 +95,32 @@ def show_again(form: FormData, offered: Questions) -> dict[str, Any]:
 
 def _show_masks(specs: list[str], cards: tuple[Card, ...]) -> dict[str, Any]:
     """Return the fields of the cards; what no card can show stands among the other masks, as it is written."""
-    chosen: dict[str, dict[str, tuple[str, str]]] = {}
-    rest = []
-    dials = {card.name: {dial.name for dial in card.dials} for card in cards}
-    for spec in specs:
-        name, values = split_spec(spec)
-        if name in dials and name not in chosen and set(values) <= dials[name]:
-            chosen[name] = values
-        else:
-            rest.append(spec)
+    chosen, rest = _sort_masks(specs, cards)
     found: dict[str, Any] = {"mask": list(chosen), "more_masks": "\n".join(rest)}
     for card in cards:
         for dial in card.dials:
             low, high = dial.low, dial.high
             if card.name in chosen:
-                low, high = chosen[card.name].get(dial.name, (dial.default, ""))
+                low, high = split_spec(chosen[card.name])[1].get(dial.name, (dial.default, ""))
             found[f"dial:{card.name}:{dial.name}:a"], found[f"dial:{card.name}:{dial.name}:b"] = low, high
     return found
+
+
+def _sort_masks(specs: list[str], cards: tuple[Card, ...]) -> tuple[dict[str, str], list[str]]:
+    """Return the specs that cards show, in their order, and the others: each card one, and only if it says the same."""
+    found: dict[str, str] = {}
+    for card in cards:
+        dials = {dial.name: dial for dial in card.dials}
+        for spec in specs:
+            name, values = split_spec(spec)
+            told = {key: value for key, value in values.items() if key in dials and value != (dials[key].default, "")}
+            if name == card.name and spec == spec_of(name, {key: told[key] for key in dials if key in told}):
+                found[name] = spec
+                break
+    rest = list(specs)
+    for spec in found.values():
+        rest.remove(spec)
+    return found, rest
 
 
 def _show_labels(rules: list[str], labels: tuple[str, ...]) -> dict[str, Any]:
@@ -215,7 +224,8 @@ def _read_masks(form: FormData, cards: tuple[Card, ...]) -> list[str]:
             if dial.needed or high or low != dial.default:
                 values[dial.name] = (low, high)
         found.append(spec_of(name, values))
-    return [*found, *read_lines(str(form.get("more_masks", "")))]
+    shown, rest = _sort_masks([*found, *read_lines(str(form.get("more_masks", "")))], cards)
+    return [*shown.values(), *rest]  # in an order that stays when the form is shown and sent again
 
 
 def _read_labels(form: FormData, labels: tuple[str, ...]) -> list[str]:

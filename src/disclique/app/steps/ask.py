@@ -40,6 +40,7 @@ from disclique.errors import DiscliqueError, InputError
 
 ESTIMATIONS = Estimations()
 MISTAKES = "mistakes_shown"  # the field that says which mistakes the person saw when they said that it is right so
+NOTHING: dict[str, Any] = {LOOK: [], DOES: [], TAKES: "", PROBLEM: "", "settings": 0}  # heard of an estimate
 NO_MASK = "choose at least one mask before the audit starts"
 
 
@@ -101,7 +102,9 @@ async def estimate(request: Request, form: FormData) -> Response:
         await in_thread(ESTIMATIONS.start, work.id, _key(asked), request_)
     except InputError as problem:
         said = hide_paths(str(problem), work, site.places)
-        return page(request, "ask_estimate", work=work, heard={PROBLEM: said}, running=False, mistakes=[], shown="")
+        return page(
+            request, "ask_estimate", work=work, heard=NOTHING | {PROBLEM: said}, running=False, mistakes=[], shown=""
+        )
     return await follow(request)
 
 
@@ -110,13 +113,11 @@ async def follow(request: Request) -> Response:
     site = site_of(request)
     work = site.works.get(request.path_params["id"])
     found = ESTIMATIONS.get(work.id)
-    heard = {} if found is None else dict(found.heard)
-    hidden = {
-        LOOK: [Said(hide_paths(text, work, site.places), mistake) for text, mistake in heard.get(LOOK, [])],
-        DOES: [hide_paths(line, work, site.places) for line in heard.get(DOES, [])],
-        TAKES: heard.get(TAKES, ""),
-        PROBLEM: hide_paths(heard.get(PROBLEM, ""), work, site.places),
-        "settings": heard.get("settings", 0),
+    heard = NOTHING | ({} if found is None else found.heard)
+    hidden = heard | {
+        LOOK: [Said(hide_paths(text, work, site.places), mistake) for text, mistake in heard[LOOK]],
+        DOES: [hide_paths(line, work, site.places) for line in heard[DOES]],
+        PROBLEM: hide_paths(heard[PROBLEM], work, site.places),
     }
     mistakes = [remark.sentence for remark in hidden[LOOK] if remark.mistake]
     running = found is not None and not found.ended
@@ -129,7 +130,7 @@ async def stop_estimate(request: Request, form: FormData) -> Response:
     """End the estimate."""
     work = site_of(request).works.get(request.path_params["id"])
     await in_thread(ESTIMATIONS.stop, work.id)
-    return page(request, "ask_estimate", work=work, heard={}, running=False, mistakes=[], shown="")
+    return page(request, "ask_estimate", work=work, heard=NOTHING, running=False, mistakes=[], shown="")
 
 
 async def start(request: Request, form: FormData) -> Response:
@@ -247,7 +248,7 @@ def _offers(offered: Questions, group: str) -> bool:
 
 
 def _pictures(offered: Questions) -> dict[str, tuple[str, str]]:
-    return {card.name: draw_mask(card.name) for card in offered.cards if not card.reason}
+    return {card.name: draw_mask(card.name) for card in offered.cards}
 
 
 def _folder_of(site: Any, work: Work, form: FormData | None) -> str:
