@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ pytest.importorskip("httpx", reason="the app's packages are missing")
 import disclique as dq
 from app_visitor import Page, Visitor, visiting
 from disclique.app import preview as previews
+from disclique.app.beside import name_files, named
 from disclique.app.preview import preview
 from disclique.app.roles import guess_roles
 from disclique.synthetic.survey import survey_file
@@ -269,6 +271,40 @@ def test_distances_come_from_another_file(visitor: Visitor) -> None:
     assert visitor.post(f"{at}/open", said).status_code == 303
     assert Page(visitor.get(f"{at}/open").text, "open-form").fields["distances"] == chosen[0]
     assert visitor.upload(f"{at}/file", "distances", "d.exe", b"x").status_code == 422
+
+
+def test_two_uploads_go_by_their_names(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever works inside the folder, as the process of an audit does, calls them so, too."""
+    table = towns(20)
+    people = table[["pid", "geschlecht"]].to_csv(index=False).encode()
+    answer = visitor.post("/upload", files={"upload": ("people.csv", people)})
+    at = answer.headers["location"].removesuffix("/open")
+    visitor.upload(
+        f"{at}/file", "vectors", "people.csv", table[["pid", "laenge", "breite"]].to_csv(index=False).encode()
+    )
+    page = Page(visitor.get(f"{at}/open").text, "open-form")
+    chosen = [about["value"] for tag, about in page.tags if tag == "option" and about["value"].startswith("upload:")]
+    assert visitor.post(f"{at}/open", page.fields | {"vectors": chosen[0], "unit": "km"}).status_code == 303
+    work = visitor.work(at)
+    assert sorted(name_files(work).values()) == ["people-2.csv", "people.csv"]  # told apart
+    assert (named(work).file, named(work).said["vectors"]) == ("people.csv", "people-2.csv")
+    inside = {path.removeprefix(f"{work.folder}/"): name for path, name in name_files(work).items()}
+    relative = {path: Path(path).relative_to(work.folder) for path in (work.file, work.said["vectors"])}
+    seen = replace(work, file=str(relative[work.file]), said={"vectors": str(relative[work.said["vectors"]])})
+    monkeypatch.chdir(work.folder)
+    assert name_files(seen) == inside
+
+
+def test_encodings_in_a_column(visitor: Visitor) -> None:
+    rng = np.random.default_rng(2)
+    codes = ["".join(rng.choice(["0", "1"], 64)) for _ in range(30)]
+    put(visitor, "p.csv", pd.DataFrame({"id": range(30), "sex": ["m", "f"] * 15, "clk": codes}))
+    at, page = opened(visitor, "p.csv")
+    assert visitor.post(f"{at}/open", page.fields).status_code == 303
+    assert visitor.work(at).said["encodings"] == "clk"
+    again = Page(visitor.get(f"{at}/open").text, "open-form")
+    assert again.fields["role:clk"] == "encoding"
+    assert visitor.get(f"{at}/ask").status_code == 200
 
 
 def test_formats_and_parts(visitor: Visitor) -> None:

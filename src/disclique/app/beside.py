@@ -80,9 +80,10 @@ def name_files(work: Work) -> dict[str, str]:
     found = {work.file: work.shown}
     for option in FILES:
         path = Path(str(work.said.get(option, "")))
-        if not path.is_absolute() or str(path) in found:
+        uploaded = path.parent.name.startswith(SLOT)  # named relative to the folder by whoever works inside it
+        if not (path.is_absolute() or uploaded) or str(path) in found:
             continue
-        name = _shown(path.parent) if path.parent.name.startswith(SLOT) else path.name
+        name = _shown(path.parent) if uploaded else path.name
         while name in found.values():
             name = f"{Path(name).stem}-2{Path(name).suffix}"
         found[str(path)] = name

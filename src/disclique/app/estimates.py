@@ -117,24 +117,15 @@ def estimate(file: Path, said: dict[str, Any], tell: Any) -> None:
 
 def main() -> None:
     """Answer the one request that stands on the standard input."""
+    from disclique.app.worker import end_with_server
+
     request = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_server, daemon=True).start()
+    threading.Thread(target=end_with_server, daemon=True, name="pipe").start()
 
     def tell(heard: dict[str, Any]) -> None:
         print(json.dumps(heard), flush=True)
 
     estimate(Path(request["file"]), request["said"], tell)
-
-
-def _end_with_server() -> None:
-    import multiprocessing
-
-    with suppress(OSError, ValueError):
-        while sys.stdin.readline():
-            pass
-    for child in multiprocessing.active_children():
-        child.kill()
-    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -89,6 +89,8 @@ class Works:
     def _ours(self, work: Work) -> bool:
         """Say whether a folder and all files that its description names lie where this server may look."""
         named = [value for name, value in work.said.items() if name in FILES and value not in OTHERS]
+        if (column := str(work.said.get("encodings", ""))) and Path(column).name == column:
+            named.remove(column)  # encodings may be a column, too
         links = work.folder.is_symlink() or (work.folder / ABOUT).is_symlink()
         return not links and all(
             Path(str(path)).is_absolute() and self.places.holds(Path(str(path))) for path in (work.file, *named)

@@ -20,9 +20,9 @@ from disclique.app.estimates import DOES, LOOK, PROBLEM, TAKES, Estimations
 from disclique.app.fields import FIELDS, SNOOPER_FILES, SNOOPERS
 from disclique.app.forms import changing, in_thread
 from disclique.app.looks import Said, Seen, look_at
+from disclique.app.naming import suggest_folder
 from disclique.app.pages import go, page, site_of
 from disclique.app.pictures import draw_mask
-from disclique.app.places import LONGEST, Places
 from disclique.app.plans import write_plan
 from disclique.app.questions import (
     HOW,
@@ -206,7 +206,7 @@ async def _page(
     site = site_of(request)
     seen: Seen = await in_thread(look_at, work, site.places)
     offered = await in_thread(offer, work, seen, list_choices(site.places, work))
-    folder = await in_thread(suggest_folder, site.places, work)
+    folder = await in_thread(suggest_folder, site.places.start, "audit", work)
     if form is None:
         values = await in_thread(show_questions, work, offered, folder)
     else:
@@ -255,14 +255,6 @@ def _folder_of(site: Any, work: Work, form: FormData | None) -> str:
     if site.works.is_kept(work):
         return work.folder.name
     return "" if form is None else str(form.get("folder", "")).strip()
-
-
-def suggest_folder(places: Places, work: Work) -> str:
-    """Return a name for the audit's folder that is not taken."""
-    stem = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in Path(work.shown).stem)
-    first = f"audit-{stem or 'file'}"[: LONGEST - 4]
-    taken = {path.name for path in places.start.iterdir()} if places.start.is_dir() else set()
-    return next(name for name in [first, *(f"{first}-{number}" for number in range(2, 1000))] if name not in taken)
 
 
 def _digest(mistakes: list[str]) -> str:
