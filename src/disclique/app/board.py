@@ -14,6 +14,7 @@ from disclique.app.works import FAILED, RUNNING, STATUS
 
 if TYPE_CHECKING:
     from disclique.audits import Plan
+    from disclique.audits.records import Records
     from disclique.runs import Executor, Forecast
     from disclique.runs.counter import Counter, Heard
 
@@ -86,9 +87,7 @@ class Board:
         certain = [spec for mask in plan.ranges if not plan.searched(mask) for spec in mask.settings]
         shown = set(certain) | set(self.rows)
         self.rows = {
-            spec: self.rows.get(spec) or _row(spec, 0, plan.repetitions, None, False, None)
-            for spec in plan.settings
-            if spec in shown
+            spec: self.rows.get(spec) or _row(spec, 0, plan.repetitions) for spec in plan.settings if spec in shown
         }
 
     def say(self, lines: Iterable[str]) -> None:
@@ -166,27 +165,40 @@ class Board:
                 self.known[spec] = many
                 risk, cut = heard.measure(spec)
                 uses = [(record.utility or {}).get(plan.utility) for record in found.values()]
-                there = [use for use in uses if use is not None]
-                mean = sum(there) / len(there) if there else None
-                fresh[spec] = _row(spec, many[0], plan.repetitions, risk, cut, mean)
+                fresh[spec] = _row(spec, many[0], plan.repetitions) | {
+                    "risk": risk,
+                    "bound": cut,
+                    "use": _mean([use for use in uses if use is not None]),
+                    "oracle": _ask_oracle(found, plan),
+                }
         if fresh:
             rows = self.rows | fresh
             self.rows = {spec: rows[spec] for spec in plan.settings if spec in rows}
 
 
-def _row(spec: str, done: int, wanted: int, risk: float | None, cut: bool, use: float | None) -> dict[str, Any]:
+def _row(spec: str, done: int, wanted: int) -> dict[str, Any]:
+    """Return the row of a setting of which nothing is known yet but how often it was and will be tried.
+
+    ``risk`` is that of the worst attack so far, ``bound`` says that work was cut short; ``oracle`` is what the masked
+    data give one who knows how they lie, and decides where it is known.
+    """
     from disclique.audits.settings import shorten
 
-    return {
-        "spec": spec,
-        "brief": shorten(spec),
-        "mask": _name_mask(spec),
-        "done": done,
-        "wanted": wanted,
-        "risk": risk,
-        "bound": cut,
-        "use": use,
-    }
+    known = {"risk": None, "bound": False, "oracle": None, "use": None}
+    return {"spec": spec, "brief": shorten(spec), "mask": _name_mask(spec), "done": done, "wanted": wanted, **known}
+
+
+def _ask_oracle(found: Records, plan: Plan) -> float | None:
+    """Return what the oracle found on average; None unless it was asked of every release."""
+    asked = [(record, record.oracle) for record in found.values()]
+    if any(oracle is None or not oracle.applies for _, oracle in asked):
+        return None
+    shares = [one.hits.share(plan.scenario, len(r.common), r.released) for r, one in asked if one is not None]
+    return _mean([min(max(share, 0.0), 1.0) for share in shares])
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 def _name_mask(spec: str) -> str:

@@ -5,39 +5,41 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from disclique.texts import mark
+
 if TYPE_CHECKING:
     from disclique.audits import AuditResult
     from disclique.audits.facts import Setting
 
 NAMES = {  # what the parts of a plan are called on the page
-    "file": "file",
-    "records": "records",
-    "labels": "labels",
-    "masks": "masks",
-    "generalise": "labels made coarser",
-    "max_risk": "limit",
-    "max_risk_person": "limit for every person",
-    "scenario": "scenario",
-    "mode": "what the snooper's file is",
-    "overlap": "share of the people in the snooper's file",
-    "size": "records in the snooper's file",
-    "others": "the other people in it",
-    "label_error": "wrong labels in it",
-    "coordinate_error": "error of its coordinates",
-    "seeds": "people known beforehand",
-    "attacks": "attacks",
-    "repetitions": "repetitions",
-    "utility": "usefulness",
-    "releases": "releases of the same people",
-    "linked": "rows of releases are linked",
-    "missing": "a missing label matches",
-    "alpha": "detection probability",
-    "budget": "budget of a search",
-    "seed": "seed",
-    "person_trials": "draws for every person",
-    "sensitivity": "other assumptions are tried",
-    "thorough": "every attack on every release",
-    "version": "version of disclique",
+    "file": mark("file"),
+    "records": mark("records"),
+    "labels": mark("labels"),
+    "masks": mark("masks"),
+    "generalise": mark("labels made coarser"),
+    "max_risk": mark("limit"),
+    "max_risk_person": mark("limit for every person"),
+    "scenario": mark("scenario"),
+    "mode": mark("what the snooper's file is"),
+    "overlap": mark("share of the people in the snooper's file"),
+    "size": mark("records in the snooper's file"),
+    "others": mark("the other people in it"),
+    "label_error": mark("wrong labels in it"),
+    "coordinate_error": mark("error of its coordinates"),
+    "seeds": mark("people known beforehand"),
+    "attacks": mark("attacks"),
+    "repetitions": mark("repetitions"),
+    "utility": mark("usefulness"),
+    "releases": mark("releases of the same people"),
+    "linked": mark("rows of releases are linked"),
+    "missing": mark("a missing label matches"),
+    "alpha": mark("detection probability"),
+    "budget": mark("budget of a search"),
+    "seed": mark("seed"),
+    "person_trials": mark("draws for every person"),
+    "sensitivity": mark("other assumptions are tried"),
+    "thorough": mark("every attack on every release"),
+    "version": mark("version of disclique"),
 }
 SHARES = ("max_risk", "max_risk_person", "overlap", "label_error")
 
@@ -102,7 +104,7 @@ def _text(name: str, value: object) -> str:
     if value is None or value == ():
         return "–"
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return mark("yes") if value else mark("no")
     if name in SHARES and isinstance(value, (int, float)):
         return percent(value)
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -17,7 +17,9 @@ def draw_settings(
     limits: Sequence[float] = (),
     words: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return a Vega-Lite chart: a point for each row with ``use``, ``risk``, ``group``, ``setting`` and ``sure``.
+    """Return a Vega-Lite chart: a point for each row: ``use``, ``risk``, ``high``, ``group``, ``setting``, ``sure``.
+
+    A line leads up to ``high``, what decides: the upper end of an interval, or what the masked data themselves give.
 
     Groups have the colours and shapes that masks have in the report. ``words`` are the texts of axes and hints.
     """
@@ -48,6 +50,7 @@ def draw_settings(
         {"field": "setting", "type": "nominal", "title": words["setting"]},
         {"field": "group", "type": "nominal", "title": title},
         {"field": "risk", "type": "quantitative", "title": words["risk"], "format": PERCENT},
+        {"field": "high", "type": "quantitative", "title": words["high"], "format": PERCENT},
         {"field": "use", "type": "quantitative", "title": words["use"], "format": ".3f"},
         {"field": "sure", "type": "nominal", "title": words["sure"]},
     ]
@@ -55,6 +58,11 @@ def draw_settings(
         "data": {"name": POINTS},
         "mark": {"type": "point", "size": 110, "filled": True, "opacity": 1},
         "encoding": {"x": x, "y": y, "color": look(COLOURS), "shape": look(SHAPES), "tooltip": tooltip},
+    }
+    rules = {
+        "data": {"name": POINTS},
+        "mark": {"type": "rule", "opacity": 0.55, "strokeWidth": 2},
+        "encoding": {"x": x, "y": y, "y2": {"field": "high"}, "color": look(COLOURS)},
     }
     lines = [
         {
@@ -69,5 +77,5 @@ def draw_settings(
         "datasets": {POINTS: list(rows)},
         "width": "container",
         "height": 320,
-        "layer": [points, *lines],
+        "layer": [rules, points, *lines],
     }

@@ -21,6 +21,7 @@ from disclique.app.naming import plainly
 from disclique.app.places import Places
 from disclique.app.works import BEGUN, Work, read_work
 from disclique.errors import DiscliqueError, InputError
+from disclique.texts import mark
 
 if TYPE_CHECKING:
     from disclique.audits import AuditResult
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
 LIST = "releases.json"
 PUBLISH, PRIVATE = "publish", "keep-private"
 TABLE, KEY = "release.csv", "release_key.csv"
-MATRICES = ("csv", "npy", "parquet", "list", "none")
+MATRICES = {
+    "csv": mark("CSV, a square"),
+    "npy": "NumPy",
+    "parquet": "Parquet",
+    "list": mark("list, one line a pair"),
+    "none": mark("none, beside encodings"),
+}
 CHUNK = 1 << 20
 
 

@@ -187,6 +187,7 @@ def _points(found: Compared, names: list[str]) -> list[dict[str, Any]]:
             "setting": setting.brief or spec,
             "group": name,
             "risk": setting.risk.value,
+            "high": setting.risk.interval[1],
             "use": setting.usefulness,
             "sure": f"{setting.repetitions}{', ≥' if setting.risk.lower_bound else ''}",
         }

@@ -139,6 +139,7 @@ def _point(row: dict[str, Any]) -> dict[str, Any]:
         "setting": row["brief"],
         "group": row["mask"],
         "risk": row["risk"],
+        "high": max(row["risk"], row.get("oracle") or 0.0),
         "use": row["use"],
         "sure": f"{sure}, ≥" if row["bound"] else sure,
     }
