@@ -52,7 +52,7 @@ matching: $(READY) ## the attack on two matrices beside others, hours: make matc
 	$(BIN)/python benchmarks/matching.py --data $(DATA)
 	$(BIN)/python benchmarks/matching.py --data $(DATA) --show
 
-coverage: $(READY) ## how often the ends of intervals hold: tables and picture of docs/audit.md, ten minutes
+coverage: $(READY) ## how often the ends of intervals hold: tables and picture of docs/evidence/verdicts.md, ten minutes
 	$(BIN)/python benchmarks/bounds_coverage.py --document
 
 scale: $(READY) ## what audits cost against the size of the file (hours)
@@ -64,7 +64,7 @@ scale: $(READY) ## what audits cost against the size of the file (hours)
 	$(BIN)/python benchmarks/registers.py
 	$(BIN)/python benchmarks/edge.py
 
-posteriors: $(READY) ## how far the probabilities of registration hold on other data: docs/attacks.md, half an hour
+posteriors: $(READY) ## how far the probabilities of registration hold on other data: docs/evidence/attacks.md, half an hour
 	$(BIN)/python benchmarks/posteriors.py --document
 
 schema: $(READY) ## write the schema of an audit's result.json from its classes
@@ -96,4 +96,4 @@ lowest: constraints-lowest.txt ## the tests of what depends on libraries, with t
 		-o filterwarnings=default --disable-warnings $(LOWEST_TESTS)
 
 clean:          ## remove what make created
-	rm -rf $(VENV) $(LOWEST) demo build dist src/*.egg-info
+	rm -rf $(VENV) $(LOWEST) demo build dist site src/*.egg-info

@@ -17,7 +17,6 @@ import typer
 from conftest import Run
 from documents import DOCS, ELIDED, PAGES, ROOT, Block, blocks, links, name_of, slugs
 
-ANNOUNCED = {"app"}  # a command with a page of its own, which may not be installed yet
 BY_ANOTHER_TEST = {"README.md"}  # test_door.py runs its Python, in `make slow`
 RUN, SLOW, NOT_RUN = "run", "slow", "not run: "
 
@@ -104,8 +103,6 @@ def test_commands_have_these_options(page: Path) -> None:
     for block in blocks(page):
         for _, name, *arguments in block.commands:
             where = f"{name_of(page)}:{block.line}: disclique {name}"
-            if name in ANNOUNCED - set(COMMANDS):
-                continue
             assert name in COMMANDS, where
             if ELIDED in arguments:
                 given = {word.split("=")[0] for word in arguments if word.startswith("--")}
@@ -118,7 +115,7 @@ def test_commands_have_these_options(page: Path) -> None:
     bare = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for code in re.findall(r"`(disclique [^`]+)`", bare):
         _, name, *arguments = code.split()
-        if re.fullmatch("[a-z]+", name) and name not in ANNOUNCED - set(COMMANDS):
+        if re.fullmatch("[a-z]+", name):
             assert name in COMMANDS, f"{name_of(page)}: {code}"
             given = {word.split("=")[0].strip(",.") for word in arguments if word.startswith("--")}
             assert given <= {*_options(name), "--help"}, f"{name_of(page)}: {code}"

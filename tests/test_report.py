@@ -205,6 +205,26 @@ def test_the_result_follows_its_schema(results: Results) -> None:
             jsonschema.validate({**content, "settings": "none"}, schema)
 
 
+def test_a_dial_is_drawn_in_one_unit() -> None:
+    """50 km are more noise than 500 m, whatever stands in front of the unit; degrees have an axis of their own."""
+    table = dq.survey().iloc[:40]
+    people = dq.microdata(table, ["sex"], coordinates=["lon", "lat"], ids="id")
+    sizes = ("500m", "50km", "2km", "0.05deg", "0.5deg")
+    masks = [f"gaussian:sigma={size}" for size in sizes]
+    result = dq.audit(people, masks, attacks="labels", repetitions=1, person_trials=10, sensitivity=False)
+    found = re.search(r'<script[^>]*id="specs"[^>]*>(.*?)</script>', dq.report(result), re.DOTALL)
+    assert found
+    drawn = {name: spec for name, spec in json.loads(found[1]).items() if name.startswith("dial-")}
+    assert [[row["dial"] for row in spec["data"]["values"]] for spec in drawn.values()] == [
+        [500, 2000, 50000],
+        [0.05, 0.5],
+    ]
+    assert [spec["layer"][0]["encoding"]["x"]["title"] for spec in drawn.values()] == [
+        "gaussian: sigma (m)",
+        "gaussian: sigma (deg)",
+    ]
+
+
 def test_what_is_no_result_is_refused(tmp_path: Path, results: Results) -> None:
     """Not JSON, another JSON, an old or unknown version, cut off, a part missing: one sentence each."""
     path = tmp_path / "result.json"

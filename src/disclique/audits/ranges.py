@@ -59,14 +59,14 @@ def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
         )
     turned = [first.turned(dial, value).spec for value in _steps(first, last, dial, settings)]
     ordered = list(dict.fromkeys(turned))
-    rising = _value(last, first, dial) >= _value(first, first, dial)
+    rising = measure_dial(last, first, dial) >= measure_dial(first, first, dial)
     strongest_last = rising == first.dials[dial]
     return MaskRange(str(spec).strip(), tuple(ordered if strongest_last else ordered[::-1]), turns=True, dial=dial)
 
 
 def _steps(first: Mask, last: Mask, dial: str, settings: int) -> list[float]:
     """Return values of the dial in the unit of ``first``, geometric from one end to the other."""
-    low, high = _value(first, first, dial), _value(last, first, dial)
+    low, high = measure_dial(first, first, dial), measure_dial(last, first, dial)
     if min(low, high) <= 0:
         raise InputError(f"mask {first.name}, {spec_name(dial)}: a range goes in equal ratios and cannot begin at 0")
     whole = isinstance(getattr(first, dial), int)
@@ -75,8 +75,12 @@ def _steps(first: Mask, last: Mask, dial: str, settings: int) -> list[float]:
     return [low, *rounded, high]
 
 
-def _value(mask: Mask, like: Mask, dial: str) -> float:
-    """Return the dial of ``mask`` in the unit of ``like``."""
+def measure_dial(mask: Mask, like: Mask, dial: str) -> float:
+    """Return the dial of ``mask`` in the unit of ``like``.
+
+    >>> measure_dial(parse_mask("gaussian:sigma=50km"), parse_mask("gaussian:sigma=500m"), "sigma")
+    50000.0
+    """
     value, unit = getattr(mask, dial), getattr(like, dial)
     if isinstance(value, str):
         raise InputError(f"mask {mask.name}, {spec_name(dial)} = {value}: a range goes from one number to another")
@@ -87,3 +91,13 @@ def _value(mask: Mask, like: Mask, dial: str) -> float:
     if value.unit.startswith("/") and unit.unit.startswith("/"):
         return value.per_km * KM_IN[unit.unit[1:]]
     raise InputError(f"mask {mask.name}: the ends {unit} and {value} of a range need the same kind of unit")
+
+
+def measured_in(mask: Mask, dial: str) -> str:
+    """Return what a dial is measured in: dials of the same kind can be put on one axis, degrees and lengths cannot.
+
+    >>> [measured_in(parse_mask(f"gaussian:sigma={size}"), "sigma") for size in ("500m", "5km", "0.05deg")]
+    ['length', 'length', 'deg']
+    """
+    unit = getattr(getattr(mask, dial), "unit", "")
+    return "length" if unit in KM_IN else "rate" if unit.startswith("/") else unit

@@ -11,9 +11,11 @@ from typing import Any
 
 from disclique.attacks import attack_names
 from disclique.audits.facts import Setting
+from disclique.audits.ranges import measure_dial, measured_in
 from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult
 from disclique.data.recoding import split_setting
+from disclique.masks import parse_mask
 from disclique.measures.utility import measures
 from disclique.model import Json
 from disclique.show.report.maps import draw_cells, draw_people
@@ -240,14 +242,17 @@ def _dials(result: AuditResult, texts: Texts) -> dict[str, Json]:
     for s in result.settings:
         if s.dial is not None:
             labels = "" if s.labels is None else s.labels.spec
-            families.setdefault(s.family if s.family != s.spec else f"{s.mask} | {labels}", []).append(s)
+            alike = f"{s.mask} {s.dial} {measured_in(parse_mask(split_setting(s.spec)[0]), s.dial)} | {labels}"
+            families.setdefault(s.family if s.family != s.spec else alike, []).append(s)
     panels: dict[str, Json] = {}
     for settings in families.values():
         if len(settings) < 2:
             continue
+        masks = [parse_mask(split_setting(s.spec)[0]) for s in settings]
+        dials = [measure_dial(mask, masks[0], settings[0].dial) for mask in masks]  # 50 km are more than 500 m
         rows = [
-            _risk_row(s, texts) | {"dial": s.dial_value, "repetitions": s.repetitions}
-            for s in sorted(settings, key=lambda s: s.dial_value)
+            _risk_row(s, texts) | {"dial": dial, "repetitions": s.repetitions}
+            for dial, s in sorted(zip(dials, settings, strict=True), key=lambda one: one[0])
         ]
         labels = "" if settings[0].labels is None else f", {texts.sentence(settings[0].labels.said)}"
         title = f"{settings[0].mask}: {settings[0].dial}" + _unit(settings[0]) + labels
