@@ -149,7 +149,7 @@ def settings(given: Setting) -> Iterator[Setting]:
     spared = replace(attack, attack="equal", spared=1, why="it was spared in 1 of 2 repetitions: nothing to gain: the "
                      "attacks before it find all but 1% of those whom any can be expected to")  # fmt: skip
     unlaid = replace(attack, attack="register", unlaid=0.4, doubtful=2)
-    for value, high, bound, oracle in itertools.product((0.0004, 1.0), (0.4, 1.0), (False, True), (True, False)):
+    for value, high, bound, oracle in itertools.product((0.0004, 1.0), (0.4,), (False, True), (True, False)):
         risk = replace(given.risk, value=value, interval=(0.0, high), lower_bound=bound, cut=("clique",), needed=30)
         base = replace(given, risk=risk, turns=True, person=0.7, oracle=given.oracle if oracle else None, again=0.3)
         why = "" if oracle else "the oracle is for a known mask"

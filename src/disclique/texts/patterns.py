@@ -48,6 +48,8 @@ _END = re.compile(r"(?<=[.:!?]) (?=[A-Z])")
 _JOINT = re.compile(r", and |; |, | and ")
 _SETTING = re.compile(r"([\w-]+(?: \([^()]*\))?) and (.+)", re.DOTALL)
 _KEPT = 10_000  # sentences whose translation is remembered: a server lives long
+_LONGEST = 20_000  # characters of a text that is looked at
+_MOST = 40  # places at which a list is divided in every way
 
 
 class Pattern:
@@ -110,7 +112,7 @@ class Translator:
         if english not in self._known:
             if len(self._known) > _KEPT:
                 self._known.clear()
-            self._known[english] = self._find(english)
+            self._known[english] = self._find(english) if len(english) <= _LONGEST else None
         return self._known[english]
 
     def _find(self, english: str) -> str | None:
@@ -125,15 +127,34 @@ class Translator:
             rest = None if first is None else self.translate(english[end.end() :])
             if rest is not None:
                 return f"{first} {rest}"
+        return self._list(english)
+
+    def _list(self, english: str) -> str | None:
+        """Return a list of phrases, all of which are known."""
+        for joint in ("; ", ", "):
+            if joint in english:
+                said = []
+                for part in english.split(joint):
+                    phrase = self.translate(part)
+                    if phrase is None:
+                        break
+                    said.append(phrase)
+                else:
+                    return joint.join(said)
         return None
 
     def _match(self, english: str) -> str | None:
         """Return what the first pattern says that fits, with all its phrases known."""
         for pattern in self.patterns:
             for slots in pattern.fit(english):
-                values = {name: self._say(pattern.kinds[name], text) for name, text in slots.items()}
-                if None not in values.values():
-                    said = "".join(str(values[part]) if odd % 2 else part for odd, part in enumerate(pattern.parts))
+                values = {}
+                for name, text in slots.items():
+                    value = self._say(pattern.kinds[name], text)
+                    if value is None:
+                        break
+                    values[name] = value
+                else:
+                    said = "".join(values[part] if odd % 2 else part for odd, part in enumerate(pattern.parts))
                     return said.replace("?.", "?")  # a question at the end of a sentence ends it
         return None
 
@@ -157,7 +178,9 @@ class Translator:
         whole = self.translate(text)
         if whole is not None:
             yield whole
-        for joint in _JOINT.finditer(text):
+            return
+        joints = list(_JOINT.finditer(text))
+        for joint in joints if len(joints) <= _MOST else ():
             first = self.translate(text[: joint.start()])
             if first is not None:
                 between = AND[self.language] if "and" in joint[0] else joint[0]

@@ -108,7 +108,6 @@ def read_block(message: str) -> str:
     return _SLOT.sub(r"{\1}", message).replace("%%", "%")
 
 
-@cache
 def texts_in(language: str) -> Texts:
     """Return the texts of a language.
 
@@ -117,6 +116,11 @@ def texts_in(language: str) -> Texts:
         ...
     disclique.errors.InputError: language = 'fr': there are en, de
     """
-    if language not in LANGUAGES:
+    if not isinstance(language, str) or language not in LANGUAGES:
         raise InputError(f"language = {language!r}: there are {', '.join(LANGUAGES)}{guess_meant(language, LANGUAGES)}")
+    return _read(language)
+
+
+@cache
+def _read(language: str) -> Texts:
     return Texts(language, Translator(read_patterns(language), language))
