@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs slow bench matching coverage posteriors scale schema texts wheel lowest clean
+.PHONY: help demo test check docs slow bench matching coverage posteriors scale schema screenshots texts wheel lowest clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -66,6 +66,9 @@ scale: $(READY) ## what audits cost against the size of the file (hours)
 
 posteriors: $(READY) ## how far the probabilities of registration hold on other data: docs/evidence/attacks.md, half an hour
 	$(BIN)/python benchmarks/posteriors.py --document
+
+screenshots: $(READY) ## pictures of every step of the app: in screenshots/, and those of docs/img/
+	$(BIN)/python tests/app_screenshots.py
 
 schema: $(READY) ## write the schema of an audit's result.json from its classes
 	$(BIN)/python -c 'import json; from disclique.audits.result import result_schema; print(json.dumps(result_schema(), indent=2))' > src/disclique/audits/result.schema.json

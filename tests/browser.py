@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -68,6 +69,9 @@ class Window:
     def _response(self, response: Any) -> None:
         if response.status >= 500 or (response.status >= 400 and not self.refusals_expected):
             self.said.append(f"answer {response.status}: {response.request.method} {response.url[:200]}")
+        policy = response.headers.get("content-security-policy", "")
+        if self.home.startswith("http") and not re.search(r"script-src ('self'|'sha256-[^;]*'|'none');", policy):
+            self.said.append(f"policy of scripts: {response.url[:200]} {policy[:100]}")
 
     def _console(self, message: Any) -> None:
         if message.type not in ("error", "warning", "assert"):

@@ -346,3 +346,19 @@ def test_what_the_folders_hold(places: Places, path: str, held: bool) -> None:
     assert places.holds(places.start / path) is held
     assert places.holds(places.private / "x")
     assert not places.holds(places.private.parent / (places.private.name + "x"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the mask")
+def test_asking_for_the_umask_does_not_change_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even for a moment: a file that another thread makes then would be open to all."""
+    from disclique.data.write import whole_file
+
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as changed:
+            changed.setattr(os, "umask", None)
+            with whole_file(tmp_path / "x") as draft:
+                draft.touch()
+        assert (tmp_path / "x").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)

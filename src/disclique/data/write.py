@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 import pandas as pd
 
 from disclique.errors import InputError
+
+_ASKING = threading.Lock()  # two that ask at once would leave the process without a mask
 
 
 @contextmanager
@@ -43,8 +46,12 @@ def whole_file(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
+    """Return the mask of the process without changing it where the system tells: other threads make files meanwhile."""
+    with suppress(OSError, StopIteration), Path("/proc/self/status").open(encoding="utf-8") as status:
+        return int(next(line for line in status if line.startswith("Umask:")).split()[1], 8)
+    with _ASKING:
+        mask = os.umask(0)
+        os.umask(mask)
     return mask
 
 

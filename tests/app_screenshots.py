@@ -1,0 +1,109 @@
+"""Pictures of every step of the app: ``make screenshots``.
+
+All of them (1280 and 390 pixels, light and dark) go to a folder to be looked at; those of 1280 pixels in the light go
+to the documentation as well, with as many colours as they need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import app_steps as steps
+from app_server import AppServer, serving
+from browser import Browser, missing
+from disclique.synthetic.survey import survey_file
+
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "img"
+TALL = 1600  # pixels of a picture in the documentation, at the most
+COLOURS = 96
+FOLD = (
+    "document.querySelectorAll('details').forEach(part => { part.open = !!part.querySelector('[name=mask]:checked'); })"
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", type=Path, default=Path("screenshots"), help="folder for all pictures")
+    parser.add_argument("--docs", type=Path, default=DOCS, help="folder for those of the documentation")
+    parser.add_argument("--language", default="en")
+    given = parser.parse_args()
+    if why := missing():
+        raise SystemExit(why)
+    for folder in (given.all, given.docs):
+        folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "survey 2026"
+        folder.mkdir()
+        shutil.copy(survey_file(), folder / "survey.csv")
+        with serving(folder, temporary=Path(name) / "temporary") as server:
+            chrome = Browser()
+            window = chrome.window(server.url, locale=given.language)
+            try:
+                go_through(window.page, server, lambda step: take(window.page, step, given.all, given.docs))
+            finally:
+                chrome.close()
+
+
+def go_through(page: Any, server: AppServer, picture: Callable[[str], None]) -> None:
+    """Take the steps of a person, with a picture of each."""
+    steps.enter(page, server)
+    picture("1-start")
+    work = steps.open_file(page, server)
+    picture("2-open")
+    steps.confirm_columns(page)
+    picture("3-ask")
+    steps.ask(page, ("gaussian", "sigma", "5km"), folder="audit", attacks=("labels",))
+    page.fill("[name='dial:gaussian:sigma:b']", "80km")
+    page.evaluate(FOLD)
+    page.wait_for_timeout(1500)
+    picture("4-asked")
+    steps.start_audit(page)
+    page.wait_for_selector("#picture[data-drawn], iframe.page", timeout=300_000)
+    picture("5-run")
+    steps.await_result(page)
+    steps.read_report(page)
+    picture("6-read")
+    page.goto(f"{server.url}{work}/exposed")
+    picture("7-exposed")
+    page.goto(f"{server.url}{work}/release")
+    picture("8-release")
+    page.check("input[name=setting] >> nth=0")
+    page.check("[name=confirm]")
+    page.click("form[action$='/release'] button.primary")
+    page.wait_for_selector("#made")
+    picture("9-released")
+
+
+def take(page: Any, step: str, everything: Path, docs: Path) -> None:
+    """Take the page as it is, at both widths and in both schemes."""
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(300)
+            page.screenshot(path=everything / f"{step}-{width}-{scheme}.png", full_page=True)
+    page.screenshot(path=docs / f"app-{step}.png", full_page=True, clip=clip_of(page))
+    spare_colours(docs / f"app-{step}.png")
+
+
+def clip_of(page: Any) -> dict[str, float]:
+    """The upper part of the page, as much as a reader looks at."""
+    return {"x": 0, "y": 0, "width": 1280, "height": min(TALL, page.evaluate("document.documentElement.scrollHeight"))}
+
+
+def spare_colours(path: Path) -> None:
+    """Write a picture again with few colours, which is all that a page of text has."""
+    from PIL import Image
+
+    with Image.open(path) as found:
+        few = found.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    main()
