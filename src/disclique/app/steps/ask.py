@@ -35,11 +35,11 @@ from disclique.app.questions import (
     show_questions,
 )
 from disclique.app.snoopers import OWN
-from disclique.app.works import Work
+from disclique.app.works import FILES, Work
 from disclique.errors import DiscliqueError, InputError
 
 ESTIMATIONS = Estimations()
-MISTAKES = "mistakes_shown"  # the field that says which mistakes the person saw when they said that it is right so
+CONFIRMED = "forced"  # the field whose values say which mistakes the person saw and called right
 NOTHING: dict[str, Any] = {LOOK: [], DOES: [], TAKES: "", PROBLEM: "", "settings": 0}  # heard of an estimate
 NO_MASK = "choose at least one mask before the audit starts"
 
@@ -97,7 +97,8 @@ async def estimate(request: Request, form: FormData) -> Response:
         asked = await in_thread(_read, site, work, form)
         if not asked.said.get("mask"):
             raise InputError(NO_MASK)
-        asked = await in_thread(site.works.save, asked)
+        forced = work.forced and asked.forced and _files(asked) == _files(work)  # another file needs another yes
+        asked = await in_thread(site.works.save, replace(asked, forced=forced))
         request_ = {"file": asked.file, "said": asked.said}
         await in_thread(ESTIMATIONS.start, work.id, _key(asked), request_)
     except InputError as problem:
@@ -146,8 +147,7 @@ async def start(request: Request, form: FormData) -> Response:
         return await _page(request, before, form, problem=str(problem))
     said = [Said(hide_paths(text, asked, site.places), mistake) for text, mistake in remarks]
     mistakes = [remark.sentence for remark in said if remark.mistake]
-    confirmed = form.get("forced") and _digest(mistakes) in map(str, form.getlist(MISTAKES))
-    if mistakes and not confirmed:
+    if mistakes and _digest(mistakes) not in map(str, form.getlist(CONFIRMED)):
         return await _page(request, before, form, remarks=said, problem=" ")
     work, problem_page = await _take(request, form, forced=bool(mistakes))
     if problem_page is not None:
@@ -162,8 +162,9 @@ async def _take(request: Request, form: FormData, *, forced: bool | None = None)
     before = site.works.get(request.path_params["id"])
     try:
         asked = await in_thread(_read, site, before, form)
-        if forced is not None:
-            asked = replace(asked, forced=forced)
+        if forced is None:
+            forced = before.forced and asked.forced and _files(asked) == _files(before)
+        asked = replace(asked, forced=forced)
         name = str(form.get("folder", "")).strip()
         keep = name and not site.works.is_kept(before)
         if keep:
@@ -235,7 +236,7 @@ async def _page(
         "remarks": remarks,
         "mistakes": mistakes,
         "shown": _digest(mistakes),
-        "forced": work.forced if form is None else bool(form.get("forced")),
+        "forced": work.forced if form is None else _digest(mistakes) in map(str, form.getlist(CONFIRMED)),
         "kept": site.works.is_kept(work),
         "saved": saved,
         **await in_thread(explain_choices),
@@ -255,6 +256,11 @@ def _folder_of(site: Any, work: Work, form: FormData | None) -> str:
     if site.works.is_kept(work):
         return work.folder.name
     return "" if form is None else str(form.get("folder", "")).strip()
+
+
+def _files(work: Work) -> dict[str, Any]:
+    """Return what decides which mistakes a look can find."""
+    return {name: value for name, value in work.said.items() if name in (*FILES, "label_error")}
 
 
 def _digest(mistakes: list[str]) -> str:
