@@ -357,3 +357,30 @@ def test_file_that_was_changed_after_the_audit_is_not_released(app: App) -> None
     assert status == 422
     assert "changed after the audit" in text
     assert folders(app) == before
+
+
+def test_files_that_somebody_else_wrote_give_a_sentence_and_no_error_page(app: App) -> None:
+    work = app.broken
+    for name, paths in {
+        "status.json": ["run", "run/progress?state=done"],
+        "result.json": ["read", "release", "pages/report", "download/result.json"],
+        "releases.json": ["release", "release/1/release.zip"],
+        "records.csv": ["exposed"],
+        "begun.json": ["run", "release"],
+    }.items():
+        file = work.folder / name
+        content = file.read_bytes() if file.exists() else None
+        try:
+            for wrong in (b"", b"\xff\xfe", b"[1]", b'{"settings": [{"spec": 1}], "state": {}}', b"mask,risk\nx,y\n"):
+                file.write_bytes(wrong)
+                for path in paths:
+                    answer = app.client.get(f"/work/{work.id}/{path}")
+                    assert answer.status_code in (200, 204, 404, 422), (name, wrong, path)
+                    assert str(work.folder) not in answer.text
+                assert app.post(f"/work/{work.id}/exposed", setting="x")[0] in (200, 404, 422)
+        finally:
+            if content is None:
+                file.unlink()
+            else:
+                file.write_bytes(content)
+                os.utime(file)

@@ -21,13 +21,54 @@ if TYPE_CHECKING:
 EVERY = 0.5  # seconds between two looks whether there is something new to write
 
 
+class _Words(msgspec.Struct):
+    """How far it is, in words."""
+
+    done: str = ""
+    left: str = ""
+    now: str = ""
+    share: float | None = None
+
+
+class _Row(msgspec.Struct):
+    """A setting: how often it was tried of how often it will be, and what came out so far.
+
+    ``risk`` is that of the worst attack, ``bound`` says that work was cut short; ``oracle`` is what the masked data
+    give one who knows how they lie, and decides where it is known; ``use`` is the usefulness.
+    """
+
+    spec: str
+    brief: str
+    mask: str
+    done: int
+    wanted: int
+    risk: float | None = None
+    bound: bool = False
+    oracle: float | None = None
+    use: float | None = None
+
+
+class _Status(msgspec.Struct):
+    """What an audit tells."""
+
+    state: str = ""
+    problem: str = ""
+    words: _Words = msgspec.field(default_factory=_Words)
+    lines: list[str] = []
+    settings: list[_Row] = []
+    limit: float | None = None
+    utility: dict[str, str] = {}
+    masks: list[str] = []
+
+
 def read_status(folder: Path) -> dict[str, Any]:
-    """Return what the audit in a folder told last; nothing where it has not told anything."""
+    """Return what the audit in a folder told last; nothing where it has not told anything that can be understood."""
     try:
-        found = msgspec.json.decode((folder / STATUS).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        found = msgspec.json.decode((folder / STATUS).read_bytes(), type=_Status)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        found = _Status()
+    told: dict[str, Any] = msgspec.to_builtins(found)
+    return told
 
 
 def write_status(folder: Path, status: dict[str, Any]) -> None:
@@ -47,8 +88,8 @@ class Board:
     def __init__(self, folder: Path, plainly: Callable[[str], str] = str) -> None:
         self.folder, self.plainly = folder, plainly
         before = read_status(folder)
-        self.about: dict[str, Any] = {name: before[name] for name in ("limit", "utility", "masks") if name in before}
-        self.rows: dict[str, dict[str, Any]] = {row["spec"]: row for row in before.get("settings", [])}
+        self.about: dict[str, Any] = {name: before[name] for name in ("limit", "utility", "masks")}
+        self.rows: dict[str, dict[str, Any]] = {row["spec"]: row for row in before["settings"]}
         self.known: dict[str, tuple[int, int]] = {}  # releases of each setting of which the row speaks
         self.lines: list[str] = []
         self.state, self.step, self.problem = RUNNING, "", ""
@@ -177,15 +218,11 @@ class Board:
 
 
 def _row(spec: str, done: int, wanted: int) -> dict[str, Any]:
-    """Return the row of a setting of which nothing is known yet but how often it was and will be tried.
-
-    ``risk`` is that of the worst attack so far, ``bound`` says that work was cut short; ``oracle`` is what the masked
-    data give one who knows how they lie, and decides where it is known.
-    """
+    """Return the row of a setting of which nothing is known yet but how often it was and will be tried."""
     from disclique.audits.settings import shorten
 
-    known = {"risk": None, "bound": False, "oracle": None, "use": None}
-    return {"spec": spec, "brief": shorten(spec), "mask": _name_mask(spec), "done": done, "wanted": wanted, **known}
+    row: dict[str, Any] = msgspec.to_builtins(_Row(spec, shorten(spec), _name_mask(spec), done, wanted))
+    return row
 
 
 def _ask_oracle(found: Records, plan: Plan) -> float | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from disclique.app.library import charts
 from disclique.app.works import Work
+from disclique.errors import InputError
 
 if TYPE_CHECKING:
     from disclique.audits import AuditResult
@@ -80,7 +81,10 @@ def page_policy(text: str) -> str:
 def _whole(path: str, changed: int) -> AuditResult:
     from disclique.audits.result import read_result
 
-    return read_result(Path(path))
+    try:
+        return read_result(Path(path))
+    except InputError as problem:
+        raise InputError(str(problem).replace(path, Path(path).name)) from None
 
 
 def _shared(path: str, changed: int) -> AuditResult:

@@ -53,7 +53,7 @@ class Runner:
                 return RUNNING
             if work.id in self.waiting:
                 return WAITING
-        if read_status(work.folder).get("state") == FAILED and not work.result.exists():
+        if read_status(work.folder)["state"] == FAILED and not work.result.exists():
             return FAILED
         return self.works.state(work)
 
@@ -166,9 +166,9 @@ class Runner:
     def _note(self, running: _Running, work: Work) -> None:
         """Note how an audit ended that could not say so itself."""
         told = read_status(work.folder)
-        if running.ended and told.get("state") == RUNNING:
+        if running.ended and told["state"] == RUNNING:
             write_status(work.folder, told | {"state": PAUSED})
-        elif running.process.returncode and told.get("state") == RUNNING and not work.result.exists():
+        elif running.process.returncode and told["state"] == RUNNING and not work.result.exists():
             write_status(work.folder, told | {"state": FAILED, "problem": _say_end(running.process.returncode)})
 
 

@@ -26,6 +26,7 @@ from disclique.app.results import (
     result_of,
 )
 from disclique.app.works import Work
+from disclique.errors import InputError
 
 if TYPE_CHECKING:
     from disclique.app.compare import Compared
@@ -145,17 +146,19 @@ def _status(result: AuditResult) -> str:
 
 def _expose(work: Work, spec: str, number: int) -> dict[str, Any]:
     """Return one page of the records under a setting, those at the highest risk first."""
-    with (work.folder / RECORDS).open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["mask"] == spec]
-    rows.sort(key=lambda row: (-(float(row["risk"]) if row["risk"] else -1.0), int(row["row"])))
+    try:
+        with (work.folder / RECORDS).open(encoding="utf-8", newline="") as file:
+            rows: list[dict[str, Any]] = [row for row in csv.DictReader(file) if row["mask"] == spec]
+        attacks = [name for name in (rows[0] if rows else {}) if name.startswith("risk_")]
+        for row in rows:
+            row.update({name: float(row[name]) if row[name] else None for name in ("risk", *attacks)})
+        rows.sort(key=lambda row: (1.0 if row["risk"] is None else -row["risk"], int(row["row"])))
+    except (OSError, KeyError, ValueError, TypeError, csv.Error) as problem:
+        raise InputError(f"{RECORDS}: cannot be read ({problem})".replace(f"{work.folder}/", "")) from None
     pages = max(1, -(-len(rows) // AT_ONCE))
     number = min(max(number, 1), pages)
     shown = rows[(number - 1) * AT_ONCE : number * AT_ONCE]
-    attacks = [name for name in (rows[0] if rows else {}) if name.startswith("risk_")]
-    attacks = [name for name in attacks if any(row[name] for row in rows)]
-    numbers = ("risk", *attacks)
-    for row in shown:
-        row.update({name: float(row[name]) if row[name] else None for name in numbers})
+    attacks = [name for name in attacks if any(row[name] is not None for row in rows)]
     return {"rows": shown, "attacks": attacks, "number": number, "pages": pages, "many": len(rows)}
 
 

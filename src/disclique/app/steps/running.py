@@ -35,12 +35,12 @@ async def show(request: Request) -> Response:
         "here": "run",
         "state": state,
         "changed": await in_thread(is_changed, work),
-        "problem": await in_thread(plainly, work, str(status.get("problem") or "")),
+        "problem": await in_thread(plainly, work, status["problem"]),
         "kept": site.works.is_kept(work),
         "suggested": await in_thread(suggest_folder, site.places.start, "audit", work),
         "ready": bool(work.checked and work.said.get("mask")),
         "draw": await in_thread(_drawing, status) if told["settings"] else None,
-        "measure": (status.get("utility") or {}).get("title", ""),
+        "measure": status["utility"].get("title", ""),
         "polled": state in (RUNNING, WAITING),
         "seen": "",
         "rows_seen": "",
@@ -121,14 +121,13 @@ async def take_back(request: Request, form: FormData) -> Response:
 
 def _tell(status: dict[str, Any]) -> dict[str, Any]:
     """Return what a page shows of a status."""
-    words = status.get("words") or {}
-    settings = status.get("settings", [])
+    words, settings = status["words"], status["settings"]
     return {
-        "words": {name: words.get(name) or "" for name in ("done", "left", "now")},
-        "share": words.get("share"),
-        "lines": status.get("lines", []),
+        "words": words,
+        "share": words["share"],
+        "lines": status["lines"],
         "settings": settings,
-        "measure_format": (status.get("utility") or {}).get("format", ""),
+        "measure_format": status["utility"].get("format", ""),
         "points": [_point(row) for row in settings if row["risk"] is not None and row["use"] is not None],
     }
 
@@ -139,7 +138,7 @@ def _point(row: dict[str, Any]) -> dict[str, Any]:
         "setting": row["brief"],
         "group": row["mask"],
         "risk": row["risk"],
-        "high": max(row["risk"], row.get("oracle") or 0.0),
+        "high": max(row["risk"], row["oracle"] or 0.0),
         "use": row["use"],
         "sure": f"{sure}, ≥" if row["bound"] else sure,
     }
@@ -149,12 +148,12 @@ def _drawing(status: dict[str, Any]) -> Callable[..., dict[str, Any]]:
     """Return what draws the picture, once the template has said its words."""
     import disclique.show.report.vega  # noqa: F401 - which takes its time, and not that of the other pages
 
-    limit = status.get("limit")
+    limit = status["limit"]
     return partial(
         draw_settings,
         _tell(status)["points"],
-        status.get("masks", []),
-        utility=status.get("utility") or {},
+        status["masks"],
+        utility=status["utility"],
         limits=[] if limit is None else [limit],
     )
 
