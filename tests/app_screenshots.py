@@ -85,6 +85,7 @@ def take(page: Any, step: str, everything: Path, docs: Path) -> None:
         page.emulate_media(color_scheme=scheme)
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 900})
+            page.evaluate("document.activeElement?.blur(); window.scrollTo(0, 0)")
             page.wait_for_timeout(300)
             page.screenshot(path=everything / f"{step}-{width}-{scheme}.png", full_page=True)
     page.screenshot(path=docs / f"app-{step}.png", full_page=True, clip=clip_of(page))

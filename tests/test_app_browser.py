@@ -114,8 +114,15 @@ def test_read_and_release(server: AppServer, window: Open, audited: str) -> None
     page.click("a[href$='/read'].primary")
     frame = steps.read_report(page)
     assert frame.evaluate("document.documentElement.dataset.drawn") == str(frame.locator(".chart").count())
-    assert page.evaluate("document.querySelector('iframe.page').clientHeight") > 1000
-    assert page.evaluate(steps.WIDTH) <= 1280
+    heights = []
+    for width in (1280, 390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(500)
+        assert page.evaluate(steps.WIDTH) <= width
+        inside = frame.evaluate("document.body.getBoundingClientRect().height")
+        heights.append(page.evaluate("document.querySelector('iframe.page').clientHeight"))
+        assert 0 <= heights[-1] - inside < 40
+    assert heights[1] > heights[0] == heights[2] > 1000  # as high as the report, also after it was higher
     ids = (server.folder / "survey.csv").read_text(encoding="utf-8").split("\n")[1].split(",")[0]
     assert ids not in frame.inner_text("body")
     page.goto(f"{server.url}{audited}/exposed")

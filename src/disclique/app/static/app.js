@@ -42,11 +42,15 @@
   }
 
   // The report stands in a frame that is as high as it is.
+  const PAD = 8;  // pixels around it
   function frames(root) {
     root.querySelectorAll("iframe[data-grow]").forEach(function (frame) {
       function grow() {
         const page = frame.contentDocument;
-        if (page && page.body) { frame.height = page.documentElement.scrollHeight; }
+        if (!page || !page.body) { return; }
+        // What is in the page, and not the page itself, which is never lower than its frame.
+        const height = Math.ceil(page.body.getBoundingClientRect().height + 2 * PAD);
+        if (Math.abs(height - frame.clientHeight) > 1) { frame.height = height; }
       }
       function watch() {
         grow();
