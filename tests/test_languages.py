@@ -41,6 +41,7 @@ SAMPLES = {
     "setting": "donut (min 1km, max 5km) and age in classes of 20, without sex",
     "say": "labels as they are",
     "says": "no labels, without sex; labels as they are",
+    "title": "Sheet",
 }
 
 
@@ -148,7 +149,7 @@ def test_every_pattern_finds_what_it_describes(english: str, said: str) -> None:
     sentence = re.sub(r"{(\w+)(?::\w+)?}", lambda slot: values[slot[1]], english)
     found = GERMAN.translate(sentence)
     assert found is not None, sentence
-    alone = Translator({english: said, **{key: read_patterns("de")[key] for key in _PHRASES}}, "de")
+    alone = Translator({english: said, **{key: read_patterns("de")[key] for key in _PHRASES}}, "de", GERMAN.messages)
     assert found == alone.translate(sentence)
     assert numbers(found, german=True) == numbers(sentence)
 

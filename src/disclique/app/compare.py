@@ -42,6 +42,27 @@ NAMES = {  # what the parts of a plan are called on the page
     "version": mark("version of disclique"),
 }
 SHARES = ("max_risk", "max_risk_person", "overlap", "label_error")
+WORD, NUMBER = "word", "number"  # kinds of answers that differ between languages; all others are names
+NUMBERS = (*SHARES, "records", "size", "seeds", "repetitions", "releases", "alpha", "budget", "person_trials")
+ANSWERS = {  # what answers of few words are called on the page
+    "mode": {
+        "given": mark("given"),
+        "drawn": mark("drawn from the file"),
+        "whole": mark("the whole file (worst case)"),
+    },
+    "others": {
+        "synthetic": mark("invented, like those of the file"),
+        "germany": mark("invented, as people live in Germany"),
+        "file": mark("from a file that was given"),
+    },
+    "scenario": {
+        "prosecutor": mark("prosecutor"),
+        "journalist": mark("journalist"),
+        "marketer": mark("marketer"),
+    },
+    "missing": {"any": mark("any value"), "never": mark("never")},
+}
+YES, NO = mark("yes"), mark("no")
 
 
 @dataclass(frozen=True)
@@ -50,6 +71,7 @@ class Asked:
 
     name: str
     values: tuple[str, str]
+    kind: str = ""
 
     @property
     def differs(self) -> bool:
@@ -74,7 +96,7 @@ class Compared:
 def compare(one: AuditResult, other: AuditResult) -> Compared:
     """Put two results side by side."""
     asked = [_ask(one), _ask(other)]
-    rows = tuple(Asked(said, (asked[0][name], asked[1][name])) for name, said in NAMES.items())
+    rows = tuple(Asked(said, (asked[0][name], asked[1][name]), _kind(name)) for name, said in NAMES.items())
     doubts = []
     if list(one.plan.inputs.values())[:1] != list(other.plan.inputs.values())[:1]:
         doubts.append("file")
@@ -98,13 +120,21 @@ def _ask(result: AuditResult) -> dict[str, str]:
     return {name: _text(name, about.get(name)) for name in NAMES}
 
 
+def _kind(name: str) -> str:
+    if name in (*ANSWERS, "linked", "sensitivity", "thorough"):
+        return WORD
+    return NUMBER if name in NUMBERS else ""
+
+
 def _text(name: str, value: object) -> str:
     from disclique.quantities import percent
 
     if value is None or value == ():
         return "–"
     if isinstance(value, bool):
-        return mark("yes") if value else mark("no")
+        return YES if value else NO
+    if name in ANSWERS:
+        return ANSWERS[name].get(str(value), str(value))
     if name in SHARES and isinstance(value, (int, float)):
         return percent(value)
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -59,6 +59,64 @@ TITLES = {
     "vectors": mark("Vectors"),
     "encodings": mark("Encodings"),
 }
+# What a field means, said to people who fill in a form; the help of the options speaks to those who type commands.
+HELP = {
+    "max_risk": mark("A share such as 0.05. Left empty, the risk is measured and not judged."),
+    "max_risk_person": mark("Goes with the limit beside it: how probably one person may be identified, such as 0.5."),
+    "scenario": mark("What counts as success, and so what risk means."),
+    "releases": mark("With fresh noise each time, which can be averaged away."),
+    "unlinked": mark("Otherwise a row of one release can be found again in the next."),
+    "utility": mark("Settings that keep the limit are compared by this."),
+    "known": mark("A real file of people with the same columns. Without one it is made from yours."),
+    "known_distances": mark("If distances come from a file of their own."),
+    "known_vectors": mark("If vectors come from a file of their own."),
+    "overlap": mark("A share such as 0.3, beside other people. Left empty, they have the whole file."),
+    "known_size": mark("Goes with the share; left empty, as many as are released."),
+    "others": mark("Invented like those of your file, as people live in Germany, or from a file."),
+    "others_vectors": mark("If vectors of the other people come from a file of their own."),
+    "label_error": mark("A share such as 0.05: old or mistyped entries."),
+    "coordinate_error": mark("A length with its unit, such as 100m."),
+    "seeds": mark("An insider recognises so many records and starts from them."),
+    "missing": mark("What an empty label of a record is taken for."),
+    "attack": mark("What the snooper tries."),
+    "alpha": mark("How surely a true pair of distances counts as agreeing: between 0 and 1."),
+    "budget": mark("In billions of operations, about half a second each; more where it could decide."),
+    "repetitions": mark("Every release is random: more draws make the result more certain and take longer."),
+    "seed": mark("The same number gives the same result again."),
+    "person_trials": mark("Left empty, 200 for up to 500 records and fewer for more."),
+    "thorough": mark("Also where it cannot be expected to find more. Takes longer."),
+    "memory": mark("How much of it may be kept at once: 4GB, or 50% of this machine's."),
+    "sensitivity": mark("Measured again for snoopers who know more or fewer people, and with more wrong labels."),
+    "metric": mark("Usually right as it is: on the sphere for degrees, straight lines for a plane and for vectors."),
+    "crs": mark("Needed for metres of a projection, such as Gauss-Krüger or UTM; leave it empty for degrees."),
+    "unit": mark("Of a file of distances, or of coordinates in a plane. Travel times are no lengths."),
+    "directed": mark("Such as travel times, where the way there differs from the way back."),
+    "unpublished": mark("Otherwise an empty cell is a mistake."),
+    "by_position": mark("Rows of distances, vectors or encodings belong to the table by their ids, or in its order."),
+    "sheet": mark("The workbook has several."),
+    "layer": mark("The file has several."),
+    "codes": mark("For files of Stata, SPSS and SAS, in which codes have names."),
+    "distances": mark("A matrix, or a list with two records and their distance in each line."),
+    "vectors": mark("A NumPy file with a row for each record, or a table with their ids."),
+    "encodings": mark("A file of bit patterns of names: 0 and 1, hexadecimal or base64."),
+}
+_METRICS = "sphere wgs84 euclidean cosine gower dice dice:q=2 levenshtein damerau jaro-winkler jaccard hamming"
+# The answers of fields that have few, each with what it is called; names of metrics are the same in every language.
+CHOICES = {
+    "metric": (("", mark("as usual for what is given")), *((name, name) for name in _METRICS.split())),
+    "unit": (("", mark("not said")), ("km", "km"), ("m", "m"), ("none", mark("none: they are no lengths"))),
+    "by_position": (
+        ("", mark("by ids where they carry them")),
+        ("yes", mark("as they stand")),
+        ("no", mark("by ids only")),
+    ),
+    "scenario": (
+        ("prosecutor", mark("prosecutor: the person is known to have taken part")),
+        ("journalist", mark("journalist: claims only what is more probable than not")),
+        ("marketer", mark("marketer: names as many of the whole file as possible")),
+    ),
+    "missing": (("any", mark("any value")), ("never", mark("never"))),
+}
 
 
 @dataclass(frozen=True)
@@ -71,6 +129,7 @@ class Field:
     help: str
     default: Any
     panel: str
+    choices: tuple[tuple[str, str], ...] = ()
 
 
 def list_fields() -> dict[str, Field]:
@@ -82,8 +141,9 @@ def list_fields() -> dict[str, Field]:
         kind = next(kind for name, kind in _KINDS.items() if name in str(hint).replace("pathlib.", ""))
         if "list" in str(hint):
             kind = LINES
-        help, default, panel = (about.metadata[key] for key in ("help", "default", "panel"))
-        found[about.name] = Field(about.name, kind, TITLES.get(about.name, about.name), help, default, str(panel))
+        name, default, panel = about.name, about.metadata["default"], str(about.metadata["panel"])
+        title, help = TITLES.get(name, name), HELP.get(name, "")
+        found[name] = Field(name, kind, title, help, default, panel, CHOICES.get(name, ()))
     return found
 
 

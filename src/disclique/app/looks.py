@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from disclique.app.places import Places
 from disclique.app.works import FILES, Work
 from disclique.asked.audits import AuditOptions
 from disclique.errors import DiscliqueError
+from disclique.texts import LANGUAGES, texts_in
 
 if TYPE_CHECKING:
     from disclique.data.inspection import FileLook, Inspection
@@ -36,11 +37,11 @@ class Seen:
     """What is seen of files: facts about each, a map of where they lie, remarks; or the problem with reading them.
 
     Of the opened file besides: of which kind it is (as ``kind_of`` says), its median distance and their unit, and for
-    every mask why it cannot be applied, empty if it can.
+    every mask why it cannot be applied, empty if it can. The map has words, so that there is one for each language.
     """
 
     files: tuple[FileLook, ...] = ()
-    picture: str = ""
+    pictures: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(LANGUAGES, ""))
     remarks: tuple[Said, ...] = ()
     problem: str = ""
     kind: str = ""
@@ -127,9 +128,10 @@ def show_inspection(found: Inspection, names: list[str], hidden: Any) -> Seen:
     files = tuple(
         replace(file, name=names[place] if place < len(names) else file.name) for place, file in enumerate(found.files)
     )
-    picture = draw_boxes([file.extent for file in files if file.extent is not None])
+    extents = [file.extent for file in files if file.extent is not None]
+    pictures = {language: draw_boxes(extents, texts_in(language)) for language in LANGUAGES}
     remarks = tuple(Said(hidden(remark.sentence), remark.mistake) for remark in found.remarks)
-    return Seen(files, picture, remarks)
+    return Seen(files, pictures, remarks)
 
 
 def _try_masks(data: Microdata) -> list[tuple[str, str]]:

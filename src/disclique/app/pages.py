@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from disclique.app.works import DONE, FAILED, NEW, PAUSED, RUNNING, WAITING, Work
+from disclique.texts import mark
 
 if TYPE_CHECKING:
     from disclique.app.site import Site
@@ -73,17 +74,17 @@ def _steps(work: Work) -> list[tuple[str, str, bool]]:
     done = work.result.exists()
     begun = done or work.begun
     return [
-        ("open", "Open", True),
-        ("ask", "Ask", work.checked),
-        ("run", "Run", begun or bool(work.checked and work.said.get("mask"))),
-        ("read", "Read", done),
-        ("release", "Release", done),
+        ("open", mark("Open"), True),
+        ("ask", mark("Ask"), work.checked),
+        ("run", mark("Run"), begun or bool(work.checked and work.said.get("mask"))),
+        ("read", mark("Read"), done),
+        ("release", mark("Release"), done),
     ]
 
 
 def _name_state(state: str) -> str:
-    names = {NEW: "not begun", PAUSED: "paused", WAITING: "waiting", RUNNING: "running"}
-    return (names | {DONE: "finished", FAILED: "failed"})[state]
+    names = {NEW: mark("not begun"), PAUSED: mark("paused"), WAITING: mark("waiting"), RUNNING: mark("running")}
+    return (names | {DONE: mark("finished"), FAILED: mark("failed")})[state]
 
 
 def script_json(content: Mapping[str, Any] | list[Any]) -> Any:

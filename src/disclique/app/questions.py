@@ -41,7 +41,17 @@ HOW = (
     (WIDTH, mark("classes of a width, from … to …")),
     (PREFIX, mark("the first characters, from … to …")),
 )
-DECISION = ("author", "purpose", "date", "holder", "recipients", "basis", "k")
+# What is declared for the annex, each with its title.
+DECISION = (
+    ("author", mark("Author")),
+    ("holder", mark("Data holder")),
+    ("purpose", mark("Purpose of the release")),
+    ("recipients", mark("Recipients")),
+    ("basis", mark("Legal or contractual basis")),
+    ("date", mark("Date")),
+)
+CELL = "k"  # declared beside them: how many people are in every cell of the map
+DECLARED = (*(name for name, _ in DECISION), CELL)
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ def show_questions(work: Work, offered: Questions, folder: str) -> dict[str, Any
     values |= _show_masks(list(said.get("mask", [])), offered.cards)
     values |= _show_labels([rule for rule in said.get("generalise", []) if _is_dial(rule)], offered.labels)
     values["attack"] = list(said.get("attack", []))
-    values |= {f"decision:{name}": show_value(work.declared.get(name)) for name in DECISION}
+    values |= {f"decision:{name}": show_value(work.declared.get(name)) for name in DECLARED}
     values["who"] = values["who_shown"] = which(said, list(offered.ready))
     values["folder"] = folder
     return values
@@ -87,7 +97,7 @@ def show_again(form: FormData, offered: Questions) -> dict[str, Any]:
     values |= {name: bool(form.get(name)) for name in SWITCHES}
     values |= {"mask": list(map(str, form.getlist("mask"))), "attack": list(map(str, form.getlist("attack")))}
     wanted = [*ONE, *SNOOPER_FILES, "who", "who_shown", "folder", "more_masks", "more_rules"]
-    wanted += [f"decision:{name}" for name in DECISION]
+    wanted += [f"decision:{name}" for name in DECLARED]
     wanted += [f"dial:{card.name}:{dial.name}:{end}" for card in offered.cards for dial in card.dials for end in "ab"]
     wanted += [f"{part}:{label}" for part in ("how", "from", "to") for label in offered.labels]
     return dict.fromkeys(wanted, "") | values

@@ -26,6 +26,12 @@ def read_patterns(language: str) -> dict[str, str]:
     return {key: value for name in SENTENCES for key, value in sections.get(name, {}).items()}
 
 
+def read_messages(language: str) -> dict[str, str]:
+    """Read every text of a page in a language, by its English form."""
+    sections = read_catalogue(language)
+    return {key: value for name, part in sections.items() if name not in SENTENCES for key, value in part.items()}
+
+
 def write_catalogue(sections: Sections, head: str) -> str:
     """Write a catalogue as TOML, below lines of comment.
 

@@ -6,7 +6,8 @@ where there may be none), or it has a kind:
 - ``{n:n}`` a number, ``{p:p}`` a percentage, ``{l:length}`` a length, ``{m:amount}`` an amount of memory;
 - ``{a:name}`` an attack or another name without spaces, ``{a:names}`` several with commas, ``{a:and}`` several with
   "and", ``{s:spec}`` and ``{s:specs}`` settings as they are written, ``{s:setting}`` one in words;
-- ``{why:say}`` a phrase that has a pattern of its own, ``{whys:says}`` a list of such.
+- ``{why:say}`` a phrase that has a pattern of its own, ``{whys:says}`` a list of such;
+- ``{title:title}`` a text of a page, such as the title of a field, as the page says it.
 
 The translation names the same slots. A pattern that does not fit the whole sentence, or one of whose phrases has no
 pattern, does not fit at all: nothing is half translated.
@@ -40,6 +41,7 @@ KINDS = {
     "setting": r"[\w-]+(?: \([^()]*\))?(?: and .+?)?",
     "say": ".+?",
     "says": ".+?",
+    "title": ".+?",
 }
 AND = {"de": " und "}
 _SLOT = re.compile(r"{(\w+)(?::(\w+))?}")
@@ -101,9 +103,10 @@ class Translator:
     True
     """
 
-    def __init__(self, entries: Mapping[str, str], language: str) -> None:
-        """Take the patterns; those with more words of their own are tried first."""
+    def __init__(self, entries: Mapping[str, str], language: str, titles: Mapping[str, str] | None = None) -> None:
+        """Take the patterns, and what pages say; patterns with more words of their own are tried first."""
         self.language = language
+        self.titles = titles or {}
         self.patterns = sorted((Pattern(*entry) for entry in entries.items()), key=lambda one: -one.weight)
         self._known: dict[str, str | None] = {}
 
@@ -169,6 +172,8 @@ class Translator:
         if kind == "setting" and (both := _SETTING.fullmatch(text)):
             labels = next(self._each(both[2]), None)
             return None if labels is None else f"{both[1]}{AND[self.language]}{labels}"
+        if kind == "title":
+            return self.titles.get(text)
         if kind == "say":
             return self.translate(text)
         return next(self._each(text), None) if kind == "says" else text

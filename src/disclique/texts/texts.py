@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from disclique.errors import InputError, guess_meant
-from disclique.texts.catalogue import LANGUAGES, SENTENCES, read_catalogue, read_patterns
+from disclique.texts.catalogue import LANGUAGES, read_messages, read_patterns
 from disclique.texts.numbers import write_number
 from disclique.texts.patterns import Translator
 
@@ -46,8 +46,7 @@ class Texts:
     @cached_property
     def messages(self) -> dict[str, str]:
         """Every text of a page by its English form."""
-        sections = read_catalogue(self.language)
-        return {key: value for name, part in sections.items() if name not in SENTENCES for key, value in part.items()}
+        return read_messages(self.language)
 
     def say(self, message: str, **values: object) -> str:
         """Return a message in this language, its ``{slots}`` filled with the values."""
@@ -123,4 +122,4 @@ def texts_in(language: str) -> Texts:
 
 @cache
 def _read(language: str) -> Texts:
-    return Texts(language, Translator(read_patterns(language), language))
+    return Texts(language, Translator(read_patterns(language), language, read_messages(language)))

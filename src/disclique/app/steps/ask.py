@@ -25,6 +25,7 @@ from disclique.app.pages import go, page, site_of
 from disclique.app.pictures import draw_mask
 from disclique.app.plans import write_plan
 from disclique.app.questions import (
+    DECISION,
     HOW,
     Questions,
     explain_choices,
@@ -229,6 +230,7 @@ async def _page(
         "first": next((n for n, (group, _, _) in enumerate(GROUPS) if _offers(offered, group)), 0),
         "pictures": await in_thread(_pictures, offered),
         "how": HOW,
+        "decision": DECISION,
         "turned": any(value for name, value in values.items() if name.startswith("how:") or name == "more_rules"),
         "plan": plan,
         "problem": hide_paths(problem, work, site.places).strip(),

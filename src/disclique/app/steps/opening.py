@@ -212,9 +212,9 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
 
     for role, what in ((ID, "the id"), (EAST, "the longitude or east"), (NORTH, "the latitude or north")):
         if len(having(role)) > 1:
-            raise InputError(f"{' and '.join(map(repr, having(role)))}: only one column is {what}")
+            raise InputError(f"{', '.join(map(repr, having(role)))}: only one column is {what}")
     if len(having(ENCODING)) > 1:
-        raise InputError(f"{' and '.join(map(repr, having(ENCODING)))}: one column holds the encodings")
+        raise InputError(f"{', '.join(map(repr, having(ENCODING)))}: one column holds the encodings")
     if bool(having(EAST)) != bool(having(NORTH)):
         alone = [*having(EAST), *having(NORTH)][0]
         raise InputError(f"{alone!r}: it is one coordinate of a place; say which column is the other")
