@@ -409,6 +409,26 @@ def test_of_a_large_file_only_the_beginning_is_read(tmp_path: Path, monkeypatch:
     assert all(0 < count <= previews.ROWS for count in read)
 
 
+def test_a_large_file_is_looked_at_in_two_steps(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first rows at once, then all: what is wrong further down is seen, and nothing is confirmed before that."""
+    monkeypatch.setattr(previews, "SMALL", 20_000)
+    table = towns(5000)
+    table.loc[4000, "laenge"] = np.nan
+    put(visitor, "p.csv", table)
+    at, page = opened(visitor, "p.csv")
+    assert "hx-vals" in page.text
+    first = visitor.post(f"{at}/look", page.fields | {"first": "yes"}, headers=HTMX).text
+    assert not Page(first).alerts
+    assert "first rows" in first
+    assert "Germany 100" in first
+    again = [about for _, about in Page(first).tags if about.get("hx-trigger") == "load"]
+    assert [about["hx-post"] for about in again] == [f"{at}/look"]
+    whole = visitor.post(f"{at}/look", page.fields, headers=HTMX).text
+    assert "4001" in Page(whole).alerts[0]
+    assert "first rows" not in whole
+    assert visitor.post(f"{at}/open", page.fields | {"first": "yes"}).status_code == 422
+
+
 def test_many_columns(visitor: Visitor) -> None:
     wide = pd.DataFrame({f"v{k}": (np.arange(20) + k) % 3 for k in range(700)})
     put(visitor, "w.csv", pd.concat([wide, towns(20)], axis=1))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from disclique.app.beside import hide_paths
 from disclique.app.fields import LAYOUT
 from disclique.app.places import Places
+from disclique.app.preview import SMALL, first_rows
 from disclique.app.works import FILES, Work
 from disclique.asked.audits import AuditOptions
 from disclique.errors import DiscliqueError
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from disclique.data.inspection import FileLook, Inspection
     from disclique.model import Microdata
 
+_LARGE = threading.Lock()  # large files are looked at one after the other: each takes memory
 TRIED = 60  # records on which a mask is tried to see whether it applies
 
 
@@ -65,12 +69,41 @@ class Seen:
         return None if lengths is None else lengths.median
 
 
-def look_at(work: Work, places: Places) -> Seen:
-    """Look at the opened file as its columns are said to be; done once as long as neither changes."""
+def look_at(work: Work, places: Places, wanted: Callable[[], bool] = lambda: True) -> Seen:
+    """Look at the opened file as its columns are said to be; done once as long as neither changes.
+
+    Of large files one is looked at after the other; what is not ``wanted`` any more when its turn comes is left out.
+    """
+    layout, stamps = _layout(work)
+    with _LARGE if sum(size for _, size in stamps) > SMALL else nullcontext():
+        if not wanted():
+            return Seen()
+        return _look(work.file, json.dumps(layout, sort_keys=True), stamps, _Hidden(work, places))
+
+
+def look_at_first(work: Work, places: Places) -> Seen | None:
+    """Look at the first rows of a large file, which takes no time; None where that says nothing about all of it."""
+    from disclique.data.inspection import inspect
+
+    layout, _ = _layout(work)
+    if any(name in layout for name in ("distances", "vectors")) or not Path(work.file).is_file():
+        return None
+    hidden = _Hidden(work, places)
+    with first_rows(Path(work.file)) as head:
+        if str(head) == work.file:
+            return None
+        try:
+            found = inspect(read_opened(str(head), layout))
+        except DiscliqueError as problem:
+            return Seen(problem=hidden(str(problem).replace(str(head), work.file)))
+        return show_inspection(found, [work.shown], lambda text: hidden(text.replace(str(head), work.file)))
+
+
+def _layout(work: Work) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
+    """Return what is said of the file, and when the files of that were changed."""
     layout = {name: value for name, value in work.said.items() if name in LAYOUT}
     paths = [work.file, *(str(value) for name, value in layout.items() if name in FILES)]
-    stamps = tuple(_stamp(path) for path in paths)
-    return _look(work.file, json.dumps(layout, sort_keys=True), stamps, _Hidden(work, places))
+    return layout, tuple(_stamp(path) for path in paths)
 
 
 class _Hidden:

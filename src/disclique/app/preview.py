@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -157,27 +159,38 @@ def _head(path: Path, size: int, part: object) -> tuple[pd.DataFrame, bool]:
 
 
 def _head_of_text(path: Path, part: object) -> pd.DataFrame:
-    """Read the beginning of a text file as a file of its own, cut where a row ends."""
+    """Read the beginning of a text file as a file of its own."""
     from disclique.data.files import Part, read_table
 
     assert isinstance(part, Part)
-    with path.open("rb") as file:
-        raw = file.read(SMALL // 2)
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):  # two bytes a letter: a cut could halve one
-        return read_table(path, part)
-    lines = raw.split(b"\n")[:-1]
-    quotes, end = 0, 0
-    for number, line in enumerate(lines[: 2 * ROWS]):
+    with first_rows(path) as head:
+        return read_table(head, part)
+
+
+@contextmanager
+def first_rows(path: Path) -> Iterator[Path]:
+    """Give the beginning of a large text file as a file of its own, cut where a row ends; else the file itself."""
+    from disclique.data.files import TEXT
+
+    lines, end = [], 0
+    if path.suffix.lower() in TEXT and path.stat().st_size > SMALL:
+        with path.open("rb") as file:
+            raw = file.read(SMALL // 2)
+        if not raw.startswith((b"\xff\xfe", b"\xfe\xff")):  # two bytes a letter: a cut could halve one
+            lines = raw.split(b"\n")[: 2 * ROWS + 1][:-1]
+    quotes = 0
+    for number, line in enumerate(lines):
         quotes += line.count(b'"')
         if quotes % 2 == 0:  # no quoted cell is open
             end = number + 1
     if end < 2:
-        return read_table(path, part)
-    with tempfile.TemporaryDirectory(dir=path.parent if path.parent.name == "input" else None) as folder:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
         head = Path(folder) / f"head{path.suffix}"
         head.write_bytes(b"\n".join(lines[:end]) + b"\n")
         try:
-            return read_table(head, part)
+            yield head
         except InputError as problem:
             raise InputError(str(problem).replace(str(head), str(path))) from None
 
