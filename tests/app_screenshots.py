@@ -19,6 +19,7 @@ from browser import Browser, missing
 from disclique.synthetic.survey import survey_file
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "img"
+SHOWN = ("1-start", "2-open", "4-asked", "5-run", "6-read", "8-release")  # in the documentation
 TALL = 1600  # pixels of a picture in the documentation, at the most
 COLOURS = 96
 FOLD = (
@@ -63,7 +64,7 @@ def go_through(page: Any, server: AppServer, picture: Callable[[str], None]) -> 
     page.wait_for_timeout(1500)
     picture("4-asked")
     steps.start_audit(page)
-    page.wait_for_selector("#picture[data-drawn], iframe.page", timeout=300_000)
+    page.wait_for_selector("#progress tbody tr:nth-child(4), iframe.page", timeout=300_000)
     picture("5-run")
     steps.await_result(page)
     steps.read_report(page)
@@ -88,8 +89,9 @@ def take(page: Any, step: str, everything: Path, docs: Path) -> None:
             page.evaluate("document.activeElement?.blur(); window.scrollTo(0, 0)")
             page.wait_for_timeout(300)
             page.screenshot(path=everything / f"{step}-{width}-{scheme}.png", full_page=True)
-    page.screenshot(path=docs / f"app-{step}.png", full_page=True, clip=clip_of(page))
-    spare_colours(docs / f"app-{step}.png")
+    if step in SHOWN:
+        page.screenshot(path=docs / f"app-{step}.png", full_page=True, clip=clip_of(page))
+        spare_colours(docs / f"app-{step}.png")
 
 
 def clip_of(page: Any) -> dict[str, float]:

@@ -78,6 +78,8 @@ class Window:
             return
         if message.text.startswith("Failed to load resource") or "Response Status Error Code 4" in message.text:
             return  # the answer itself was noted
+        if message.text.startswith(("htmx:sendAbort", "htmx:afterRequest")):
+            return  # the page was left before the answer came
         self.said.append(f"console {message.type}: {message.text[:300]}")
 
     def complaints(self) -> list[str]:

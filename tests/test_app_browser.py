@@ -308,7 +308,7 @@ def test_killed_and_started_again(chrome: Browser, tmp_path: Path) -> None:
             steps.enter(page, server)
             steps.open_file(page, server, "small.csv")
             steps.confirm_columns(page)
-            steps.ask(page, ("gaussian", "sigma", "3km"), attacks=("labels",), folder=name, repetitions="60")
+            steps.ask(page, ("gaussian", "sigma", "3km"), attacks=("labels",), folder=name, repetitions="30")
             steps.start_audit(page)
             if name == "killed":
                 wait_for(lambda: count_lines(folder / "killed" / "journal.jsonl") > 2)
