@@ -22,7 +22,7 @@ from disclique.app.pages import LANGUAGE, LANGUAGES, go, page, site_of
 from disclique.app.places import Places
 from disclique.app.runner import Runner
 from disclique.app.uploads import MOST, Refused
-from disclique.app.works import Works
+from disclique.app.works import Missing, Works
 from disclique.errors import DiscliqueError
 
 
@@ -64,7 +64,7 @@ def make_site(site: Site) -> Guard:
     handlers: Any = {
         DiscliqueError: _say_problem,
         Refused: _refused,
-        KeyError: _missing,
+        Missing: _missing,
         404: _missing,
         405: _missing,
         Exception: _broken,

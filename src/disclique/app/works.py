@@ -29,6 +29,10 @@ FILES = ("distances", "vectors", "encodings", "known", "known_distances", "known
 NEW, PAUSED, WAITING, RUNNING, DONE, FAILED = "new", "paused", "waiting", "running", "done", "failed"
 
 
+class Missing(KeyError):
+    """There is no such page, or what it is about has gone; any other KeyError is a mistake of the app."""
+
+
 @dataclass(frozen=True)
 class Work:
     """A file and what is asked of it. ``said`` are options of an audit by name, those that were said only.
@@ -101,7 +105,7 @@ class Works:
         for work in self.list():
             if work.id == id:
                 return work
-        raise KeyError(id)
+        raise Missing(id)
 
     def begin(self, shown: str, file: Path, folder: Path | None = None) -> Work:
         """Begin a piece of work on a file, in the private folder until another one is chosen."""

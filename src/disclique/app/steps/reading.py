@@ -25,7 +25,7 @@ from disclique.app.results import (
     result_bytes,
     result_of,
 )
-from disclique.app.works import Work
+from disclique.app.works import Missing, Work
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def send_page(request: Request) -> Response:
     """Send the report or the annex as a page of its own, for the frame in which it is shown."""
     work, name = await _work(request), request.path_params["name"]
     if name not in PAGES or not work.result.exists():
-        raise KeyError(name)
+        raise Missing(name)
     return _safe(await in_thread(page_of, work, name, language_of(request)))
 
 
@@ -60,7 +60,7 @@ async def download(request: Request) -> Response:
     """Send the report, the annex, the result or the figures as a file; nothing else of the folder has a name here."""
     work, name = await _work(request), request.path_params["name"]
     if not work.result.exists():
-        raise KeyError(name)
+        raise Missing(name)
     language = language_of(request)
     made: dict[str, tuple[str, Callable[[], str | bytes]]] = {
         "report.html": ("text/html; charset=utf-8", partial(page_of, work, "report", language)),
@@ -68,6 +68,8 @@ async def download(request: Request) -> Response:
         "result.json": ("application/json", partial(result_bytes, work)),
         "figures.zip": ("application/zip", partial(figures_zip, work)),
     }
+    if name not in made:
+        raise Missing(name)
     kind, make = made[name]
     return Response(await in_thread(make), media_type=kind, headers=as_file(name))
 
@@ -76,7 +78,7 @@ async def ask_exposed(request: Request) -> Response:
     """Say what the internal view shows, before it is shown."""
     work = await _work(request)
     if not work.result.exists():
-        raise KeyError(work.id)
+        raise Missing(work.id)
     return page(request, "exposed", work=work, here="read", table=None)
 
 
@@ -98,7 +100,7 @@ async def show_exposed_report(request: Request, form: FormData) -> Response:
     work = await _work(request)
     text = await in_thread(report_with_records, work, language_of(request))
     if text is None:
-        raise KeyError(work.id)
+        raise Missing(work.id)
     return _safe(text)
 
 

@@ -24,7 +24,7 @@ from disclique.app.publishing import (
 )
 from disclique.app.results import result_of
 from disclique.app.steps.reading import as_file
-from disclique.app.works import Work
+from disclique.app.works import Missing, Work
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ async def make(request: Request, form: FormData) -> Response:
     site = site_of(request)
     work = await in_thread(site.works.get, request.path_params["id"])
     if not work.result.exists():
-        raise KeyError(work.id)
+        raise Missing(work.id)
     result = await in_thread(result_of, work)
     chosen, spec = str(form.get("setting", "")), str(form.get("spec", "")).strip()
     setting = spec if chosen == OTHER else chosen
@@ -83,10 +83,10 @@ async def send(request: Request) -> Response:
     work = await in_thread(site.works.get, request.path_params["id"])
     made, number = await in_thread(list_releases, work), request.path_params["number"]
     if not number.isascii() or not number.isdigit() or not 1 <= int(number[:9]) <= len(made):
-        raise KeyError(number)
+        raise Missing(number)
     files = await in_thread(published_files, site.places, made[int(number) - 1])
     if not files:
-        raise KeyError(number)
+        raise Missing(number)
     return StreamingResponse(stream_zip(files), media_type="application/zip", headers=as_file("release.zip"))
 
 
