@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import FormData
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 OTHER = "other"  # the choice of a mask that was not audited
 MEETS = "meets"
+ONE = asyncio.Lock()
 
 
 async def show(request: Request) -> Response:
@@ -45,7 +47,15 @@ async def show(request: Request) -> Response:
 
 
 async def make(request: Request, form: FormData) -> Response:
-    """Make the release that was chosen, once what has to be confirmed is confirmed."""
+    """Make the release that was chosen, once what has to be confirmed is confirmed; one after the other.
+
+    Of two that are asked for at once, in two tabs, the second one is one more of the same people.
+    """
+    async with ONE:
+        return await _make(request, form)
+
+
+async def _make(request: Request, form: FormData) -> Response:
     site = site_of(request)
     work = await in_thread(site.works.get, request.path_params["id"])
     if not work.result.exists():
