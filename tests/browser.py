@@ -18,7 +18,7 @@ FLAGS = [
     "--disable-component-update",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
-PATIENCE = 60_000.0  # milliseconds; the machine may have much else to do
+PATIENCE = 120_000.0  # milliseconds; the machine may have much else to do
 LOCAL = ("file:", "data:", "blob:", "about:")
 
 
