@@ -11,6 +11,8 @@ from typing import Any
 from disclique.audits.plan import Plan, Snooper
 from disclique.quantities import Quantity
 
+PATHS = {"distances", "vectors", "known", "others", "encodings", "out"}  # options whose values are files
+PATHS |= {f"{side}_{what}" for side in ("known", "others", "target") for what in ("distances", "vectors", "encodings")}
 TOLD = {"given", "inputs", "masks", "snooper"}  # what follows from the files
 
 
@@ -51,7 +53,7 @@ def write_command(words: Sequence[str | Path], options: Mapping[str, Any]) -> st
             parts.append(flag if value else f"--no-{flag[2:]}")
         else:
             for one in value if isinstance(value, (list, tuple)) else [value]:
-                parts += [flag, _short(one)]
+                parts += [flag, _short(one) if name in PATHS or isinstance(one, Path) else str(one)]
     return shlex.join(parts)
 
 
