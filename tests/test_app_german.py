@@ -365,9 +365,10 @@ def test_what_the_counter_says() -> None:
             counter.wants(units)
             for number, unit in enumerate(units):
                 counter.at_work(unit, "", None)
-                for step in ("clique", "maximum clique, 7 members so far", "oracle"):
+                for step in ("labels", "maximum clique, 7 members so far", "oracle"):
                     counter.at_work(unit, step, 0.25 if " " in step else None)
-                    german(counter.tell_now())
+                    now = german(counter.tell_now())
+                    assert ("labels" in now) == (counter.running[units[0]].heading == "labels")  # the attack's name
                 counter.took(unit, 2.0, None)
                 counter(number, len(units), unit)
                 counter.words = None

@@ -62,7 +62,7 @@ TITLES = {
 # What a field means, said to people who fill in a form; the help of the options speaks to those who type commands.
 HELP = {
     "max_risk": mark("A share such as 0.05. Left empty, the risk is measured and not judged."),
-    "max_risk_person": mark("Goes with the limit beside it: how probably one person may be identified, such as 0.5."),
+    "max_risk_person": mark("Goes with the limit before it: how probably one person may be identified, such as 0.5."),
     "scenario": mark("What counts as success, and so what risk means."),
     "releases": mark("With fresh noise each time, which can be averaged away."),
     "unlinked": mark("Otherwise a row of one release can be found again in the next."),
