@@ -293,46 +293,39 @@ def count_lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def test_killed_and_started_again(chrome: Browser, tmp_path: Path) -> None:
+def test_killed_and_started_again(chrome: Browser, server: AppServer, audited: str, tmp_path: Path) -> None:
     """kill -9 while an audit runs: the next server offers it, goes on with it, and the result is as if nothing was."""
     from disclique.audits.result import read_result
 
     folder = tmp_path / "work"
     folder.mkdir()
-    people(40).to_csv(folder / "small.csv", index=False)
-    results = []
-    for name in ("undisturbed", "killed"):
-        with serving(folder, temporary=tmp_path / "t") as server:
-            window = chrome.window(server.url)
-            page = window.page
-            steps.enter(page, server)
-            steps.open_file(page, server, "small.csv")
-            steps.confirm_columns(page)
-            steps.ask(page, ("gaussian", "sigma", "3km"), attacks=("labels",), folder=name, repetitions="20")
-            steps.start_audit(page)
-            if name == "killed":
-                wait_for(lambda: count_lines(folder / "killed" / "journal.jsonl") > 2)
-                server.end(signal.SIGKILL)
-                assert not (folder / name / "result.json").exists()
-                shutil.rmtree(server.private)
-            else:
-                steps.await_result(page)
-            window.close()
-        if name == "killed":
-            with serving(folder, temporary=tmp_path / "t") as again:
-                window = chrome.window(again.url)
-                page = window.page
-                steps.enter(page, again)
-                page.click("tr:has-text('killed') a")
-                page.wait_for_url("**/run")
-                done = (folder / name / "journal.jsonl").read_text()
-                page.click("form[action$='/run/start'] button")
-                steps.await_result(page)
-                assert (folder / name / "journal.jsonl").read_text().startswith(done.rsplit("\n", 1)[0])
-                assert not window.complaints()
-                window.close()
-        results.append(without_times(read_result(folder / name / "result.json")))
-    assert results[0] == results[1]
+    shutil.copy(survey_file(), folder / "survey.csv")
+    journal = folder / "killed" / "journal.jsonl"
+    with serving(folder, temporary=tmp_path / "t") as first:
+        window = chrome.window(first.url)
+        steps.enter(window.page, first)
+        steps.open_file(window.page, first)
+        steps.confirm_columns(window.page)
+        steps.ask(window.page, MASK, folder="killed")
+        steps.start_audit(window.page)
+        wait_for(lambda: count_lines(journal) > 1, 300)
+        first.end(signal.SIGKILL)
+        assert not (folder / "killed" / "result.json").exists()
+        window.close()
+        shutil.rmtree(first.private)
+    done = journal.read_bytes().rsplit(b"\n", 1)[0]
+    with serving(folder, temporary=tmp_path / "t") as again:
+        window = chrome.window(again.url)
+        steps.enter(window.page, again)
+        window.page.click("tr:has-text('killed') a")
+        window.page.wait_for_url("**/run")
+        window.page.click("form[action$='/run/start'] button")
+        steps.await_result(window.page)
+        assert not window.complaints()
+        window.close()
+    assert journal.read_bytes().startswith(done)
+    whole, cut = (read_result(place / "result.json") for place in (server.folder / "kept audit", folder / "killed"))
+    assert without_times(whole) == without_times(cut)
 
 
 # Every page: accessible, and as wide as the screen
