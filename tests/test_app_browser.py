@@ -97,7 +97,7 @@ def test_the_result_is_that_of_the_command_line(server: AppServer, audited: str)
         "--config",
         "audit.toml",
         "--out",
-        "by command",
+        "by line",
     ]
     environment = {**os.environ, "PYTHONPATH": SOURCES}
     done = subprocess.run(command, cwd=server.folder, env=environment, capture_output=True, text=True, check=False)
