@@ -134,7 +134,7 @@ class Board:
     def say(self, lines: Iterable[str]) -> None:
         """Take sentences."""
         with self.lock:
-            self.lines += [self.plainly(line) for line in lines]
+            self.lines += [self.plainly(line).removeprefix(".: ") for line in lines]  # it works in its own folder
 
     @contextmanager
     def units(self, about: Heard, forecast: Forecast, executor: Executor) -> Iterator[Counter]:

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import inspect
 import io
-import re
 import zipfile
 from dataclasses import replace
 from functools import lru_cache
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from disclique.audits import AuditResult
 
 PAGES = ("report", "annex")
-_SCRIPT = re.compile(r"<script(?P<about>[^>]*)>(?P<text>.*?)</script>", re.DOTALL | re.IGNORECASE)
 
 
 def result_of(work: Work) -> AuditResult:
@@ -58,22 +56,17 @@ def figures_zip(work: Work) -> bytes:
     return packed.getvalue()
 
 
-def page_policy(text: str) -> str:
-    """Return the policy under which a page with scripts inside is shown: these very scripts and no others.
+@lru_cache(maxsize=1)
+def page_policy() -> str:
+    """Return the policy under which report and annex are shown: their own scripts, whatever else is in the page."""
+    from disclique.show.report.page import list_scripts
 
-    >>> page_policy("<script>go()</script>").split("; ")[1][:26]
-    "script-src 'sha256-4T+d6ru"
-    """
-    hashes = []
-    for found in _SCRIPT.finditer(text):
-        if "application/json" not in found["about"]:  # which is not carried out
-            seen = found["text"].replace("\r\n", "\n").replace("\r", "\n")  # as a browser reads it
-            digest = base64.b64encode(hashlib.sha256(seen.encode()).digest()).decode()
-            hashes.append(f"'sha256-{digest}'")
-    scripts = " ".join(hashes) or "'none'"
+    seen = [text.replace("\r\n", "\n").replace("\r", "\n") for text in list_scripts()]  # as a browser reads it
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in seen]
+    scripts = " ".join(f"'sha256-{one}'" for one in hashes)
     return (
-        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'self'"
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
     )
 
 

@@ -133,7 +133,7 @@ async def _work(request: Request) -> Work:
 
 
 def _safe(text: str) -> Response:
-    return HTMLResponse(text, headers={"content-security-policy": page_policy(text), "cache-control": "no-store"})
+    return HTMLResponse(text, headers={"content-security-policy": page_policy(), "cache-control": "no-store"})
 
 
 def _finished(request: Request) -> list[Work]:

@@ -57,10 +57,14 @@ def render(name: str, language: str, **content: Any) -> str:
             specs=_script_json(drawn),
             numbers=json.dumps(NUMBERS[language]) if language in NUMBERS else "",
             css=_file("report.css") + (_file("annex.css") if name == "annex" else ""),
-            js=_file("report.js"),
-            bundle=chart_library(),
+            **dict(zip(("bundle", "js"), list_scripts(), strict=True)),
         )
     )
+
+
+def list_scripts() -> tuple[str, str]:
+    """Return the scripts of every page, as they stand in it: the chart library, and how the page uses it."""
+    return chart_library(), _file("report.js")
 
 
 def _script_json(content: Any) -> str:
