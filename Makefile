@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs slow bench matching coverage posteriors scale schema screenshots texts wheel lowest clean
+.PHONY: help demo test long check docs slow bench matching coverage posteriors scale schema screenshots texts wheel lowest clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -27,8 +27,10 @@ demo: $(RUNS)   ## the paper's example, then an audit of a synthetic survey: pic
 	$(BIN)/disclique example poets --out demo/poets --force
 	$(BIN)/disclique demo --out demo/audit
 
+# Files go to the processes in the order of their names: by the number of their tests, the longest would come last.
+SHARED := -n auto --dist loadfile --no-loadscope-reorder
 test: $(READY)  ## run the tests
-	$(BIN)/python -m pytest -m 'not slow' -n auto --dist loadfile
+	$(BIN)/python -m pytest -m 'not slow and not long' $(SHARED)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m 'not slow' tests/test_product.py tests/test_clique.py -k small
 
 check: $(READY) ## lint, types, import directions
@@ -40,6 +42,9 @@ check: $(READY) ## lint, types, import directions
 
 docs: $(READY)  ## the documentation site in site/: open site/index.html, no network needed
 	$(BIN)/python docs/tools/build.py
+
+long: $(READY)  ## tests of whole programs: killed and gone on with, on clusters, in a real browser, as a package
+	$(BIN)/python -m pytest -m 'long and not slow' $(SHARED)
 
 slow: $(READY)  ## full-scale checks
 	$(BIN)/python -m pytest -m slow

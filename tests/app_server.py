@@ -24,6 +24,11 @@ PRIVATE = "disclique-app-*"
 SOURCES = str(Path(__file__).resolve().parents[1] / "src")
 
 
+# A test runner may have Ctrl-C ignored, which a program started by it would inherit.
+START = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+START += "from disclique.cli import main; main()"
+
+
 @dataclass
 class Answer:
     status: int
@@ -123,7 +128,7 @@ def start_server(
     before = {*temporary.glob(PRIVATE)}
     path = os.pathsep.join(filter(None, [SOURCES, os.environ.get("PYTHONPATH")]))
     given = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": path, **(environment or {})}
-    command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "disclique", "app", "--no-browser"]
+    command = [sys.executable, "-c", code] if code else [sys.executable, "-c", START, "app", "--no-browser"]
     process = subprocess.Popen(
         [*command, *options],
         cwd=folder,

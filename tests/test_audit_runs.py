@@ -25,6 +25,8 @@ from disclique.errors import InputError
 from disclique.runs import Executor, OnDask, Processes, Serial, Unit
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
 
+pytestmark = pytest.mark.long
+
 
 def lines(folder: Path) -> list[dict[str, Any]]:
     """The journal, line by line."""

@@ -24,6 +24,8 @@ from disclique.errors import TooLarge
 from disclique.model import UNLIMITED, Budget, Graph
 from test_product import random_files
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def _climbing(monkeypatch):

@@ -27,6 +27,8 @@ from disclique.data.distances import Matrix, full_matrix
 from disclique.runs import Forecast, Journal, Serial, Unit, run_units, try_units
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
 
+pytestmark = pytest.mark.long
+
 SOON = 5.0  # seconds: it should be 2, but the machine may be busy
 START = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which a test runner may ignore
 COMMAND = START + "from disclique.cli import main\nmain()\n"

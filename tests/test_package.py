@@ -12,6 +12,8 @@ import pytest
 
 from packaged import ROOT, Installed, build, repository_files, try_app, try_commands
 
+pytestmark = pytest.mark.long
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = PROJECT["version"]
 LIMIT = 5_000_000  # bytes of the wheel

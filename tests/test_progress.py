@@ -145,7 +145,7 @@ def test_the_risk_so_far_ends_as_the_risk_of_the_result(attacks: tuple[str, ...]
 def test_releases_are_counted_as_they_were_foreseen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Units on the side are not releases; gone on with, the count and the time left are there from the start."""
     for page in ("report", "annex"):
-        monkeypatch.setattr(dq.AuditResult, page, lambda self, path: path.touch())
+        monkeypatch.setattr(dq.AuditResult, page, lambda self, path, **_: path.touch())
     people(24).to_csv("f.csv", index=False)
     arguments = ["audit", "f.csv", *COLUMNS, "--mask", "affine", "--mask", "gaussian:sigma=5km", "--attack", "labels"]
     arguments += ["--repetitions", "6", *LIGHT, "--processes", "1", "--out", "o"]

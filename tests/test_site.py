@@ -18,6 +18,8 @@ from documents import DOCS, ROOT
 sys.path.insert(0, str(DOCS / "tools"))
 from links import Page, problems  # the tools of the site are no package
 
+pytestmark = pytest.mark.long
+
 TINY = "<!doctype html><title>t</title><h1 id='top'>T</h1><a href='b.html#there'>b</a><img src='p.png'>"
 
 
@@ -172,7 +174,7 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser
     """A browser that reaches no network."""
     if browser.found() is None:
         pytest.skip("there is no browser to look at the site with")
-    opened = browser.Browser(tmp_path_factory.mktemp("profile"))
+    opened = browser.Browser()
     yield opened
     opened.close()
 

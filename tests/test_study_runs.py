@@ -23,6 +23,8 @@ from disclique.runs import Executor, Unit, open_journal
 from disclique.runs.journal import read_journal
 from disclique.studies import Cell, Study, StudyResult, define_study, load_study
 
+pytestmark = pytest.mark.long
+
 
 def same(a: StudyResult, b: StudyResult) -> None:
     pd.testing.assert_frame_equal(a.records.drop(columns="seconds"), b.records.drop(columns="seconds"))
