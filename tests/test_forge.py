@@ -38,12 +38,18 @@ def test_what_a_newcomer_runs_is_run_by_the_forge() -> None:
     """Every target of `.ci/run`, and lint, wheel, lowest versions and documentation in jobs of their own."""
     newcomer = set(MADE.findall((ROOT / ".ci" / "run").read_text(encoding="utf-8")))
     forge = {name: set(MADE.findall("\n".join(commands(job)))) for name, job in jobs().items()}
-    assert newcomer >= {"check", "test"}
+    assert newcomer >= {"check", "test", "long"}
     assert newcomer <= set().union(*forge.values())
-    assert forge == {"lint": {"check"}, "tests": {"test"}, "lowest": {"lowest"}, "wheel": {"wheel"}, "docs": {"docs"}}
+    assert forge == {
+        "lint": {"check"},
+        "tests": {"test", "long"},
+        "lowest": {"lowest"},
+        "wheel": {"wheel"},
+        "docs": {"docs"},
+    }
 
 
-@pytest.mark.parametrize("target", ["check", "test", "lowest", "wheel", "docs"])
+@pytest.mark.parametrize("target", ["check", "test", "long", "lowest", "wheel", "docs"])
 def test_what_the_forge_makes_can_be_made(target: str) -> None:
     assert recipe(target)
     assert target in re.findall(r"(?m)^\.PHONY: (.*)$", MAKEFILE)[0].split()
@@ -52,7 +58,11 @@ def test_what_the_forge_makes_can_be_made(target: str) -> None:
 def test_windows_runs_what_make_would() -> None:
     """The environment for developers, then the lines of `make test`."""
     pip = re.findall(r"(?m)^PIP := \$\(BIN\)/(.*)$", MAKEFILE)[0]
-    ours = [f"{pip} -e '.[dev]'", *(line.replace("$(BIN)/", "") for line in recipe("test"))]
+    shared = re.findall(r"(?m)^SHARED := (.*)$", MAKEFILE)[0]
+    ours = [
+        f"{pip} -e '.[dev]'",
+        *(line.replace("$(BIN)/", "").replace("$(SHARED)", shared) for line in recipe("test")),
+    ]
     assert commands(jobs()["tests"], on="Windows") == ours
 
 
