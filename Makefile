@@ -44,7 +44,7 @@ docs: $(READY)  ## the documentation site in site/: open site/index.html, no net
 	$(BIN)/python docs/tools/build.py
 
 long: $(READY)  ## tests of whole programs: killed and gone on with, on clusters, in a real browser, as a package
-	$(BIN)/python -m pytest -m 'long and not slow' $(SHARED)
+	$(BIN)/python -m pytest -m 'long and not slow' $(SHARED) -n 3 # programs wait for each other most of the time
 
 slow: $(READY)  ## full-scale checks
 	$(BIN)/python -m pytest -m slow

@@ -67,3 +67,14 @@ def undisturbed(small: Any) -> Any:
     from disclique.studies import study
 
     return study(small)
+
+
+@pytest.fixture
+def visitor(tmp_path: Path) -> Iterator[Any]:
+    """Somebody who asks the pages of the app, without a browser, in a folder of its own."""
+    from app_visitor import visiting
+
+    folder = tmp_path / "start"
+    folder.mkdir()
+    with visiting(folder) as found:
+        yield found

@@ -4,7 +4,6 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,7 +18,7 @@ pytest.importorskip("python_multipart", reason="the app's packages are missing")
 pytest.importorskip("httpx", reason="the app's packages are missing")
 
 import disclique.cli.audit
-from app_visitor import Fields, Page, Visitor, visiting
+from app_visitor import Fields, Page, Visitor
 from disclique.app.cards import spec_of, split_spec
 from disclique.app.pictures import draw_mask
 from disclique.app.steps.ask import ESTIMATIONS
@@ -31,14 +30,6 @@ from invented_towns import distances, towns
 from plausible_mistakes import list_mistakes, make_files, make_mistake
 
 HTMX = {"hx-request": "true"}
-
-
-@pytest.fixture
-def visitor(tmp_path: Path) -> Iterator[Visitor]:
-    folder = tmp_path / "start"
-    folder.mkdir()
-    with visiting(folder) as found:
-        yield found
 
 
 def asked(visitor: Visitor, table: pd.DataFrame, name: str = "p.csv", **more: str) -> tuple[str, Page]:

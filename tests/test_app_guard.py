@@ -27,6 +27,8 @@ from disclique.app.runner import Runner
 from disclique.app.site import Site, make_site
 from disclique.app.works import Works
 
+pytestmark = pytest.mark.long
+
 TABLE = "id,sex,age,lon,lat\n" + "".join(f"p{n},f,young,{9 + n / 50},{50 + n / 70}\n" for n in range(20))
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, links and permissions of POSIX")
 SERVE = "from pathlib import Path; from disclique.app.server import serve; serve(Path(), browser=False, {})"

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ pytest.importorskip("python_multipart", reason="the app's packages are missing")
 pytest.importorskip("httpx", reason="the app's packages are missing")
 
 import disclique as dq
-from app_visitor import Page, Visitor, visiting
+from app_visitor import Page, Visitor
 from disclique.app import preview as previews
 from disclique.app.beside import name_files, named
 from disclique.app.preview import preview
@@ -27,14 +26,6 @@ from plausible_mistakes import list_mistakes, make_files, make_mistake
 
 HTMX = {"hx-request": "true"}
 TOWNS = {"id": "pid", "label": ["geschlecht", "altersklasse"], "coordinates": "laenge,breite"}
-
-
-@pytest.fixture
-def visitor(tmp_path: Path) -> Iterator[Visitor]:
-    folder = tmp_path / "start"
-    folder.mkdir()
-    with visiting(folder) as found:
-        yield found
 
 
 def put(visitor: Visitor, name: str, table: pd.DataFrame) -> str:

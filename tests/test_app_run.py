@@ -25,6 +25,8 @@ from disclique.cli import app
 from disclique.errors import InputError
 from small_files import people, without_times
 
+pytestmark = pytest.mark.long
+
 SAID = {
     "id": "id",
     "label": ["sex", "age"],

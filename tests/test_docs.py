@@ -192,6 +192,7 @@ NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")  # what Jupyter warns of is not ours
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in NOTEBOOKS])
 def test_notebooks_run_and_print_what_is_kept(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -235,6 +235,7 @@ def test_a_register_that_fits_is_held(tmp_path: Path, big: pd.DataFrame) -> None
         assert a.baseline == b.baseline
 
 
+@pytest.mark.long
 def test_where_it_runs_does_not_matter(tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """In turn and in two processes: the same bytes."""
     monkeypatch.setattr(opening, "PIECE", 5000)
