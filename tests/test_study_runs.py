@@ -59,7 +59,9 @@ def test_a_dask_cluster_gives_equal_records_though_a_worker_is_killed(tmp_path: 
     study = define_study({**SMALL, "repetitions": 6})
     killed: list[int] = []
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
 

@@ -83,7 +83,7 @@ class OnDask:
                 return
             with holding_interrupts():
                 cluster = distributed.LocalCluster(
-                    n_workers=self.parallel, threads_per_worker=1, dashboard_address=None, silence_logs=50
+                    n_workers=self.parallel, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
                 )
                 stack.enter_context(cluster)
             yield stack.enter_context(distributed.Client(cluster, set_as_default=False))
