@@ -31,7 +31,7 @@ demo: $(RUNS)   ## the paper's example, then an audit of a synthetic survey: pic
 SHARED := -n auto --dist loadfile --no-loadscope-reorder
 test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest -m 'not slow and not long' $(SHARED)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m 'not slow' tests/test_product.py tests/test_clique.py -k small
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m 'not slow' tests/engine/test_product.py tests/engine/test_clique.py -k small
 
 check: $(READY) ## lint, types, import directions
 	$(BIN)/ruff check .
@@ -78,21 +78,23 @@ screenshots: $(READY) ## pictures of every step of the app: in screenshots/, and
 schema: $(READY) ## write the schema of an audit's result.json from its classes
 	$(BIN)/python -c 'import json; from disclique.audits.result import result_schema; print(json.dumps(result_schema(), indent=2))' > src/disclique/audits/result.schema.json
 
-texts: $(READY)  ## write texts/en.toml, the list of all that pages say, from templates and code
-	$(BIN)/python -m disclique.texts.extract
+texts: $(READY)  ## write locale/en.toml, the list of all that pages say, from templates and code
+	$(BIN)/python -m disclique.locale.extract
 
 wheel: $(READY) ## sdist and wheel in dist/, and the wheel tried in an empty environment (needs a package index)
 	rm -rf dist build
 	mkdir -p build/tree
 	git archive HEAD | tar -x -C build/tree  # what is committed: a data file that lies about here is nobody else's
 	$(BIN)/python -m build --outdir dist build/tree
-	$(BIN)/python -m pytest -m slow tests/test_package.py
+	$(BIN)/python -m pytest -m slow tests/door/test_package.py
 
 # The lower bounds of pyproject.toml are true as far as this goes. Old libraries warn of newer ones: here warnings pass.
 LOWEST := .venv-lowest
 LOWEST_PYTHON ?= python3.11
-LOWEST_TESTS := $(patsubst %,tests/test_%.py,attack audit cli clique cluster encodings engine_kernels execute extras formats \
-	inspection masks plots product profiles registers report study tables texts utility vectors)
+LOWEST_TESTS := $(patsubst %,tests/%.py,attacks/test_attack audits/test_audit cli/test_cli engine/test_clique \
+	runs/test_cluster spaces/test_bits engine/test_engine_kernels runs/test_execute door/test_extras records/test_formats \
+	records/test_checks masks/test_masks show/test_plots engine/test_product attacks/test_profiles attacks/test_registers \
+	show/test_report studies/test_study records/test_tables spaces/test_strings measures/test_utility spaces/test_vectors)
 constraints-lowest.txt: pyproject.toml .ci/lowest.py
 	$(PYTHON) .ci/lowest.py > $@
 

@@ -13,12 +13,12 @@ from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 from scipy.spatial import Delaunay
 
 import disclique as dq
-from disclique.data.distances import Matrix, Points, full_matrix, select_distances
-from disclique.data.texts import Texts, join_columns
 from disclique.errors import InputError
 from disclique.masks import Mask
 from disclique.model import Distances, Microdata
 from disclique.runs.chance import Chance
+from disclique.spaces.distances import Matrix, Points, full_matrix, select_distances
+from disclique.spaces.strings import Texts, join_columns
 from disclique.synthetic.misspelling import misspell
 from disclique.synthetic.people import germany
 

@@ -27,8 +27,8 @@ from disclique.attacks.register import ceiling, register
 from disclique.attacks.register.likelihood import LikelihoodModel, find_pairs, measure_rarity
 from disclique.attacks.register.positions import locate_known
 from disclique.attacks.register.weigh import AttackInputs, weigh_matchings
-from disclique.data.labels import Exact, candidates
 from disclique.model import Candidates, FloatArray
+from disclique.records.labels import Exact, candidates
 from disclique.show.plots import COLOURS, save_figure
 from worlds import KINDS, Case, make_case
 

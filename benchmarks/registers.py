@@ -25,12 +25,12 @@ import pandas as pd
 from disclique.attacks import Knowledge, attack
 from disclique.attacks.register import ceiling_streamed
 from disclique.attacks.register.streaming import sample_size
-from disclique.data.distances import Matrix, Points, full_matrix
-from disclique.data.labels import candidates
-from disclique.data.registers import read_register, survey_register
-from disclique.data.tables import microdata
 from disclique.model import Claims, Spread
+from disclique.records.labels import candidates
+from disclique.records.registers import read_register, survey_register
+from disclique.records.tables import microdata
 from disclique.runs import OnDask, Serial
+from disclique.spaces.distances import Matrix, Points, full_matrix
 from disclique.synthetic.settlements import home_points, read_table
 
 PER_FILE = 500_000

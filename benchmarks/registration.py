@@ -26,9 +26,9 @@ from disclique.attacks.register.likelihood import build_model
 from disclique.attacks.register.maps import TargetMap
 from disclique.attacks.register.positions import Motion, locate_known
 from disclique.attacks.register.refine import Aligner, Alignment
-from disclique.data.distances import Matrix, Points, full_matrix
-from disclique.data.metrics import pairwise
 from disclique.model import Candidates, Claims, Distances, FloatArray, Spread
+from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces.metrics import pairwise
 from disclique.synthetic.people import germany
 
 # The number of neighbours of the density and the odds asked of an alignment were chosen on data sets with seeds below

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from disclique.attacks.knowledge import Knowledge
-from disclique.data.distances import Points
 from disclique.model import Candidates, FloatArray, Spread
+from disclique.spaces.distances import Points
 
 Ints = NDArray[np.int64]
 SIDE = 100.0  # of the square in which everybody lives

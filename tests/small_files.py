@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from disclique.audits import Audit, AuditResult, Plan
-from disclique.data.tables import microdata
 from disclique.model import Microdata
+from disclique.records.tables import microdata
 
 QUICK = ("labels", "clique", "extend")
 COLUMNS = ("--id", "id", "--label", "sex", "--label", "age", "--coordinates", "lon,lat")

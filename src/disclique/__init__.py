@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     )
     from disclique.attacks.calibration import calibrate
     from disclique.audits import AuditResult, Plan, Snooper, audit, read_result
-    from disclique.data.distances import Matrix, Points
-    from disclique.data.encodings import Encodings
-    from disclique.data.inspection import Inspection, inspect
-    from disclique.data.labels import Exact
-    from disclique.data.reading import read
-    from disclique.data.registers import Register, read_register
-    from disclique.data.seeds import read_seeds
-    from disclique.data.tables import microdata
-    from disclique.data.texts import Texts
     from disclique.engine import maximum_clique, maximum_cliques
     from disclique.engine.agreement import Between, Relative, Within, quantiles
     from disclique.errors import DiscliqueError, InputError
     from disclique.masks import parse_mask, register_mask
     from disclique.measures.utility import utility
     from disclique.model import Budget, Claims, Microdata, Spread
+    from disclique.records.checks import Inspection, inspect
+    from disclique.records.labels import Exact
+    from disclique.records.reading import read
+    from disclique.records.registers import Register, read_register
+    from disclique.records.seeds import read_seeds
+    from disclique.records.tables import microdata
     from disclique.releases import Release, mask, read_key, release
     from disclique.runs import OnDask, Processes, Serial
     from disclique.show.report import annex, report
+    from disclique.spaces.bits import Encodings
+    from disclique.spaces.distances import Matrix, Points
+    from disclique.spaces.strings import Texts
     from disclique.studies import StudyResult, load_study, study
     from disclique.synthetic.examples import cities, poets
     from disclique.synthetic.people import germany
@@ -67,15 +67,15 @@ _ROOMS = {
     ),
     "attacks.calibration": ("calibrate",),
     "audits": ("AuditResult", "Plan", "Snooper", "audit", "read_result"),
-    "data.distances": ("Matrix", "Points"),
-    "data.encodings": ("Encodings",),
-    "data.inspection": ("Inspection", "inspect"),
-    "data.labels": ("Exact",),
-    "data.reading": ("read",),
-    "data.registers": ("Register", "read_register"),
-    "data.seeds": ("read_seeds",),
-    "data.tables": ("microdata",),
-    "data.texts": ("Texts",),
+    "spaces.distances": ("Matrix", "Points"),
+    "spaces.bits": ("Encodings",),
+    "records.checks": ("Inspection", "inspect"),
+    "records.labels": ("Exact",),
+    "records.reading": ("read",),
+    "records.registers": ("Register", "read_register"),
+    "records.seeds": ("read_seeds",),
+    "records.tables": ("microdata",),
+    "spaces.strings": ("Texts",),
     "engine": ("maximum_clique", "maximum_cliques"),
     "engine.agreement": ("Between", "Relative", "Within", "quantiles"),
     "errors": ("DiscliqueError", "InputError"),

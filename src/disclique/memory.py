@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from disclique.checks import show
+from disclique.arguments import show
 from disclique.errors import InputError
-from disclique.quantities import parse_quantity
+from disclique.units import parse_quantity
 
 SHARE = 0.5  # of the memory that is there, taken unless somebody says otherwise
 BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.checks import check_kind, check_number, short_repr, show
+from disclique.arguments import check_kind, check_number, short_repr, show
 from disclique.errors import InputError
 
 FloatArray = NDArray[np.float64]

@@ -73,7 +73,7 @@ def read_status(folder: Path) -> dict[str, Any]:
 
 def write_status(folder: Path, status: dict[str, Any]) -> None:
     """Write how far an audit is; whoever reads it sees all of it or what was there before."""
-    from disclique.data.write import whole_file
+    from disclique.records.write import whole_file
 
     with whole_file(folder / STATUS, private=True) as draft:
         draft.write_bytes(msgspec.json.encode(status))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from disclique.errors import DiscliqueError, InputError
-from disclique.texts import mark
+from disclique.locale import mark
 
 if TYPE_CHECKING:
     from disclique.masks import Mask
@@ -187,7 +187,7 @@ def round_nicely(value: float) -> float:
 
 
 def _write(value: float, unit: str) -> str:
-    from disclique.quantities import number
+    from disclique.units import number
 
     return f"{number(value)}{unit}"
 
@@ -229,8 +229,8 @@ def try_mask(kind: type[Mask], some: Distances) -> str:
     """Apply a mask with values to begin with to some records; return why that is impossible, empty if it is not."""
     import numpy as np
 
-    from disclique.data.distances import Points, full_matrix, unit_of
     from disclique.masks import parse_mask
+    from disclique.spaces.distances import Points, full_matrix, unit_of
 
     values = full_matrix(some)
     there = values[np.triu_indices(len(values), 1)]

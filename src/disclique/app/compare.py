@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from disclique.texts import mark
+from disclique.locale import mark
 
 if TYPE_CHECKING:
     from disclique.audits import AuditResult
@@ -127,7 +127,7 @@ def _kind(name: str) -> str:
 
 
 def _text(name: str, value: object) -> str:
-    from disclique.quantities import percent
+    from disclique.units import percent
 
     if value is None or value == ():
         return "–"

@@ -95,10 +95,10 @@ class Estimations:
 
 def estimate(file: Path, said: dict[str, Any], tell: Any) -> None:
     """Look at the input and try a few releases; tell what is found as soon as it is."""
-    from disclique.asked.audits import AuditOptions, read_audit
     from disclique.audits.estimate import describe_work, estimate_audit
     from disclique.audits.inspection import inspect_audit
     from disclique.errors import DiscliqueError
+    from disclique.options.audits import AuditOptions, read_audit
     from disclique.runs import choose_executor
     from disclique.runs.execute import keep_open
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_type_hints
 
-from disclique.asked.audits import MASKS, SNOOPER, WORK, AuditOptions
-from disclique.asked.files import INPUT
 from disclique.errors import InputError
-from disclique.texts import mark
+from disclique.locale import mark
+from disclique.options.audits import MASKS, SNOOPER, WORK, AuditOptions
+from disclique.options.files import INPUT
 
 LAYOUT = frozenset(about.name for about in fields(AuditOptions) if about.metadata["panel"] == INPUT) | {"generalise"}
 NUMBER, WHOLE, WORD, SWITCH, LINES, FILE = "number", "whole", "word", "switch", "lines", "file"

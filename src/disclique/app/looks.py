@@ -16,13 +16,13 @@ from disclique.app.fields import LAYOUT
 from disclique.app.places import Places
 from disclique.app.preview import SMALL, first_rows
 from disclique.app.works import FILES, Work
-from disclique.asked.audits import AuditOptions
 from disclique.errors import DiscliqueError
-from disclique.texts import LANGUAGES, texts_in
+from disclique.locale import LANGUAGES, texts_in
+from disclique.options.audits import AuditOptions
 
 if TYPE_CHECKING:
-    from disclique.data.inspection import FileLook, Inspection
     from disclique.model import Microdata
+    from disclique.records.checks import FileLook, Inspection
 
 _LARGE = threading.Lock()  # large files are looked at one after the other: each takes memory
 TRIED = 60  # records on which a mask is tried to see whether it applies
@@ -83,7 +83,7 @@ def look_at(work: Work, places: Places, wanted: Callable[[], bool] = lambda: Tru
 
 def look_at_first(work: Work, places: Places) -> Seen | None:
     """Look at the first rows of a large file, which takes no time; None where that says nothing about all of it."""
-    from disclique.data.inspection import inspect
+    from disclique.records.checks import inspect
 
     layout, _ = _layout(work)
     if any(name in layout for name in ("distances", "vectors")) or not Path(work.file).is_file():
@@ -132,8 +132,8 @@ def _stamp(path: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=16)
 def _look(file: str, layout: str, stamps: tuple[tuple[int, int], ...], hidden: _Hidden) -> Seen:
-    from disclique.data.inspection import inspect
-    from disclique.data.kinds import kind_of
+    from disclique.records.checks import inspect
+    from disclique.spaces.kinds import kind_of
 
     try:
         data = read_opened(file, json.loads(layout))
@@ -172,8 +172,8 @@ def _try_masks(data: Microdata) -> list[tuple[str, str]]:
     import numpy as np
 
     from disclique.app.cards import try_mask
-    from disclique.data.distances import select_distances
     from disclique.masks import masks
+    from disclique.spaces.distances import select_distances
 
     rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), TRIED)).astype(np.int32))
     some = select_distances(data.distances, rows)

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from disclique.app.works import DONE, FAILED, NEW, PAUSED, RUNNING, WAITING, Work
-from disclique.texts import mark
+from disclique.locale import mark
 
 if TYPE_CHECKING:
     from disclique.app.site import Site

@@ -70,8 +70,8 @@ def draw_mask(name: str) -> tuple[str, str]:
     """Return the picture of a mask as SVG, and what kind it is; empty where it cannot be drawn."""
     import numpy as np
 
-    from disclique.data.texts import Texts
     from disclique.masks import masks, parse_mask
+    from disclique.spaces.strings import Texts
 
     kind = masks()[name]
     rng = np.random.default_rng(SEED)
@@ -87,7 +87,7 @@ def draw_mask(name: str) -> tuple[str, str]:
 def _usual(kind: type[Mask], town: Distances) -> str:
     """Return the strongest setting that a card begins with, of a mask that is not listed here."""
     from disclique.app.cards import make_card, spec_of
-    from disclique.data.distances import unit_of
+    from disclique.spaces.distances import unit_of
 
     card = make_card(kind, 1.8, unit_of(town), places=True)
     return spec_of(kind.name, {dial.name: (dial.high or dial.low, "") for dial in card.dials if dial.needed})
@@ -97,7 +97,7 @@ def _town() -> Any:
     """Return an invented town: a core, a few streets, and farms; kilometres."""
     import numpy as np
 
-    from disclique.data.distances import Points
+    from disclique.spaces.distances import Points
 
     rng = np.random.default_rng(SEED)
     core = rng.normal([2.0, 1.3], 0.28, (PEOPLE // 2, 2))
@@ -118,7 +118,7 @@ def _people() -> list[str]:
 def _draw(before: Any, after: Any) -> tuple[str, str]:
     import numpy as np
 
-    from disclique.data.distances import Points, full_matrix
+    from disclique.spaces.distances import Points, full_matrix
 
     if isinstance(after, Points) and isinstance(before, Points):
         return _draw_map(before.coordinates, after.coordinates), MAP

@@ -26,8 +26,8 @@ class PlanText:
 
 def write_plan(work: Work, folder: str = "") -> PlanText:
     """Write down what is asked; ``folder`` is the name of the folder in which the result shall be."""
-    from disclique.asked.options import differing
     from disclique.audits.call import write_command
+    from disclique.options.fields import differing
 
     shown = named(work)
     out = folder or "audit"

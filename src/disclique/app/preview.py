@@ -69,11 +69,11 @@ def shorten(text: str) -> str:
 
 def list_parts(path: Path) -> tuple[str, ...]:
     """Return the sheets or layers of a file, if it has several."""
-    from disclique.data import geography, sheets
+    from disclique.records.formats import layers, workbooks
 
-    if path.suffix.lower() in sheets.SUFFIXES:
+    if path.suffix.lower() in workbooks.SUFFIXES:
         found = _sheets(path)
-    elif path.suffix.lower() in geography.SUFFIXES and path.suffix.lower() not in (".geoparquet", ".geojson"):
+    elif path.suffix.lower() in layers.SUFFIXES and path.suffix.lower() not in (".geoparquet", ".geojson"):
         found = _layers(path)
     else:
         return ()
@@ -113,8 +113,8 @@ def preview(path: Path, sheet: str | None = None, layer: str | None = None, *, c
 
 @lru_cache(maxsize=8)
 def _preview(path: Path, changed: int, size: int, part: tuple[str | None, str | None, bool]) -> Preview:
-    from disclique.data.files import Part
-    from disclique.data.geography import is_geographic
+    from disclique.records.formats.files import Part
+    from disclique.records.formats.layers import is_geographic
 
     frame, whole = _head(path, size, Part(*part))
     some = frame.iloc[:ROWS]
@@ -131,7 +131,7 @@ def _describe(column: pd.Series, name: str) -> Column:
 
 
 def _text(value: object) -> str:
-    from disclique.data.sheets import as_text
+    from disclique.records.formats.workbooks import as_text
 
     shown = as_text(value)
     return shown if isinstance(shown, str) else ""  # NaN is no value
@@ -139,8 +139,8 @@ def _text(value: object) -> str:
 
 def _head(path: Path, size: int, part: object) -> tuple[pd.DataFrame, bool]:
     """Return the first rows of a file, and whether these are all."""
-    from disclique.data.files import TEXT, Part, read_table
-    from disclique.data.statfiles import SUFFIXES
+    from disclique.records.formats.files import TEXT, Part, read_table
+    from disclique.records.formats.statistics import SUFFIXES
 
     assert isinstance(part, Part)
     suffix = path.suffix.lower()
@@ -149,7 +149,7 @@ def _head(path: Path, size: int, part: object) -> tuple[pd.DataFrame, bool]:
     if suffix == ".parquet" and size > SMALL:
         return _head_of_parquet(path), False
     if suffix in SUFFIXES:
-        from disclique.data.statfiles import read_statfile
+        from disclique.records.formats.statistics import read_statfile
 
         frame = read_statfile(path, codes=part.codes, most=ROWS + 1)
         if frame.shape[0] == 0 or frame.shape[1] == 0:
@@ -160,7 +160,7 @@ def _head(path: Path, size: int, part: object) -> tuple[pd.DataFrame, bool]:
 
 def _head_of_text(path: Path, part: object) -> pd.DataFrame:
     """Read the beginning of a text file as a file of its own."""
-    from disclique.data.files import Part, read_table
+    from disclique.records.formats.files import Part, read_table
 
     assert isinstance(part, Part)
     with first_rows(path) as head:
@@ -170,7 +170,7 @@ def _head_of_text(path: Path, part: object) -> pd.DataFrame:
 @contextmanager
 def first_rows(path: Path) -> Iterator[Path]:
     """Give the beginning of a large text file as a file of its own, cut where a row ends; else the file itself."""
-    from disclique.data.files import TEXT
+    from disclique.records.formats.files import TEXT
 
     lines, end = [], 0
     if path.suffix.lower() in TEXT and path.stat().st_size > SMALL:
@@ -198,7 +198,7 @@ def first_rows(path: Path) -> Iterator[Path]:
 def _head_of_parquet(path: Path) -> pd.DataFrame:
     from pyarrow import ArrowException, parquet
 
-    from disclique.data.sheets import plain_dates
+    from disclique.records.formats.workbooks import plain_dates
 
     try:
         with parquet.ParquetFile(path) as file:

@@ -21,7 +21,7 @@ from disclique.app.naming import plainly
 from disclique.app.places import Places
 from disclique.app.works import BEGUN, Work, read_work
 from disclique.errors import DiscliqueError, InputError
-from disclique.texts import mark
+from disclique.locale import mark
 
 if TYPE_CHECKING:
     from disclique.audits import AuditResult
@@ -89,7 +89,7 @@ def make_release(work: Work, places: Places, result: AuditResult, setting: str, 
 
 
 def _write(work: Work, place: Path, result: AuditResult, setting: str, matrix: str) -> Made:
-    from disclique.data.provenance import hashes
+    from disclique.records.provenance import hashes
     from disclique.releases import release, write_release
 
     options = work.options.filled()
@@ -123,7 +123,7 @@ def _write(work: Work, place: Path, result: AuditResult, setting: str, matrix: s
 
 
 def _note(folder: Path, made: Made) -> None:
-    from disclique.data.write import whole_file
+    from disclique.records.write import whole_file
 
     try:
         before: list[Any] = msgspec.json.decode((folder / LIST).read_bytes())
@@ -139,11 +139,11 @@ def read_for_release(work: Work, setting: str) -> tuple[Microdata, str]:
     What is released of a label is what the attacks were given: a label that the setting makes coarser is so in the
     table too, one that it leaves out is not in it.
     """
-    from disclique.asked.audits import read_target
-    from disclique.asked.files import refuse_hidden
-    from disclique.data.inspection import inspect
-    from disclique.data.recoding import parse_recoding, split_setting
     from disclique.masks.registry import refuse_bare
+    from disclique.options.audits import read_target
+    from disclique.options.files import refuse_hidden
+    from disclique.records.checks import inspect
+    from disclique.records.recoding import parse_recoding, split_setting
 
     options = work.options.filled()
     mask, labels = split_setting(setting)

@@ -25,7 +25,7 @@ from disclique.app.looks import Seen
 from disclique.app.snoopers import OWN, Ready, list_ready, which
 from disclique.app.works import Work
 from disclique.errors import InputError
-from disclique.texts import mark
+from disclique.locale import mark
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
@@ -66,7 +66,7 @@ class Questions:
 
 def offer(work: Work, seen: Seen, choices: list[Choice]) -> Questions:
     """Return what the form offers for an opened file."""
-    from disclique.data.kinds import EARTH, MAPS
+    from disclique.spaces.kinds import EARTH, MAPS
 
     places = seen.kind in (*MAPS, "vectors")
     cards = list_cards(seen.median, seen.unit, dict(seen.fits), places=places)
@@ -158,7 +158,7 @@ def _split_rule(rule: str) -> tuple[str, str, tuple[str, str]]:
 
 
 def _is_dial(rule: str) -> bool:
-    from disclique.data.label_ranges import is_dial
+    from disclique.records.label_ranges import is_dial
 
     return is_dial(rule)
 
@@ -197,9 +197,9 @@ def ready_options(who: str, ready: tuple[Ready, ...]) -> dict[str, Any]:
 
 def check_plan(work: Work) -> None:
     """Raise an error if what is asked cannot be a plan; a plan without a mask is one that is not finished."""
-    from disclique.asked.audits import read_plan
     from disclique.audits.declaration import declare
-    from disclique.data.label_ranges import list_label_settings
+    from disclique.options.audits import read_plan
+    from disclique.records.label_ranges import list_label_settings
 
     options = work.options.filled()
     declare(work.declared)

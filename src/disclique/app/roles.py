@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from disclique.app.preview import Column
-from disclique.texts import mark
+from disclique.locale import mark
 
 ID, LABEL, EAST, NORTH, NUMBER, TEXT, ENCODING, NOTHING = "id", "label", "x", "y", "number", "text", "encoding", ""
 

@@ -181,7 +181,7 @@ def is_changed(work: Work) -> bool:
 
 
 def _plan(work: Work) -> tuple[str, dict[str, object]]:
-    from disclique.asked.options import differing
+    from disclique.options.fields import differing
 
     said = differing(work.options.filled())
     return work.file, {name: str(value) for name, value in said.items() if name not in FREE}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from disclique.app.fields import FIELDS, SNOOPER_FILES, SNOOPERS
-from disclique.texts import mark
+from disclique.locale import mark
 
 WHOLE, NEIGHBOUR, TRADER, OWN = "whole", "neighbour", "trader", "own"
 KNOWN, SEEDS, LEAST = 0.1, 3, 40  # share that a neighbour knows, records they recognise, of files of this size

@@ -18,9 +18,9 @@ from typing import Annotated, Any
 import msgspec
 
 from disclique.app.places import Places
-from disclique.asked.audits import DECISION, OTHERS, AuditOptions
-from disclique.asked.options import write_toml
 from disclique.errors import InputError
+from disclique.options.audits import DECISION, OTHERS, AuditOptions
+from disclique.options.fields import write_toml
 
 RESULT, JOURNAL = "result.json", "journal.jsonl"  # as audits and runs name them, whose import takes seconds
 ABOUT, ASKED, STATUS, INPUT = "app.json", "audit.toml", "status.json", "input"
@@ -115,7 +115,7 @@ class Works:
 
     def save(self, work: Work) -> Work:
         """Write a piece of work to its folder, and return it."""
-        from disclique.data.write import whole_file
+        from disclique.records.write import whole_file
 
         about = {name: getattr(work, name) for name in ("id", "shown", "made", "declared", "checked", "forced")}
         about |= {"file": _inside(work.folder, work.file)}

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.checks import check_kind, check_rng, check_whole, show
-from disclique.data.distances import Points, full_matrix, select_distances, unit_of
-from disclique.data.metrics import Metric, paired
-from disclique.data.unformed import AT_ONCE, FORMED
+from disclique.arguments import check_kind, check_rng, check_whole, show
 from disclique.engine.agreement import Between
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks.base import EntryMask, Mask
 from disclique.model import Agreement, Distances, FloatArray, Json
-from disclique.quantities import measured
+from disclique.spaces.distances import Points, full_matrix, select_distances, unit_of
+from disclique.spaces.lazy import AT_ONCE, FORMED
+from disclique.spaces.metrics import Metric, paired
 from disclique.synthetic.settlements import area_points
+from disclique.units import measured
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 _ATOM = 0.01  # a value that holds this share of a sample is an atom of its law
@@ -212,7 +212,7 @@ def calibrate(
 def calibrate_matrix(mask: Mask, distances: Distances, *, pairs: int = 20_000, rng: np.random.Generator) -> Calibration:
     """Compare pairs of a file's own distances before and after the mask: a matrix, or texts under several keys.
 
-    >>> from disclique.data.texts import Texts
+    >>> from disclique.spaces.strings import Texts
     >>> from disclique.masks import parse_mask
     >>> people = Texts(("anna meier", "hanna mayer", "otto weber", "ottilie weber"))
     >>> found = calibrate_matrix(parse_mask("bloom"), people, rng=np.random.default_rng(0))

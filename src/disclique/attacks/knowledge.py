@@ -10,9 +10,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from disclique.arguments import (
+    check_kind,
+    check_number,
+    check_rng,
+    check_seed,
+    check_share,
+    check_whole,
+    short_repr,
+    show,
+)
 from disclique.attacks.calibration import Calibration
-from disclique.checks import check_kind, check_number, check_rng, check_seed, check_share, check_whole, short_repr, show
-from disclique.data.distances import Points, shared_unit
 from disclique.engine.agreement import check_agreement, fit_agreement
 from disclique.engine.cluster import Executor
 from disclique.errors import InputError
@@ -20,7 +28,8 @@ from disclique.geodesy import GEOGRAPHIC, displacement_km
 from disclique.masks import Mask
 from disclique.masks.laws import PlaceLaw, simulate_law, spread_at
 from disclique.model import UNLIMITED, Agreement, Budget, Distances, Spread
-from disclique.quantities import KM, Quantity, length_in
+from disclique.spaces.distances import Points, shared_unit
+from disclique.units import KM, Quantity, length_in
 
 ALPHA = 0.5  # the paper's middle of the detection probabilities
 

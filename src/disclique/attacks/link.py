@@ -9,21 +9,22 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from disclique.arguments import check_kind, short_repr, show
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.link_register import attack_register, open_work
 from disclique.attacks.registry import Attack, fetcher, parse_attack
 from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
-from disclique.checks import check_kind, short_repr, show
-from disclique.data.distances import shared_unit
-from disclique.data.inspection.pairs import inspect_pair
-from disclique.data.labels import MISSING_POLICIES, Comparator, candidates, canonical
-from disclique.data.registers import Mapper, Register
 from disclique.engine.agreement import check_agreement
 from disclique.errors import InputError
 from disclique.measures.risk import Truth, judge
 from disclique.memory import parse_memory
 from disclique.model import Agreement, Candidates, Claims, Microdata
 from disclique.progress import Listener, listening, tell
+from disclique.records.checks.pairs import inspect_pair
+from disclique.records.labels import MISSING_POLICIES, Comparator, candidates
+from disclique.records.registers import Mapper, Register
+from disclique.spaces.distances import shared_unit
+from disclique.values import canonical
 
 
 @dataclass(frozen=True)

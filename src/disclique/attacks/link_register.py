@@ -15,16 +15,17 @@ from disclique.attacks.register.attacks import RegisterAttack
 from disclique.attacks.register.streaming import sample_size
 from disclique.attacks.registry import Attack
 from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
-from disclique.data.distances import shared_unit
-from disclique.data.inspection.pairs import inspect_pair
-from disclique.data.labels import Comparator, candidates, canonical
-from disclique.data.registers import InTurn, Mapper, Register, Survey, find_people, survey_register
-from disclique.data.registers.people import check_column
 from disclique.errors import InputError
 from disclique.measures.risk import Truth, judge
 from disclique.memory import default_memory
 from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
+from disclique.records.checks.pairs import inspect_pair
+from disclique.records.labels import Comparator, candidates
+from disclique.records.registers import InTurn, Mapper, Register, Survey, find_people, survey_register
+from disclique.records.registers.people import check_column
+from disclique.spaces.distances import shared_unit
+from disclique.values import canonical
 
 
 @dataclass(frozen=True, eq=False)

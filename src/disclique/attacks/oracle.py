@@ -22,14 +22,14 @@ from disclique.attacks.register.likelihood import find_pairs
 from disclique.attacks.register.positions import KnownMap, locate_known
 from disclique.attacks.register.posterior import matching_posterior
 from disclique.attacks.register.weigh import AttackInputs, weigh_matchings
-from disclique.data.distances import Points, Selectable, unit_of
-from disclique.data.metrics import pairwise
-from disclique.data.scaled import ScaledMatrix
-from disclique.data.unformed import FORMED
 from disclique.errors import InputError
 from disclique.masks.base import Mask
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray, Microdata, Spread
+from disclique.spaces.distances import Points, Selectable, unit_of
+from disclique.spaces.lazy import FORMED
+from disclique.spaces.metrics import pairwise
+from disclique.spaces.scaled import ScaledMatrix
 
 NAME = "oracle"
 ROOM = 1e-9  # of a distance: what rounding may take from an interval

@@ -14,9 +14,9 @@ from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 
+from disclique.arguments import check_kind, short_repr, show
 from disclique.attacks.claims import no_claims
 from disclique.attacks.knowledge import Knowledge, Search
-from disclique.checks import check_kind, short_repr, show
 from disclique.errors import DiscliqueError, InputError, TooLarge, guess_meant
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Claims, Microdata

@@ -13,11 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.attacks.labels import label_pairs
-from disclique.data.distances import Selectable, shared_unit
-from disclique.data.labels import label_tuples
 from disclique.engine.agreement import say_agreement
 from disclique.measures.risk import Risk
 from disclique.model import Agreement, Candidates, Claims, Clique, Json, MaximumCliques, Microdata
+from disclique.records.labels import label_tuples
+from disclique.spaces.distances import Selectable, shared_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,12 +14,12 @@ from disclique.attacks.register.align import fit_motion
 from disclique.attacks.register.attacks import RegisterAttack
 from disclique.attacks.register.maps import measure_distances
 from disclique.attacks.register.rebuild import rebuild_map
-from disclique.data.distances import Matrix, Points, full_matrix, matrix_like, unit_of
-from disclique.data.series import Series
-from disclique.data.unformed import FORMED, hide
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, from_space
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
+from disclique.spaces.distances import Matrix, Points, full_matrix, matrix_like, unit_of
+from disclique.spaces.lazy import FORMED, hide
+from disclique.spaces.series import Series
 
 ALL_COMMON = 0.99  # everybody of one release is in the other
 FEWEST = 3  # pairs that fix how one map lies on another

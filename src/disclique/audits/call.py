@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from disclique.audits.plan import Plan, Snooper
-from disclique.quantities import Quantity
+from disclique.units import Quantity
 
 PATHS = {"distances", "vectors", "known", "others", "encodings", "out"}  # options whose values are files
 PATHS |= {f"{side}_{what}" for side in ("known", "others", "target") for what in ("distances", "vectors", "encodings")}

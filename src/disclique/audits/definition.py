@@ -10,24 +10,24 @@ import pandas as pd
 
 from disclique.attacks.register.scaling import scale_matrix, scale_together
 from disclique.audits.plan import GERMANY, Plan, Snooper
-from disclique.data.distances import Matrix, Points, can_join, full_matrix, shared_unit
-from disclique.data.encodings import Encodings
-from disclique.data.gower import Gower
-from disclique.data.kinds import kind_of
-from disclique.data.label_ranges import check_sources
-from disclique.data.labels import label_tuples
-from disclique.data.recoding import parse_recoding
-from disclique.data.scaled import ScaledMatrix
-from disclique.data.spellings import describe_difference
-from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian, parse_mask
 from disclique.masks.registry import name_units
 from disclique.model import Json, Microdata
-from disclique.quantities import KM_IN
+from disclique.records.label_ranges import check_sources
+from disclique.records.labels import label_tuples
+from disclique.records.recoding import parse_recoding
+from disclique.records.spellings import describe_difference
 from disclique.runs import Chance, Unit
+from disclique.spaces.bits import Encodings
+from disclique.spaces.distances import Matrix, Points, can_join, full_matrix, shared_unit
+from disclique.spaces.gower import Gower
+from disclique.spaces.kinds import kind_of
+from disclique.spaces.scaled import ScaledMatrix
+from disclique.spaces.strings import Texts
 from disclique.synthetic.strangers import can_invent
+from disclique.units import KM_IN
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,14 @@ from scipy.stats import spearmanr
 
 from disclique.attacks.register.scaling import scale_matrix
 from disclique.audits.definition import Audit
-from disclique.data.distances import Matrix, full_matrix, select_distances
-from disclique.data.inspection import Inspection, Remark, inspect
-from disclique.data.inspection.lengths import name_unit
-from disclique.data.inspection.people import find_doubles
-from disclique.data.inspection.values import show_length
-from disclique.data.scaled import ScaledMatrix
 from disclique.masks import parse_mask
 from disclique.model import IntArray
+from disclique.records.checks import Inspection, Remark, inspect
+from disclique.records.checks.lengths import name_unit
+from disclique.records.checks.people import find_doubles
+from disclique.records.checks.values import show_length
+from disclique.spaces.distances import Matrix, full_matrix, select_distances
+from disclique.spaces.scaled import ScaledMatrix
 
 SAMPLED = 200  # records on which a mask is tried
 SAID = 3  # remarks in the headline

@@ -16,12 +16,12 @@ from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, 
 from disclique.audits.plan import DRAWS
 from disclique.audits.records import ReleaseRecord, Trials
 from disclique.audits.yardsticks import consult_oracle, count_hits, find_chances, match_labels
-from disclique.data.tables import select_records
 from disclique.errors import InputError
 from disclique.masks import Mask, parse_mask
 from disclique.measures.risk import Truth
 from disclique.measures.scenarios import SCENARIOS, Hits
 from disclique.model import Distances
+from disclique.records.tables import select_records
 from disclique.runs import Unit
 
 GROUPS = 10  # groups of known people in one release, at the most

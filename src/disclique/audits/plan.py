@@ -7,17 +7,17 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
 
+from disclique.arguments import check_number, check_seed, check_share, check_whole, short_repr, show
 from disclique.attacks import parse_attacks
 from disclique.audits.ranges import SEARCHED, SPREAD, MaskRange, parse_range
-from disclique.checks import check_number, check_seed, check_share, check_whole, short_repr, show
-from disclique.data.label_ranges import ALL_STEPS, FEW_STEPS, list_label_settings
-from disclique.data.labels import MISSING_POLICIES
 from disclique.errors import InputError
 from disclique.measures.scenarios import SCENARIOS
 from disclique.measures.utility import rankings
 from disclique.model import Json
-from disclique.quantities import LENGTH_UNITS, Quantity, parse_quantity
+from disclique.records.label_ranges import ALL_STEPS, FEW_STEPS, list_label_settings
+from disclique.records.labels import MISSING_POLICIES
 from disclique.runs import Chance, Unit
+from disclique.units import LENGTH_UNITS, Quantity, parse_quantity
 
 FORMAT = 7  # raised when the same plan no longer gives the same records
 RAISE = 5  # how much more work a search may do each time it is repeated

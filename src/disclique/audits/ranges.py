@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from disclique.data.recoding import join_setting
 from disclique.errors import InputError
 from disclique.masks import Mask, parse_mask
 from disclique.masks.base import spec_name
-from disclique.quantities import KM_IN, Quantity
+from disclique.records.recoding import join_setting
+from disclique.units import KM_IN, Quantity
 
 SEARCHED = 17  # settings among which the smallest sufficient one is searched
 SPREAD = 5  # settings shown of a range when no limit is given

@@ -9,10 +9,10 @@ import numpy as np
 from disclique.audits.definition import count_common
 from disclique.audits.known_file import join_files
 from disclique.audits.plan import Plan
-from disclique.data.registers import Register, draw_people, find_people
 from disclique.errors import InputError
 from disclique.memory import default_memory, say_memory
 from disclique.model import Microdata
+from disclique.records.registers import Register, draw_people, find_people
 
 POOL = 20  # times as many as are needed: every repetition draws its strangers among them
 STRANGERS = 100_000  # people of a known register who are not released, at the most; or as many as are released

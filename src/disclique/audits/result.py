@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pandas as pd
 
+from disclique.arguments import check_path
 from disclique.audits.coarse_map import CoarseMap
 from disclique.audits.decision import Decision
 from disclique.audits.declaration import Declaration, declare
@@ -32,12 +33,11 @@ from disclique.audits.facts import (
     Verdict,
 )
 from disclique.audits.figures import tabulate_figures
-from disclique.checks import check_path
-from disclique.data.inspection import Inspection
-from disclique.data.write import whole_file, write_table
 from disclique.errors import InputError
-from disclique.quantities import percent
-from disclique.texts import texts_in
+from disclique.locale import texts_in
+from disclique.records.checks import Inspection
+from disclique.records.write import whole_file, write_table
+from disclique.units import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from disclique.arguments import check_kind, check_path, show
 from disclique.attacks import parse_attack
 from disclique.audits.decision import Decision, Look, Steps, Wish, search_range, settle
 from disclique.audits.declaration import declare
@@ -25,11 +26,10 @@ from disclique.audits.sensitivity import choose_variants, list_units
 from disclique.audits.sparing import FIRST, find_promising
 from disclique.audits.summarise import About, look_at, summarise
 from disclique.audits.unit import run_unit
-from disclique.checks import check_kind, check_path, show
-from disclique.data.registers import Register
 from disclique.errors import InputError, guess_meant
 from disclique.memory import parse_memory
 from disclique.model import Microdata
+from disclique.records.registers import Register
 from disclique.runs import Executor, FullProgress, Journal, Progress, Serial, Unit, keep_open, open_journal, run_units
 
 

@@ -62,18 +62,18 @@ from disclique.audits.sentences import (
     list_limits,
 )
 from disclique.audits.settings import describe_labels, parse_setting_mask, shorten
-from disclique.data.distances import Points
-from disclique.data.inspection import Inspection
-from disclique.data.inspection.lengths import name_unit
-from disclique.data.kinds import EARTH
-from disclique.data.provenance import versions
-from disclique.data.recoding import split_setting
-from disclique.data.write import plain
 from disclique.masks.base import Mask
 from disclique.measures.bounds import smooth_upper_end
 from disclique.measures.scenarios import Hits
 from disclique.measures.utility import usefulness
-from disclique.quantities import percent
+from disclique.records.checks import Inspection
+from disclique.records.checks.lengths import name_unit
+from disclique.records.provenance import versions
+from disclique.records.recoding import split_setting
+from disclique.records.write import plain
+from disclique.spaces.distances import Points
+from disclique.spaces.kinds import EARTH
+from disclique.units import percent
 
 SHOWN = 30  # people of the picture of typical matches
 

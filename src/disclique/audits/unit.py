@@ -27,9 +27,6 @@ from disclique.audits.yardsticks import (
     run_control,
     weigh_attempt,
 )
-from disclique.data.distances import as_matrix
-from disclique.data.series import Series
-from disclique.data.tables import select_records
 from disclique.errors import DiscliqueError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Mask, parse_mask
@@ -37,7 +34,10 @@ from disclique.measures.scenarios import Hits
 from disclique.measures.utility import utility
 from disclique.model import Budget, Distances
 from disclique.progress import tell
+from disclique.records.tables import select_records
 from disclique.runs import Unit
+from disclique.spaces.distances import as_matrix
+from disclique.spaces.series import Series
 
 MOST_COMMON = 0.99  # no snooper is certain that everybody is in the file
 TIES = 20  # maximum cliques listed

@@ -14,12 +14,12 @@ from disclique.attacks.oracle import NAME, Holder, ask_oracle
 from disclique.audits.definition import Audit
 from disclique.audits.known_file import KnownFile, draw_control
 from disclique.audits.records import Attempt, Seeded
-from disclique.data.labels import Exact
-from disclique.data.tables import select_records
 from disclique.errors import InputError
 from disclique.measures.risk import judge
 from disclique.measures.scenarios import SCENARIOS, Hits, name_people, name_records
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
+from disclique.records.labels import Exact
+from disclique.records.tables import select_records
 
 INSIDERS = (10, 50)  # true pairs that insiders know beforehand
 

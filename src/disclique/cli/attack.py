@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.asked.files import INPUT, ReadOptions
-from disclique.asked.options import list_of, numbers_in, option
 from disclique.cli.options import FORCE, with_options
 from disclique.cli.registers import columns_in, open_executor, survey_known
 from disclique.errors import InputError
+from disclique.options.fields import list_of, numbers_in, option
+from disclique.options.files import INPUT, ReadOptions
 
 if TYPE_CHECKING:
     from disclique.attacks import Attack, AttackResult, Knowledge, LabelRule
     from disclique.attacks.link_register import RegisterWork
     from disclique.cli.screen import Screen
-    from disclique.data.registers import Register
     from disclique.model import Agreement, Distances, Microdata, Spread
+    from disclique.records.registers import Register
 
     Files = tuple[Microdata, Microdata]
 
@@ -120,8 +120,8 @@ class AttackOptions(ReadOptions):
         return None if self._compares(other, self.metric) else self.metric
 
     def _compares(self, side: str, metric: str) -> bool:
-        from disclique.data.encodings import is_bit_metric
-        from disclique.data.texts import is_text_metric
+        from disclique.spaces.bits import is_bit_metric
+        from disclique.spaces.strings import is_text_metric
 
         source = self.source(side)
         if source["text"]:
@@ -130,7 +130,7 @@ class AttackOptions(ReadOptions):
 
     def length(self, text: str, name: str, unit: str | None) -> float:
         """Read a length in the unit of the distances; beside metres, which become km, a bare number could be either."""
-        from disclique.quantities import LENGTH_UNITS, length_in, parse_quantity
+        from disclique.units import LENGTH_UNITS, length_in, parse_quantity
 
         found = parse_quantity(text, units=LENGTH_UNITS)
         if self.unit == "m" and found.value and not found.unit:
@@ -156,9 +156,9 @@ class AttackOptions(ReadOptions):
 
     def spread(self, unit: str | None, known: Distances) -> Spread | None:
         """Return the displacement of the target's points if it was said."""
-        from disclique.data.distances import is_on_earth
         from disclique.model import Spread
-        from disclique.quantities import parse_quantity
+        from disclique.spaces.distances import is_on_earth
+        from disclique.units import parse_quantity
 
         if self.noise is None:
             return None
@@ -172,8 +172,8 @@ class AttackOptions(ReadOptions):
         """Return what the snooper knows: as it was said, or by simulating the mask at the known places."""
         from dataclasses import replace
 
-        from disclique.data.distances import shared_unit
-        from disclique.data.seeds import read_seeds
+        from disclique.records.seeds import read_seeds
+        from disclique.spaces.distances import shared_unit
 
         names = target.name, known.name
         unit = shared_unit(target.distances, known.distances, names)
@@ -195,9 +195,9 @@ class AttackOptions(ReadOptions):
 
         from disclique.attacks import learn
         from disclique.attacks.calibration import calibrate, calibrate_matrix
-        from disclique.data.distances import Points
         from disclique.masks import parse_mask
         from disclique.masks.registry import refuse_bare
+        from disclique.spaces.distances import Points
 
         refuse_bare(self.unit, [self.mask or ""])
         mask = parse_mask(self.mask or "")
@@ -255,14 +255,14 @@ def command(
     from disclique.attacks import LabelRule, Search, build_attacks, parse_attacks
     from disclique.attacks import attacks as every_attack
     from disclique.cli.screen import Screen
-    from disclique.data.comparators import parse_comparator
-    from disclique.data.distances import shared_unit
-    from disclique.data.inspection import inspect
-    from disclique.data.registers import Register
-    from disclique.data.write import check_writable
     from disclique.memory import parse_memory
     from disclique.model import Budget
+    from disclique.records.checks import inspect
+    from disclique.records.comparators import parse_comparator
+    from disclique.records.registers import Register
+    from disclique.records.write import check_writable
     from disclique.runs import OnDask
+    from disclique.spaces.distances import shared_unit
 
     screen, options = Screen(quiet), options.filled(config)
     check_writable([out, json, plot], force=force, sources=[target, known, config, options.key])
@@ -304,7 +304,7 @@ def command(
 def _read(target: Path, known: Path, options: AttackOptions) -> tuple[Microdata, Microdata | Register]:
     """Read both files; an id column may stand in one of them only."""
     import disclique
-    from disclique.data.registers import read_known
+    from disclique.records.registers import read_known
 
     released = disclique.read(target, **options.columns_of("target"))
     theirs = read_known(known, **options.columns_of("known"))
@@ -377,7 +377,7 @@ def _show(
     """Write what was asked for, then print it: one attack in full, several side by side."""
     import pandas as pd
 
-    from disclique.data.write import write_json, write_table
+    from disclique.records.write import write_json, write_table
 
     results = [one for one in found.values() if not isinstance(one, str)]
     several = len(results) > 1
@@ -428,8 +428,8 @@ def _provenance(target: Path, theirs: Microdata | Register, known: Path, options
     """Return what makes the run repeatable: its options, versions, and the hashes of all input files."""
     from dataclasses import asdict
 
-    from disclique.data.provenance import hashes, versions
-    from disclique.data.write import plain
+    from disclique.records.provenance import hashes, versions
+    from disclique.records.write import plain
 
     sides = [options.source(side) for side in ("target", "known")]
     beside = [side[what] for side in sides for what in ("distances", "vectors")]

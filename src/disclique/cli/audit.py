@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from disclique.asked.audits import WORK, AuditOptions, read_audit, read_decision
-from disclique.asked.options import differing
 from disclique.cli.options import LANGUAGE, with_options
+from disclique.options.audits import WORK, AuditOptions, read_audit, read_decision
+from disclique.options.fields import differing
 
 if TYPE_CHECKING:
     from disclique.audits import Audit, AuditResult
@@ -60,15 +60,15 @@ def command(
     snooper is assumed to know the whole file, the worst case. The exit status is 0 if a release is shown to keep the
     limit (or none was set), 3 if none is shown to although the attacks keep it, and 4 if no release tried keeps it.
     """
-    from disclique.asked.work import announce
     from disclique.audits.call import write_command
     from disclique.audits.declaration import declare
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
+    from disclique.locale import texts_in
     from disclique.memory import default_memory, parse_memory, say_memory
+    from disclique.options.work import announce
     from disclique.runs import choose_executor
-    from disclique.texts import texts_in
 
     texts_in(language)
     screen = Screen(quiet)
@@ -104,9 +104,9 @@ def show_audit(
     language: str = "en",
 ) -> AuditResult:
     """Carry out an audit, and print its verdict and where everything is."""
-    from disclique.asked.work import carry_out
     from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
     from disclique.cli.interrupt import keeping
+    from disclique.options.work import carry_out
 
     with keeping(out):
         result = carry_out(work, out, executor, told=screen, with_records=with_records, about=about, language=language)

@@ -43,12 +43,12 @@ def command(
 
     from disclique.attacks.calibration import calibrate
     from disclique.cli.screen import Screen
-    from disclique.data.distances import Points
-    from disclique.data.geography import is_geographic
-    from disclique.data.reading import Layout, read
-    from disclique.data.write import check_writable, write_table
     from disclique.masks import parse_mask
     from disclique.masks.registry import refuse_bare
+    from disclique.records.formats.layers import is_geographic
+    from disclique.records.reading import Layout, read
+    from disclique.records.write import check_writable, write_table
+    from disclique.spaces.distances import Points
 
     check_writable([out], force=force)
     screen, source = Screen(quiet), None
@@ -78,7 +78,7 @@ def command(
 
 def _of(found: Calibration, power: str = "") -> str:
     """Return the unit as it stands in the head of a column."""
-    from disclique.quantities import KM
+    from disclique.units import KM
 
     return f" (km{power})" if found.unit == KM else ""
 

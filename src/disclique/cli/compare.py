@@ -23,7 +23,7 @@ def command(
 ) -> None:
     """Put each cell of a study beside the paper's, with the difference and whether chance explains it."""
     from disclique.cli.screen import Screen
-    from disclique.data.write import check_writable, whole_file, write_table
+    from disclique.records.write import check_writable, whole_file, write_table
     from disclique.studies import load_study
     from disclique.studies.compare import compare, markdown
 

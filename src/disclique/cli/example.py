@@ -26,7 +26,7 @@ def command(
     commands on.
     """
     from disclique.cli.screen import Screen
-    from disclique.data.write import check_writable
+    from disclique.records.write import check_writable
     from disclique.synthetic.examples import shipped_files
 
     shows = {"poets": _poets, "cities": _cities, "survey": _survey}
@@ -52,7 +52,7 @@ _FILES = {  # what is written besides the data of an example
 
 def _survey(screen: object, out: Path | None) -> None:
     from disclique.cli.screen import Screen
-    from disclique.data.write import write_table
+    from disclique.records.write import write_table
     from disclique.synthetic.survey import survey
 
     assert isinstance(screen, Screen)
@@ -75,9 +75,9 @@ def _poets(screen: object, out: Path | None) -> None:
     screen.table(result.matches, title="Matches")
     if out is None:
         return
-    from disclique.data.labels import candidates
-    from disclique.data.write import write_json, write_table
     from disclique.engine.product import product_graph
+    from disclique.records.labels import candidates
+    from disclique.records.write import write_json, write_table
     from disclique.show.plots import draw_graph_model, draw_matches, draw_product_graph, save_figure
 
     graph = product_graph(
@@ -100,7 +100,7 @@ def _cities(screen: object, out: Path | None) -> None:
     import pandas as pd
 
     from disclique.cli.screen import Screen
-    from disclique.data.distances import full_matrix
+    from disclique.spaces.distances import full_matrix
     from disclique.synthetic.examples import CITIES_FILES, cities
 
     assert isinstance(screen, Screen)
@@ -111,7 +111,7 @@ def _cities(screen: object, out: Path | None) -> None:
     screen.say(["Kroll (2014), example 2: distances between the birth places, sphere of radius 6371 km"])
     screen.table(matrix)
     if out is not None:
-        from disclique.data.write import write_table
+        from disclique.records.write import write_table
         from disclique.show.plots import draw_graph_model, save_figure
 
         _copy(CITIES_FILES, out)
@@ -121,7 +121,7 @@ def _cities(screen: object, out: Path | None) -> None:
 
 
 def _copy(names: tuple[str, ...], out: Path) -> None:
-    from disclique.data.write import whole_file
+    from disclique.records.write import whole_file
     from disclique.synthetic.examples import shipped
 
     for name in names:

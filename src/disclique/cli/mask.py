@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from disclique.asked.files import FileOptions, refuse_hidden
 from disclique.cli.options import FORCE, with_options
+from disclique.options.files import FileOptions, refuse_hidden
 
 OUTPUT = "Output"
 SAID = {"km": "in km", "none": "without a unit"}
@@ -51,11 +51,11 @@ def command(
     trying, and what is made with it is not for publication.
     """
     from disclique.cli.screen import Screen
-    from disclique.data.inspection import inspect
-    from disclique.data.provenance import hashes
-    from disclique.data.reading import Layout, read
-    from disclique.data.write import check_writable
     from disclique.masks.registry import refuse_bare
+    from disclique.records.checks import inspect
+    from disclique.records.provenance import hashes
+    from disclique.records.reading import Layout, read
+    from disclique.records.write import check_writable
     from disclique.releases import TRIAL, release, write_release
     from disclique.releases.matrices import describe_size
     from disclique.releases.publish import NO_MATRIX, choose_kind, name_files

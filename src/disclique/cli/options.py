@@ -1,4 +1,4 @@
-"""Options on the command line, from where they are declared (``disclique.asked``)."""
+"""Options on the command line, from where they are declared (``disclique.options``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from disclique.asked.options import Options
+from disclique.options.fields import Options
 
 O = TypeVar("O", bound="Options")  # noqa: E741
 

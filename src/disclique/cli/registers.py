@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from disclique.attacks import LabelRule
     from disclique.attacks.link_register import RegisterWork
     from disclique.cli.screen import Screen
-    from disclique.data.registers import Register
     from disclique.model import Microdata
+    from disclique.records.registers import Register
     from disclique.runs import Executor
 
 
 def columns_in(data: Microdata | Register) -> list[str]:
     """Return the names of the columns of a file."""
-    from disclique.data.registers import Register
+    from disclique.records.registers import Register
 
     if isinstance(data, Register):
         return [*data.schema, *(name for name, _ in data.pieces[0].folders)]
@@ -29,7 +29,7 @@ def columns_in(data: Microdata | Register) -> list[str]:
 @contextmanager
 def open_executor(known: Microdata | Register, processes: int | None, dask: str | None) -> Iterator[Executor | None]:
     """Give where a register is read; None for any other file, of which nothing can be said that concerns registers."""
-    from disclique.data.registers import Register
+    from disclique.records.registers import Register
     from disclique.runs import choose_executor, keep_open
 
     if isinstance(known, Register):

@@ -22,12 +22,12 @@ def command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
     """Render the report of an audit as one HTML file that needs no network, with its figures as CSV beside it."""
-    from disclique.asked.audits import read_decision
     from disclique.audits import ANNEX, read_result
     from disclique.cli.screen import Screen
-    from disclique.data.write import check_writable
     from disclique.errors import InputError
-    from disclique.texts import texts_in
+    from disclique.locale import texts_in
+    from disclique.options.audits import read_decision
+    from disclique.records.write import check_writable
 
     if config is not None and not annex:
         raise InputError("--config: it goes with --annex")

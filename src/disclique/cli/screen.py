@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress
 
-    from disclique.data.inspection import Inspection
+    from disclique.records.checks import Inspection
     from disclique.runs import Executor, Forecast
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.asked.options import Options, numbers_in, option, read_toml
 from disclique.cli.options import with_options
 from disclique.errors import InputError
+from disclique.options.fields import Options, numbers_in, option, read_toml
 
 if TYPE_CHECKING:
     from disclique.cli.screen import Screen

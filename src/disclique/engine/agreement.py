@@ -13,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from disclique.data.distances import shared_unit
 from disclique.errors import InputError
 from disclique.model import Agreement, Distances, FloatArray
-from disclique.quantities import LENGTH_UNITS, Quantity, length_in, measured, parse_quantity, percent
+from disclique.spaces.distances import shared_unit
+from disclique.units import LENGTH_UNITS, Quantity, length_in, measured, parse_quantity, percent
 
 _TINY = float(np.nextafter(0, 1))
 Length = float | str | Quantity
@@ -185,7 +185,7 @@ def check_agreement(agreement: object, where: str = "agreement") -> Agreement:
 def fit_agreement(agreement: Agreement, target: Distances, known: Distances) -> Agreement:
     """Return ≈ in the unit of the distances to which it is applied; refuse a length where they have none.
 
-    >>> from disclique.data.distances import Points
+    >>> from disclique.spaces.distances import Points
     >>> earth = Points([[13.4, 52.5], [2.35, 48.86]])
     >>> fit_agreement(Within("500m"), earth, earth)
     Within(x=0.5)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from disclique.checks import check_kind, check_whole, show
+from disclique.arguments import check_kind, check_whole, show
 from disclique.engine import cluster, exact, libraries, mcqd
 from disclique.engine.cluster import Workers
 from disclique.engine.kernels import demand

@@ -10,16 +10,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from disclique.data.distances import Matrix, Points, full_matrix, matrix_like, unit_of
-from disclique.data.encodings import Encodings
-from disclique.data.texts import Texts
-from disclique.data.unformed import FORMED
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks.entrywise import Entrywise, draw_key
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
 from disclique.model import Distances, FloatArray, Spread
-from disclique.quantities import (
+from disclique.spaces.bits import Encodings
+from disclique.spaces.distances import Matrix, Points, full_matrix, matrix_like, unit_of
+from disclique.spaces.lazy import FORMED
+from disclique.spaces.strings import Texts
+from disclique.units import (
     KM,
     LENGTH_UNITS,
     PLACE_UNITS,

@@ -7,14 +7,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from disclique.data.distances import Points, unit_of
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, shift, walk, wrap
 from disclique.masks.base import LENGTH, LENGTH_OR_ZERO, PLACE, RATE, PointMask, parameter_in, place_in
 from disclique.masks.laws import Exponential, GaussianLaw, PlaceLaw, RadialLaw, Ring, spread_at
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray, Spread
-from disclique.quantities import Quantity
+from disclique.spaces.distances import Points, unit_of
+from disclique.units import Quantity
 
 
 def _in_own_unit(quantity: Quantity) -> tuple[float, str]:

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from disclique.data.encodings import Encodings
-from disclique.data.texts import Grams, Texts, find_grams
 from disclique.errors import InputError
 from disclique.masks.base import Mask, between, extra, one_of, whole
 from disclique.masks.registry import register_mask
 from disclique.model import Distances
+from disclique.spaces.bits import Encodings
+from disclique.spaces.strings import Grams, Texts, find_grams
 
 KEY_BYTES = 32
 RECORD = "record"
@@ -100,7 +100,7 @@ class Bloom(TextMask):
 
     The salt of a record follows from the key and its row: two files under one key in the same order share it.
 
-    >>> from disclique.data.texts import Texts
+    >>> from disclique.spaces.strings import Texts
     >>> made = Bloom(length=64, bits=4).apply(Texts(("anna", "hanna", "otto")), np.random.default_rng(0))
     >>> made, made.block(np.array([0]), np.array([1, 2])).round(2).tolist()
     (3 encodings of 64 bits, dice, [[0.15, 0.82]])
@@ -198,7 +198,7 @@ class MinHash(TextMask):
     Two strings agree in a bit with probability (1 + J)/2, J the Jaccard coefficient of their sets: the share of bits
     that differ (``hamming``) is about (1 - J)/2, the more exactly the longer the encoding.
 
-    >>> from disclique.data.texts import Texts
+    >>> from disclique.spaces.strings import Texts
     >>> MinHash(length=256).apply(Texts(("anna", "hanna", "otto")), np.random.default_rng(0))
     3 encodings of 256 bits, hamming
     """
@@ -238,7 +238,7 @@ class TwoStep(TextMask):
     each other that is not empty, with its number, becomes one number. Sets of them are compared by Jaccard; they are
     written as bit strings of ``length``, the numbers taken modulo it: few fall together where few bits are set.
 
-    >>> from disclique.data.texts import Texts
+    >>> from disclique.spaces.strings import Texts
     >>> TwoStep(columns=100).apply(Texts(("anna", "hanna", "otto")), np.random.default_rng(0))
     3 encodings of 16384 bits, jaccard
     """

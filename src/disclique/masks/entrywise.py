@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from disclique.data.distances import unit_of
-from disclique.data.unformed import Unformed
 from disclique.errors import InputError, TooLarge
 from disclique.model import Distances, FloatArray, IntArray
+from disclique.spaces.distances import unit_of
+from disclique.spaces.lazy import Unformed
 
 if TYPE_CHECKING:
     from disclique.masks.base import EntryMask

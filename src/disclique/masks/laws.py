@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ive, ndtri
 
-from disclique.data.distances import Points
-from disclique.data.metrics import paired
 from disclique.geodesy import GEOGRAPHIC, shift
 from disclique.model import FloatArray, Spread
+from disclique.spaces.distances import Points
+from disclique.spaces.metrics import paired
 
 if TYPE_CHECKING:
     from disclique.masks.base import Mask

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.data.distances import Points, unit_of
-from disclique.data.metrics import paired
-from disclique.data.unformed import AT_ONCE, Listed, read_in_blocks
 from disclique.geodesy import EARTH_KM, to_space
 from disclique.model import Distances, FloatArray
+from disclique.spaces.distances import Points, unit_of
+from disclique.spaces.lazy import AT_ONCE, Listed, read_in_blocks
+from disclique.spaces.metrics import paired
 
 Ints = NDArray[np.int64]
 Found = tuple[Ints, Ints, FloatArray]  # records, their neighbours, the distances

@@ -10,7 +10,7 @@ import numpy as np
 from disclique.masks.base import LENGTH, EntryMask, between, parameter_in
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray
-from disclique.quantities import KM_IN, Quantity
+from disclique.units import KM_IN, Quantity
 
 _KENTHAPADI = "Kenthapadi, Korolova, Mironov and Mishra 2013, Journal of Privacy and Confidentiality 5(1):39-71"
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.data.distances import Points, unit_of
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, KM_PER_DEGREE, chord_km, from_space, to_space, unit_vectors, wrap
 from disclique.masks.base import LENGTH, PLACE, PointMask, between, one_of, parameter_in, place_in
@@ -17,7 +16,8 @@ from disclique.masks.displacement import RadiusMask
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw, Walk, spread_at
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray, Spread
-from disclique.quantities import Quantity
+from disclique.spaces.distances import Points, unit_of
+from disclique.units import Quantity
 
 
 def _centres(x: FloatArray, cell: FloatArray | float) -> FloatArray:

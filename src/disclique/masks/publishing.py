@@ -8,15 +8,15 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from disclique.data.distances import Matrix, Points, full_matrix, matrix_like, unit_of
-from disclique.data.metrics import VECTORIAL, pairwise
-from disclique.data.unformed import FORMED, Listed, Unformed
 from disclique.errors import InputError, TooLarge
 from disclique.geodesy import draw_in_box, to_space
 from disclique.masks.base import Mask, one_of, whole
 from disclique.masks.nearest import list_nearest
 from disclique.masks.registry import register_mask
 from disclique.model import Distances, FloatArray, IntArray
+from disclique.spaces.distances import Matrix, Points, full_matrix, matrix_like, unit_of
+from disclique.spaces.lazy import FORMED, Listed, Unformed
+from disclique.spaces.metrics import VECTORIAL, pairwise
 
 
 @register_mask

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from disclique.checks import show
-from disclique.data.distances import Points, unit_of
+from disclique.arguments import show
 from disclique.errors import InputError, guess_meant
 from disclique.masks.base import Mask, km_of, spec_name
 from disclique.model import Distances
-from disclique.quantities import KM, parse_quantity
+from disclique.spaces.distances import Points, unit_of
+from disclique.units import KM, parse_quantity
 
 _MASKS: dict[str, type[Mask]] = {}
 M = TypeVar("M", bound=type[Mask])
@@ -72,7 +72,7 @@ def parse_mask(spec: str) -> Mask:
 def name_units(spec: str, distances: Distances) -> str:
     """Return a spec, perhaps with a range ``a..b``, with km behind its bare lengths, as ``Mask.in_unit_of`` puts them.
 
-    >>> from disclique.data.distances import Matrix
+    >>> from disclique.spaces.distances import Matrix
     >>> name_units("round:to=1..5", Matrix([[0, 7], [7, 0]], unit="km"))
     'round:to=1km..5km'
     """

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from disclique.data.distances import Points
-from disclique.data.metrics import VECTORIAL
 from disclique.errors import InputError
 from disclique.masks.base import PointMask
 from disclique.masks.placement import random_rotation
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray
+from disclique.spaces.distances import Points
+from disclique.spaces.metrics import VECTORIAL
 
 
 @register_mask

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.data.distances import Points, full_matrix
-from disclique.data.metrics import paired
-from disclique.data.unformed import AT_ONCE
 from disclique.model import Distances, FloatArray, IntArray
+from disclique.spaces.distances import Points, full_matrix
+from disclique.spaces.lazy import AT_ONCE
+from disclique.spaces.metrics import paired
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 NEIGHBOURS = (5, 10, 25)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from disclique.data.labels import label_tuples
+from disclique.records.labels import label_tuples
 
 
 def count_classes(labels: pd.DataFrame) -> tuple[float, int]:

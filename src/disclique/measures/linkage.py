@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from disclique.data.distances import join_distances
-from disclique.data.texts import Texts
 from disclique.masks import Mask, TextMask
 from disclique.masks.encoding import KEY_BYTES
 from disclique.model import Distances, FloatArray
+from disclique.spaces.distances import join_distances
+from disclique.spaces.strings import Texts
 from disclique.synthetic.misspelling import misspell
 
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from disclique.checks import check_rng, check_whole, show
-from disclique.data.distances import select_distances, shared_unit, unit_of
-from disclique.data.metrics import paired
+from disclique.arguments import check_rng, check_whole, show
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, box_area, from_space, to_space
 from disclique.masks import Mask
@@ -23,7 +21,9 @@ from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAft
 from disclique.measures.clusters import cluster
 from disclique.measures.linkage import best_f1, encode_twice
 from disclique.model import Distances, FloatArray, Json
-from disclique.quantities import KM, measured, percent
+from disclique.spaces.distances import select_distances, shared_unit, unit_of
+from disclique.spaces.metrics import paired
+from disclique.units import KM, measured, percent
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def utility(
     clusters into which the sample is divided. With the ``mask`` that encoded texts it is also measured how well two
     files that it encodes under one key can be linked.
 
-    >>> from disclique.data.distances import Points
+    >>> from disclique.spaces.distances import Points
     >>> file = Points([[0, 0], [3, 4], [6, 0], [0, 8]], "euclidean")
     >>> utility(file, file, rng=np.random.default_rng(0))["published"]
     1.0

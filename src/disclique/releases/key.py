@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from disclique.checks import check_path
-from disclique.data.files import read_table
-from disclique.data.inspection.lengths import name_unit
-from disclique.data.labels import canonical
-from disclique.data.write import write_json, write_table
+from disclique.arguments import check_path
 from disclique.errors import InputError
+from disclique.records.checks.lengths import name_unit
+from disclique.records.formats.files import read_table
+from disclique.records.write import write_json, write_table
+from disclique.values import canonical
 
 if TYPE_CHECKING:
     from disclique.releases.publish import Release

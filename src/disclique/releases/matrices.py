@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.data.distances import as_matrix, full_matrix
-from disclique.data.unformed import FORMED, Listed, read_in_blocks
-from disclique.data.write import whole_file
 from disclique.errors import InputError
 from disclique.model import Distances, FloatArray
+from disclique.records.write import whole_file
+from disclique.spaces.distances import as_matrix, full_matrix
+from disclique.spaces.lazy import FORMED, Listed, read_in_blocks
 
 CSV, NPY, PARQUET, LIST = "csv", "npy", "parquet", "list"
 KINDS = (CSV, NPY, PARQUET, LIST)

@@ -13,17 +13,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.checks import check_kind, check_path, check_seed
-from disclique.data.distances import as_matrix, full_matrix, select_distances, unit_of
-from disclique.data.encodings import COLUMN, Encodings
-from disclique.data.provenance import versions
-from disclique.data.texts import Texts
-from disclique.data.write import check_writable, write_json, write_table
+from disclique.arguments import check_kind, check_path, check_seed
 from disclique.errors import InputError, TooLarge
 from disclique.masks import Mask, parse_mask
 from disclique.model import Distances, FloatArray, Microdata
+from disclique.records.provenance import versions
+from disclique.records.write import check_writable, write_json, write_table
 from disclique.releases.key import note_of, write_key, write_note
 from disclique.releases.matrices import CSV, KINDS, NPY, PARQUET, check_size, default_kind, write_distances
+from disclique.spaces.bits import COLUMN, Encodings
+from disclique.spaces.distances import as_matrix, full_matrix, select_distances, unit_of
+from disclique.spaces.strings import Texts
 
 NO_MATRIX = "none"
 MOST = 10_000  # records of which all distances are given at once
@@ -107,7 +107,7 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
     of 128 bits is drawn; whoever has the seed can take the noise off again, and a short one (a date, a small number) is
     found by trying. Give one to try things out or, from a recipe, to repeat a release.
 
-    >>> from disclique.data import microdata
+    >>> from disclique.records import microdata
     >>> people = pd.DataFrame({"sex": ["f", "m", "f"], "lon": [13.4, 2.35, 7.1], "lat": [52.5, 48.9, 50.7]})
     >>> release(microdata(people, ["sex"], coordinates=["lon", "lat"]), "gaussian:sigma=5km")
     Release(3 records, columns (sex), mask gaussian:sigma=5km)
@@ -141,7 +141,7 @@ def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdat
 
     With the same seed they are the distances of ``release``: give one for trials only.
 
-    >>> from disclique.data import microdata
+    >>> from disclique.records import microdata
     >>> file = microdata(pd.DataFrame({"sex": ["f", "m"]}), ["sex"], distances=[[0, 7.2], [7.2, 0]])
     >>> mask(file, "round:to=5").distances.values
     array([[0., 5.],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from disclique.checks import check_seed
+from disclique.arguments import check_seed
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from disclique.checks import check_kind, check_whole
-from disclique.data.provenance import versions
+from disclique.arguments import check_kind, check_whole
 from disclique.engine.kernels.threads import available
 from disclique.errors import DiscliqueError, InputError, MissingDependency
 from disclique.progress import tell
+from disclique.records.provenance import versions
 from disclique.runs import remote
 from disclique.runs.lost import WorkersLost
 from disclique.runs.pool import same

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar
 
-from disclique.checks import check_whole
+from disclique.arguments import check_whole
 from disclique.engine.kernels.threads import available
 from disclique.runs.cluster import OnDask
 from disclique.runs.pool import Pool

@@ -18,10 +18,10 @@ from typing import IO, Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from disclique.data.provenance import versions
-from disclique.data.write import write_json
 from disclique.errors import InputError
 from disclique.model import Json
+from disclique.records.provenance import versions
+from disclique.records.write import write_json
 from disclique.runs.unit import Unit
 
 JOURNAL = "journal.jsonl"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from disclique.texts import mark
+from disclique.locale import mark
 
 if TYPE_CHECKING:  # every page of the app writes numbers, also the first, which waits for nothing
     from disclique.audits.rates import Rate

@@ -8,8 +8,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from disclique.errors import MissingDependency
+from disclique.locale import Texts, texts_in
 from disclique.show.formats import QUANTILES, figure, interval, measured, percent, title_of
-from disclique.texts import Texts, texts_in
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from disclique.arguments import show
 from disclique.attacks import Search, parse_attacks
-from disclique.checks import show
-from disclique.data.label_ranges import list_label_settings
-from disclique.data.recoding import join_setting, parse_recoding
 from disclique.engine.solvers import find_solver
 from disclique.errors import InputError, guess_meant
 from disclique.masks import parse_mask
 from disclique.model import Budget, Json
+from disclique.records.label_ranges import list_label_settings
+from disclique.records.recoding import join_setting, parse_recoding
 from disclique.runs import Chance, Unit
 
 FORMAT = 2  # raised when the same definition no longer gives the same records

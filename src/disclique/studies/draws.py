@@ -11,16 +11,16 @@ import pandas as pd
 
 from disclique.attacks import Knowledge, learn
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
-from disclique.data.distances import Points, as_matrix
-from disclique.data.labels import candidates
-from disclique.data.reading import Layout, read
-from disclique.data.recoding import parse_recoding, split_setting
-from disclique.data.tables import microdata
 from disclique.masks import parse_mask
 from disclique.measures.label_information import count_classes, share_kept
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Distances, Microdata
+from disclique.records.labels import candidates
+from disclique.records.reading import Layout, read
+from disclique.records.recoding import parse_recoding, split_setting
+from disclique.records.tables import microdata
 from disclique.runs import Unit
+from disclique.spaces.distances import Points, as_matrix
 from disclique.studies.definition import FULL, People, Study
 from disclique.synthetic.people import Population, choose_people, germany, population
 from disclique.synthetic.settlements import read_table

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from disclique.checks import check_kind, check_path, show
+from disclique.arguments import check_kind, check_path, show
 from disclique.errors import InputError
 from disclique.runs import Executor, Progress, open_journal, run_units
 from disclique.runs.journal import read_definition, read_journal

@@ -10,11 +10,11 @@ import pandas as pd
 from scipy.stats import norm
 
 from disclique.masks import parse_mask
-from disclique.quantities import Quantity
 from disclique.runs import Unit
 from disclique.studies.definition import Study
 from disclique.studies.draws import calibrate_mask
 from disclique.studies.unit import Cell
+from disclique.units import Quantity
 
 KEYS = ["mask", "alpha", "repetition", "attack"]
 RATES = ("precision", "recall")

@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.attacks import Attack, Tried, parse_attacks, run_attacks
-from disclique.data.recoding import join_setting, split_setting
 from disclique.errors import InputError
 from disclique.measures.risk import judge
 from disclique.model import Claims, Microdata
+from disclique.records.recoding import join_setting, split_setting
 from disclique.runs import Unit
 from disclique.studies.definition import FULL, Study
 from disclique.studies.draws import Draw, draw

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from disclique.data.write import write_table
+from disclique.records.write import write_table
 from disclique.studies.definition import Study
 from disclique.studies.draws import tabulate_labels
 from disclique.studies.summary import KEYS, RATES, deviations, grid_table

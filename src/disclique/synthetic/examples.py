@@ -6,8 +6,8 @@ from dataclasses import replace
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 
-from disclique.data.reading import read
 from disclique.model import Microdata
+from disclique.records.reading import read
 
 POETS_FILES = ("poets_target.csv", "poets_target_distances.csv", "poets_known.csv", "poets_known_distances.csv")
 CITIES_FILES = ("cities.csv",)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.checks import check_rng, check_whole
+from disclique.arguments import check_rng, check_whole
 from disclique.errors import InputError
 from disclique.model import FloatArray
 from disclique.synthetic.settlements import area_points, home_points, read_table

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.data.distances import Points
-from disclique.data.gower import Gower
-from disclique.data.metrics import VECTORIAL
-from disclique.data.scaled import ScaledMatrix
-from disclique.data.texts import Texts
 from disclique.errors import InputError
 from disclique.geodesy import shift, to_space
 from disclique.model import Distances, FloatArray
+from disclique.spaces.distances import Points
+from disclique.spaces.gower import Gower
+from disclique.spaces.metrics import VECTORIAL
+from disclique.spaces.scaled import ScaledMatrix
+from disclique.spaces.strings import Texts
 
 _NEIGHBOUR = 5  # invented people lie about as far from a real one as its fifth neighbour, or towards one of the five
 _TRIES = 50
@@ -40,7 +40,7 @@ def invent(source: Distances, count: int, rng: np.random.Generator) -> Distances
     A place is drawn near one of the file, nearer where places are dense; a vector or a record of a table lies on the
     way from one of the file to one of its nearest; a text is put together from words of several.
 
-    >>> from disclique.data.texts import Texts
+    >>> from disclique.spaces.strings import Texts
     >>> invent(Texts(("anna meier", "otto weber", "ida kern")), 2, np.random.default_rng(1)).strings
     ('otto kern', 'ida meier')
     """

@@ -185,8 +185,8 @@ def _read(site: Any, work: Work, form: FormData) -> Work:
 
 def _look_at_all(work: Work) -> list[tuple[str, bool]]:
     """Look at all files and masks as the audit will, unless an estimate of the same plan has done so."""
-    from disclique.asked.audits import read_audit
     from disclique.audits.inspection import inspect_audit
+    from disclique.options.audits import read_audit
 
     found = ESTIMATIONS.get(work.id)
     if found is not None and found.plan == _key(work) and LOOK in found.heard and DOES in found.heard:

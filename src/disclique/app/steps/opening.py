@@ -244,7 +244,7 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
 
 def _read_form(work: Work, form: FormData, site: Any) -> Work:
     """Return the work with what the form says of the file; an error in one sentence if that cannot be."""
-    from disclique.data.label_ranges import is_dial
+    from disclique.records.label_ranges import is_dial
 
     known = {role for role, _, _ in ROLES}
     roles = {name.removeprefix(ROLE): str(role) for name, role in form.items() if name.startswith(ROLE)}
@@ -283,7 +283,7 @@ def _values(work: Work, form: FormData | None, choices: list[Any]) -> dict[str, 
     names = (*WORDS, *SWITCHES, *BESIDE, "by_position", "generalise", "more_labels")
     if form is not None:
         return {name: str(form.get(name, "")) for name in names}
-    from disclique.data.label_ranges import is_dial
+    from disclique.records.label_ranges import is_dial
 
     found = {name: show_value(work.said.get(name)) for name in (*WORDS, *SWITCHES, "by_position")}
     found |= {name: value_of(work.said.get(name), choices) for name in BESIDE}
@@ -295,7 +295,7 @@ def _values(work: Work, form: FormData | None, choices: list[Any]) -> dict[str, 
 
 def _systems(found: Preview | None, guesses: list[tuple[Any, Guess]]) -> list[str]:
     """Return reference systems that plane coordinates look like."""
-    from disclique.data.projections import LARGEST, likely_systems
+    from disclique.records.formats.projections import LARGEST, likely_systems
 
     middles = []
     for role in (EAST, NORTH):

@@ -34,9 +34,9 @@ from disclique.attacks.equal.lookup import (
 )
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.registry import Attack
-from disclique.data.distances import Matrix
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
 from disclique.progress import tell
+from disclique.spaces.distances import Matrix
 
 CROWDED = 4.0  # chance coincidences of each published distance from which on looking it up tells nothing
 REPEATED = 0.5  # the same where distances repeat by their nature, as the rate differs from value to value

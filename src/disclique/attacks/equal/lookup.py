@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from disclique.data.distances import ROUNDING
-from disclique.data.series import Series
 from disclique.model import Distances, FloatArray, IntArray
+from disclique.spaces.distances import ROUNDING
+from disclique.spaces.series import Series
 
 Ints = NDArray[np.int64]
 MANY = 32  # a value that more entries share is no evidence: a cap, a grid

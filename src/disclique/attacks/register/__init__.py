@@ -42,11 +42,11 @@ from disclique.attacks.register.weigh import (
     link_map,
     weigh_matchings,
 )
-from disclique.data.distances import Points
-from disclique.data.registers import InTurn, Mapper, Survey
-from disclique.data.series import Series
 from disclique.errors import InputError
 from disclique.model import Candidates, Claims, Distances, IntArray, Json
+from disclique.records.registers import InTurn, Mapper, Survey
+from disclique.spaces.distances import Points
+from disclique.spaces.series import Series
 
 __all__ = ["best_of_each_target", "ceiling", "ceiling_streamed", "isomap", "register", "register_streamed"]
 

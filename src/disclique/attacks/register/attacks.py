@@ -10,10 +10,10 @@ from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.register import ceiling, isomap, register
 from disclique.attacks.register.scaling import learn_scaled, scale_matrix
 from disclique.attacks.registry import Attack
-from disclique.data.distances import Points
 from disclique.errors import InputError
 from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
+from disclique.spaces.distances import Points
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from disclique.attacks.register.likelihood import CandidatePairs, LikelihoodModel
-from disclique.data.distances import Points
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
 from disclique.masks.laws import FINE, ExchangeLaw, GaussianLaw, HalfWay, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw
 from disclique.model import FloatArray
+from disclique.spaces.distances import Points
 
 Ints = NDArray[np.int64]
 TAILS = 5.0  # standard deviations of a blur beyond which there is nothing

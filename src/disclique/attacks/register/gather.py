@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.attacks.register.positions import KnownMap
-from disclique.data.registers import Mapper, Records, Register, Survey, stream
-from disclique.data.registers.files import Label
-from disclique.data.registers.streams import is_drawn
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
 from disclique.model import Candidates, FloatArray, Spread
+from disclique.records.registers import Mapper, Records, Register, Survey, stream
+from disclique.records.registers.files import Label
+from disclique.records.registers.streams import is_drawn
 
 Ints = NDArray[np.int64]
 ENOUGH = 300  # targets of a pilot, so that a few common ones are among them even where few are

@@ -24,10 +24,10 @@ from disclique.attacks.register.background import (
     smooth_share,
 )
 from disclique.attacks.register.positions import KnownMap, find_east_north
-from disclique.data.registers import Mapper, Register, Survey, stream
-from disclique.data.registers.files import Label
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
 from disclique.model import FloatArray
+from disclique.records.registers import Mapper, Register, Survey, stream
+from disclique.records.registers.files import Label
 
 Ints = NDArray[np.int64]
 CROWD = 300.0  # of the sample near one of them, on average: so many tell the density well enough

@@ -20,8 +20,8 @@ from disclique.attacks.register.likelihood import NEIGHBOURS, LikelihoodModel, r
 from disclique.attacks.register.nearby import learn_streamed
 from disclique.attacks.register.positions import KnownMap, find_east_north
 from disclique.attacks.register.shared import recall
-from disclique.data.registers import Mapper, Records, Survey
 from disclique.model import Candidates, FloatArray
+from disclique.records.registers import Mapper, Records, Survey
 
 Ints = NDArray[np.int64]
 FINE = 0.25  # of the noise: places in one cube of this width have one rarity

@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from disclique.data.distances import Points
 from disclique.errors import InputError
 from disclique.geodesy import EARTH_KM, SPHERE, fit_sphere, to_sphere, unit_vectors
 from disclique.model import FloatArray, Spread
+from disclique.spaces.distances import Points
 
 _located: WeakKeyDictionary[Points, KnownMap] = WeakKeyDictionary()  # for as long as the file is there
 

@@ -25,12 +25,12 @@ from disclique.attacks.register.maps import (
     rebuild_from_landmarks,
 )
 from disclique.attacks.register.positions import Motion, locate_known
-from disclique.data.distances import Matrix, Points
-from disclique.data.scaled import ScaledMatrix
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, KM_PER_DEGREE, from_space
 from disclique.model import Distances, FloatArray
-from disclique.quantities import NO_UNIT
+from disclique.spaces.distances import Matrix, Points
+from disclique.spaces.scaled import ScaledMatrix
+from disclique.units import NO_UNIT
 
 FEWEST = 10  # records; of fewer almost any distances fit a map
 EXACT = 1e-6  # of the spread of the distances: a misfit that is rounding of floating point numbers

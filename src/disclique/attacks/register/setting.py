@@ -15,11 +15,11 @@ from disclique.attacks.register.positions import KnownMap
 from disclique.attacks.register.weigh import (
     AttackInputs,
 )
-from disclique.data.registers import Mapper, Records, Survey
 from disclique.errors import InputError
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw
 from disclique.model import Candidates, FloatArray, Spread
 from disclique.progress import tell
+from disclique.records.registers import Mapper, Records, Survey
 
 Ints = NDArray[np.int64]
 

@@ -30,8 +30,8 @@ from disclique.attacks.register.weigh import (
     explain_doubt,
     weigh_pairs,
 )
-from disclique.data.distances import Points
 from disclique.model import Claims, Json
+from disclique.spaces.distances import Points
 
 SAMPLE = 1_000_000  # people of a sample: so many tell where people live
 PER_PERSON = 3_000  # bytes of memory for one of them, with all that is learned

@@ -41,9 +41,9 @@ from disclique.attacks.register.positions import KnownMap, Motion
 from disclique.attacks.register.posterior import estimated_share, matching_posterior
 from disclique.attacks.register.refine import Aligner, Alignment
 from disclique.attacks.register.series import SAME, shrink_spread
-from disclique.data.distances import Points
 from disclique.masks.laws import ExchangeLaw
 from disclique.model import Candidates, Claims, FloatArray, IntArray, Json, Spread
+from disclique.spaces.distances import Points
 
 Ints = NDArray[np.int64]
 FINEST = 1e-6  # of the extent of the known file: places nearer than that are one place

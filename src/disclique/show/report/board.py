@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from disclique.arguments import check_kind
 from disclique.audits.result import AuditResult
-from disclique.checks import check_kind
+from disclique.locale import Texts, mark, texts_in
 from disclique.measures.utility import measures
 from disclique.show.formats import QUANTILES, interval, measured, percent, title_of
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
-from disclique.texts import Texts, mark, texts_in
 
 SHOWN = ("cells", "sensitivity")
 DECLARED = {

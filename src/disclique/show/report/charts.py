@@ -14,13 +14,13 @@ from disclique.audits.facts import Setting
 from disclique.audits.ranges import measure_dial, measured_in
 from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult
-from disclique.data.recoding import split_setting
+from disclique.locale import Texts
 from disclique.masks import parse_mask
 from disclique.measures.utility import measures
 from disclique.model import Json
+from disclique.records.recoding import split_setting
 from disclique.show.report.maps import draw_cells, draw_people
 from disclique.show.report.vega import COLOURS, PERCENT, SHAPES, alt_library, data, plain
-from disclique.texts import Texts
 
 _ROW = 15  # pixels for one attack on one setting
 

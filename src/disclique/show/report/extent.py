@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from html import escape
 
 from disclique.audits.result import AuditResult
-from disclique.data.inspection.land import read_rings
-from disclique.data.inspection.values import Extent
-from disclique.texts import Texts, texts_in
+from disclique.locale import Texts, texts_in
+from disclique.records.checks.land import read_rings
+from disclique.records.checks.values import Extent
 
 WIDTH = 360.0  # pixels
 LEAST = 6.0  # degrees: a town alone on an empty sheet would say nothing

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from disclique.audits.result import AuditResult
-from disclique.data.kinds import EARTH
+from disclique.locale import Texts, mark
 from disclique.model import Json
 from disclique.show.report.vega import PERCENT, alt_library, data, plain
-from disclique.texts import Texts, mark
+from disclique.spaces.kinds import EARTH
 
 KM_PER_DEGREE = 111.195
 SHADES = {"domain": [0, 0.5, 1], "range": ["#DCE6F0", "#F0B442", "#B33A00"], "interpolate": "rgb"}

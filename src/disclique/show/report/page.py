@@ -7,10 +7,10 @@ from importlib import resources
 from typing import Any
 
 from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN
+from disclique.locale import mark, texts_in
 from disclique.show.library import chart_library
 from disclique.show.pages import environment
 from disclique.show.report.extent import draw_extent
-from disclique.texts import mark, texts_in
 
 STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
     MEETS: mark("✔ A release that keeps the limit was found"),

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from disclique.arguments import check_kind
 from disclique.attacks import attack_names, attacks
 from disclique.audits.facts import Setting, TypicalMatches
 from disclique.audits.figures import tabulate_figures
 from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult
-from disclique.checks import check_kind
-from disclique.data.kinds import MAPS
+from disclique.locale import Texts, texts_in
 from disclique.measures.utility import measures
 from disclique.show.formats import percent
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
 from disclique.show.report.repeat import write_repeat
-from disclique.texts import Texts, texts_in
+from disclique.spaces.kinds import MAPS
 
 MAIN = ("neighbours", "spearman", "pearson", "rand_index", "linkage", "published", "bias", "displacement_mean")
 BESIDE = 5  # settings beside each other in the table of all measures, as many as fit a page

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from disclique.audits.facts import PlanFacts
 from disclique.audits.result import AuditResult
+from disclique.locale import Texts, mark
 from disclique.show.formats import SPACE, percent
-from disclique.texts import Texts, mark
 
 
 def write_repeat(result: AuditResult, texts: Texts) -> str:

@@ -1,0 +1,84 @@
+"""A look at the input before any work: what was understood, and what can hardly be meant.
+
+Malformed files are refused where they are read. Here are files that are well formed and may mean something else:
+coordinates swapped, ids written in two ways, labels coded in two ways, metres taken for kilometres. Each of these makes
+a release look safer than it is, so that what can only be a mistake ends a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from disclique.arguments import check_kind
+from disclique.model import Microdata
+from disclique.records.checks.labels import inspect_labels
+from disclique.records.checks.lengths import inspect_lengths
+from disclique.records.checks.pairs import Encounter, inspect_pair
+from disclique.records.checks.places import count_crowd, inspect_places
+from disclique.records.checks.values import FileLook, Inspection, Remark
+from disclique.spaces.kinds import kind_of
+
+__all__ = ["FileLook", "Inspection", "Remark", "inspect"]
+
+FEW = 10  # records below which rates say little
+
+
+def inspect(
+    target: Microdata,
+    known: Microdata | None = None,
+    *,
+    same_ids: bool = False,
+    forgiven: Collection[str] = (),
+    errors: float = 0.0,
+) -> Inspection:
+    """Look at one file, or at a release and a known file, before any work.
+
+    With ``same_ids`` an id means the same person in both files. ``forgiven`` are labels that are compared with errors
+    in mind; ``errors`` is the share of the snooper's labels that is declared to be wrong.
+
+    >>> import disclique as dq
+    >>> people = dq.microdata(dq.survey(), ["sex"], coordinates=["lon", "lat"], ids="id", name="survey")
+    >>> print(dq.inspect(people))
+    survey: 500 records (coordinates)
+      extent: longitude 6 to 14.7, latitude 47.5 to 54.6: Germany 98 %, Czechia 1.0 %, Austria 0.4 %, Belgium 0.2 %
+      distances: median 296 km, from 663 m to 851 km
+      labels: sex (2 values)
+      label groups: 2, the smallest of 235 (k-anonymity k = 235); 0 records have a label of their own
+    """
+    for name, data in (("target", target), ("known", known)):
+        if data is not None or name == "target":
+            check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
+    looks, remarks = [], []
+    for data in (target, known):
+        if data is not None:
+            look, found = _inspect_file(data)
+            looks.append(look)
+            remarks += found
+    meeting = Encounter(None, (), ())
+    if known is not None:
+        meeting = inspect_pair(target, known, same_ids=same_ids, forgiven=forgiven, errors=errors)
+    every = dict.fromkeys([*remarks, *meeting.remarks])
+    ordered = sorted(every, key=lambda remark: not remark.mistake)
+    return Inspection(tuple(looks), meeting.shared_ids, meeting.meetings, tuple(ordered))
+
+
+def _inspect_file(data: Microdata) -> tuple[FileLook, list[Remark]]:
+    ground, span, groups = inspect_places(data), inspect_lengths(data), inspect_labels(data)
+    look = FileLook(
+        name=data.name.replace("\\", "/").rsplit("/", 1)[-1],
+        records=len(data),
+        kind=kind_of(data.distances),
+        joined=str(getattr(data, "joined", "")),
+        extent=None if ground is None else ground.extent,
+        lengths=None if span is None else span.lengths,
+        labels=groups.columns,
+        groups=len(groups.sizes),
+        smallest=groups.sizes[0] if groups.sizes else len(data),
+        unique=sum(size == 1 for size in groups.sizes),
+        incomplete=groups.incomplete,
+        crowd=count_crowd(data),
+    )
+    remarks = [*(() if ground is None else ground.remarks), *(() if span is None else span.remarks), *groups.remarks]
+    if len(data) < FEW:
+        remarks.append(Remark(f"{data.name}: only {len(data)} records: shares of so few say little"))
+    return look, remarks

@@ -1,0 +1,228 @@
+"""Labels as they were understood: their groups, and columns that are no quasi-identifiers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from disclique.model import Microdata
+from disclique.records.checks.people import number_labels
+from disclique.records.checks.values import LabelColumn, Remark, some
+from disclique.records.labels import label_tuples
+from disclique.spaces.distances import Points
+from disclique.spaces.lazy import read_in_blocks
+from disclique.units import percent
+
+MANY = 20  # records from which a share of different values says something
+EMPTY = 0.05  # share of incomplete records that is worth a sentence
+UNKNOWN = {
+    "",
+    "na",
+    "n/a",
+    "nan",
+    "null",
+    "none",
+    "unknown",
+    "unbekannt",
+    "keine angabe",
+    "k.a.",
+    "missing",
+    "?",
+    ".",
+    "-",
+}
+CODES = {-1, -2, -7, -8, -9, -99, -999, 9, 99, 999, 9999}
+SAMPLED = 300  # records whose nearest people are looked at
+CLOSE = 0.05  # how much closer a copy is than the next one
+PAIRED = 0.1  # share of the records from which this is no chance
+ALIKE = 0.1  # share of the pairs at one place, beyond chance, that are more alike than a household is
+SINGLE = 7  # the largest code of a label beside which a 9 is hardly its next one
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The label groups of a file, and what is remarkable about its labels."""
+
+    columns: tuple[LabelColumn, ...]
+    sizes: tuple[int, ...]
+    incomplete: int
+    remarks: tuple[Remark, ...]
+
+
+def inspect_labels(data: Microdata) -> Groups:
+    """Look at the labels of a file."""
+    labels, remarks, columns = data.labels, [], []
+    for name in labels.columns:
+        column = labels[name]
+        values = Counter(value for value in column if value is not None)
+        columns.append(LabelColumn(str(name), len(values), int(column.isna().sum())))
+        remarks += list(_column(data.name, str(name), values))
+    incomplete = int(labels.isna().any(axis=1).sum())
+    if incomplete > EMPTY * len(data):
+        remarks.append(
+            Remark(
+                f"{data.name}: {incomplete} records ({percent(incomplete / len(data))}) have an empty label; an audit "
+                "takes it that an empty value may be any value"
+            )
+        )
+    sizes = tuple(sorted(Counter(label_tuples(labels)).values())) if len(labels.columns) else ()
+    if not len(labels.columns):
+        remarks.append(
+            Remark(f"{data.name}: no label is named: are sex, age or the like released, or known to a snooper?")
+        )
+    return Groups(tuple(columns), sizes, incomplete, (*remarks, *_same_twice(data), *_copies(data)))
+
+
+def _column(name: str, column: str, values: Counter[Hashable]) -> Iterator[Remark]:
+    """Say what is wrong with one label."""
+    records, here = sum(values.values()), f"{name}: label {column!r}"
+    if not values:
+        yield Remark(f"{here} is empty in every record", mistake=True)
+        return
+    if records >= MANY and len(values) == records:
+        yield Remark(
+            f"{here} looks like an id: {records} records, as many values; an id is named by --id, and is no label",
+            mistake=True,
+        )
+    elif records >= MANY and len(values) > records / 3:
+        yield Remark(
+            f"{here} has {len(values)} different values in {records} records: an id, a place or a measurement? "
+            "Make it coarser (--generalise) if it is released at all"
+        )
+    elif len(values) == 1 and records >= MANY:
+        yield Remark(f"{here} has the same value in every record, and tells nothing: is it the right column?")
+    strange = [value for value in values if _stands_for_nothing(value, values)]
+    if strange:
+        yield Remark(
+            f"{here} has {some(strange)} in {sum(values[value] for value in strange)} records: if that stands for a "
+            "missing value leave it empty, since here it is a value like others"
+        )
+    for what, fold in (("white space", str.strip), ("case", str.casefold)):
+        twins: dict[str, set[str]] = {}
+        for value in values:
+            if isinstance(value, str):
+                twins.setdefault(fold(value), set()).add(value)
+        pair = next((sorted(found) for found in twins.values() if len(found) > 1), None)
+        if pair is not None:
+            yield Remark(f"{here} has {some(pair)}, which differ only in {what} and count as different values")
+
+
+def _stands_for_nothing(value: Hashable, values: Counter[Hashable]) -> bool:
+    """Say whether a value looks like a code for a missing one: a word for it, or a number far from the others."""
+    if isinstance(value, str) and value.strip().casefold() in UNKNOWN:
+        return True
+    number = _as_number(value)
+    if number not in CODES:
+        return False
+    others = [other for other in map(_as_number, values) if other is not None and other not in CODES]
+    if not others:  # a bare 99 beside words, each of them a class
+        return len(values) > 2 and sum(_as_number(other) is None for other in values) == len(values) - 1
+    if number == 9:
+        return len(others) > 1 and max(others) <= SINGLE and all(float(other).is_integer() for other in others)
+    return number < 0 <= min(others) or number > 3 * max(others)
+
+
+def _as_number(value: Hashable) -> float | None:
+    try:
+        return float(value) if isinstance(value, (int, float, str)) else None
+    except ValueError:
+        return None
+
+
+def _same_twice(data: Microdata) -> Iterator[Remark]:
+    """Find labels that tell the same: each value of the one goes with one value of the other."""
+    names = list(data.labels.columns)
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            pairs = {pair for pair in zip(data.labels[one], data.labels[other], strict=True) if None not in pair}
+            left, right = ({pair[side] for pair in pairs} for side in (0, 1))
+            if len(data) >= MANY and len(left) > 1 and len(left) == len(right) == len(pairs):
+                yield Remark(
+                    f"{data.name}: labels {one!r} and {other!r} tell the same of everybody: is one of them a copy of "
+                    "the other, in place of a label that is released?"
+                )
+
+
+def _copies(data: Microdata) -> Iterator[Remark]:
+    """Find records that are equal in everything but their id: each makes the other look safe."""
+    identities = getattr(data.distances, "identities", None)
+    if len(data) < MANY or not len(data.labels.columns):
+        return
+    if identities is None:
+        yield from _near_copies(data)
+        return
+    table = data.table.reset_index(drop=True)
+    ids = set(map(str, data.ids))
+    rest = [k for k in range(table.shape[1]) if not _is_id(table.iloc[:, k], ids)]
+    rows = [list(map(str, table.iloc[:, k])) for k in rest]
+    what = _number_rows([label_tuples(data.labels), *rows])
+    where = _number_rows([list(map(str, identities()))])
+    often = np.bincount(_number_rows([what, where]))
+    twice = int(often[often > 1].sum())
+    together, chance = _pairs(np.bincount(where)), 2 * _pairs(np.bincount(what)) / len(data) ** 2
+    if twice > 0.02 * len(data) and _pairs(often) > (chance + ALIKE * (1 - chance)) * together:
+        yield Remark(
+            f"{data.name}: {twice} of {len(data)} records are equal to another one in everything but their id: copies? "
+            "Each copy hides the other from the attacks, and makes the file look safer than it is"
+        )
+    elif isinstance(data.distances, Points):
+        yield from _near_copies(data)
+
+
+def _number_rows(columns: Sequence[Sequence[Any] | np.ndarray]) -> np.ndarray:
+    """Return numbers that are equal for records that are equal in all columns: quick for millions of them."""
+    found = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        if isinstance(column, np.ndarray):
+            one = column
+        else:
+            values = np.empty(len(column), dtype=object)
+            values[:] = column
+            one = pd.factorize(values)[0]
+        found = pd.factorize(found * (int(one.max()) + 1) + one)[0]
+    return found
+
+
+def _pairs(often: np.ndarray) -> float:
+    """Return how many pairs there are within groups of these sizes."""
+    return float((often * (often - 1) / 2).sum())
+
+
+def _near_copies(data: Microdata) -> Iterator[Remark]:
+    """Find records that come in pairs: the nearest one has the same label and is far closer than the second nearest.
+
+    Of people scattered at random one in 400 has one so close; that a copy is not quite the same is what another
+    geocoder leaves. Records at one place have been compared in full, unless there are only distances.
+    """
+    rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), SAMPLED)).astype(np.int32))
+    beside, two = [], []
+    for here, block in read_in_blocks(data.distances, rows):
+        found = np.where(np.isnan(block), np.inf, block)
+        found[np.arange(len(here)), here] = np.inf
+        who = np.argpartition(found, 1, axis=1)[:, :2]
+        beside.append(who[:, 0])
+        two.append(np.take_along_axis(found, who, axis=1))
+    nearest, second = np.concatenate(two).T
+    label = number_labels(data)
+    twins = (
+        (label[rows] == label[np.concatenate(beside)])
+        & np.isfinite(second)
+        & (nearest <= CLOSE * second)
+        & (second > 0)
+    )
+    if isinstance(data.distances, Points):
+        twins &= nearest > 0
+    if twins.sum() > max(3, PAIRED * len(rows)):
+        yield Remark(
+            f"{data.name}: {percent(twins.mean())} of the records have a twin of the same label, far closer to them "
+            "than anybody else: are these people in the file twice, a little apart?"
+        )
+
+
+def _is_id(column: pd.Series[Any], ids: set[str]) -> bool:
+    return len(ids) == len(column) and set(column.astype(str)) == ids

@@ -1,0 +1,203 @@
+"""Workbooks of spreadsheet programs: their cells as a CSV file of the same table would have them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+import pandas as pd
+
+from disclique.errors import InputError, MissingDependency
+from disclique.values import canonical
+
+SUFFIXES = (".xlsx", ".xlsm")
+MISSING = ("", "NA", "NaN")  # cells of text that hold no value; anything else is a value
+_MONTHS = "jan|feb|mar|mär|mrz|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez"
+_CLASS = re.compile(r"\d+\s*[-–]\s*\d+")  # 10-14
+_DATE = re.compile(rf"(\d{{1,2}}[-. ]+({_MONTHS})[a-zé]*\.?|({_MONTHS})[a-zé]*\.?[- ]+\d{{1,4}})", re.IGNORECASE)
+_SERIAL = re.compile(r"[34]\d{4}(\.0)?")  # the same date as the number that spreadsheets store, from 1982 to 2036
+_MERGED = re.compile(rb'<mergeCell [^>]*ref="([A-Z]+\d+):([A-Z]+)(\d+)"')
+OLDEST = 150  # classes up to here are ages, among which a number of five digits is no other class
+_DAY = (dt.date, dt.datetime, pd.Timestamp)
+
+
+def read_sheet(path: Path, sheet: str | None = None) -> pd.DataFrame:
+    """Return the table in a sheet: the first row has the names of the columns, every other row a record."""
+    cells = read_cells(path, sheet)
+    names = ["" if pd.isna(name) else str(as_text(name)) for name in cells.iloc[0]]
+    unnamed = [k for k, name in enumerate(names) if not name.strip()]
+    if any(unnamed):  # the first may be without a name: row names, as pandas and R write them
+        raise InputError(
+            f"{path}: the first row names {len(names) - len(unnamed)} of {len(names)} columns; it must name "
+            "all of them: is there a title or a merged cell above them?"
+        )
+    body = cells.iloc[1:].reset_index(drop=True).set_axis(names, axis=1)
+    return body.apply(_as_text_of_dates)
+
+
+def read_cells(path: Path, sheet: str | None = None) -> pd.DataFrame:
+    """Return the cells of a sheet as text, dates as dates, without rows and columns in which nothing stands."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise MissingDependency(f'{path}: reading it needs more packages: pip install "disclique[stat]"') from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of styles and validation rules, which nobody reads here
+        try:
+            views = (True, False) if _has_formulas(path) else (True,)  # their values, and where they stand
+            books = [load_workbook(path, read_only=True, data_only=shown) for shown in views]
+        except Exception as error:  # zip, XML and value errors of every kind
+            raise InputError(f"{path}: not a workbook of the kind .xlsx ({_first_line(error)})") from None
+        try:
+            return _cells(path, books, sheet)
+        finally:
+            for book in books:
+                book.close()
+
+
+def _has_formulas(path: Path) -> bool:
+    with ZipFile(path) as archive:
+        pages = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+        return any(sign in archive.read(name) for name in pages for sign in (b"<f>", b"<f ", b"<f/>"))
+
+
+def _cells(path: Path, books: list[Any], sheet: str | None) -> pd.DataFrame:
+    grids = {page.title: _grid(page) for page in books[0].worksheets}
+    formulas = {page.title: _grid(page, only="f") for book in books[1:] for page in book.worksheets}
+    used = [title for title, grid in grids.items() if formulas.get(title) or any(map(_has_value, grid.values()))]
+    title = _choose(path, used, sheet)
+    for where, cell in formulas.get(title, {}).items():
+        if where not in grids[title]:
+            raise InputError(
+                f"{path}, sheet {title!r}: cell {_address(*where)} is a formula ({cell.value}) without the value it "
+                "had: open the file in a spreadsheet program and save it again"
+            )
+    filled = {where: cell for where, cell in grids[title].items() if _has_value(cell)}
+    rows = {row: k for k, row in enumerate(sorted({row for row, _ in filled}))}
+    columns = {column: k for k, column in enumerate(sorted({column for _, column in filled}))}
+    _check_merged(path, next(page for page in books[0].worksheets if page.title == title), min(rows))
+    found = np.full((len(rows), len(columns)), np.nan, dtype=object)
+    for (row, column), cell in filled.items():
+        if cell.data_type == "e":
+            here = _address(row, column)
+            raise InputError(f"{path}, sheet {title!r}: cell {here} = {cell.value}: an error, no value")
+        found[rows[row], columns[column]] = _plain(cell.value)
+    return pd.DataFrame(found, dtype=object)
+
+
+def _check_merged(path: Path, page: Any, header: int) -> None:
+    """Raise an error if cells below the names are merged: but for the first, their values would seem to be missing."""
+    with ZipFile(path) as archive:
+        content = archive.read(page._worksheet_path.lstrip("/"))  # what is read row by row does not tell them
+    for part in _MERGED.finditer(content):
+        if int(part[3]) > header:
+            cells = f"{part[1].decode()}:{part[2].decode()}{part[3].decode()}"
+            raise InputError(f"{path}, sheet {page.title!r}: the cells {cells} are merged: fill each with its value")
+
+
+def _grid(page: Any, *, only: str | None = None) -> dict[tuple[int, int], Any]:
+    """Return the cells of a page by row and column, if something stands in them; an empty text of a formula does."""
+    page.reset_dimensions()  # what the file says of its size may be wrong
+    return {
+        (cell.row, cell.column): cell
+        for row in page.iter_rows()
+        for cell in row
+        if (cell.value is not None or cell.data_type == "str") and only in (None, cell.data_type)
+    }
+
+
+def _has_value(cell: Any) -> bool:
+    return cell.value is not None and not (isinstance(cell.value, str) and not cell.value.strip())
+
+
+def _choose(path: Path, titles: list[str], sheet: str | None) -> str:
+    if not titles:
+        raise InputError(f"{path}: the file has no records")
+    if len(titles) == 1:
+        return titles[0]
+    listed = ", ".join(map(repr, titles))
+    if sheet is None:
+        raise InputError(f"{path}: it has the sheets {listed}; say which one with --sheet")
+    if sheet not in titles:
+        raise InputError(f"{path}: no sheet {sheet!r}; it has {listed}")
+    return sheet
+
+
+def _address(row: int, column: int) -> str:
+    from openpyxl.utils import get_column_letter
+
+    return f"{get_column_letter(column)}{row}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as a CSV file has it: numbers as text without needless digits; a date stays one for now."""
+    if isinstance(value, _DAY):
+        return value
+    if isinstance(value, str):
+        return np.nan if value in MISSING else value
+    return as_text(value)
+
+
+def as_text(value: Any) -> Any:
+    """Return a value as text, as a CSV file would have it; NaN stays NaN."""
+    if value is pd.NaT:
+        return np.nan
+    if isinstance(value, dt.datetime):
+        return value.date().isoformat() if value.time() == dt.time() else value.isoformat(sep=" ")
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    plain = canonical(value)
+    return np.nan if plain is None else plain if isinstance(plain, str) else str(plain)
+
+
+def _as_text_of_dates(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Turn the dates of a column of dates into text; among other values they stay, to be found by ``check_dates``."""
+    there = column[column.notna()]
+    return column.map(as_text) if all(isinstance(value, _DAY) for value in there) else column
+
+
+def plain_dates(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with its columns of dates as text, year-month-day, as other kinds of files have them."""
+    changed = {}
+    for name, column in frame.items():
+        dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
+        if column.dtype == object:
+            there = column[column.notna()]
+            dates = bool(len(there)) and all(isinstance(value, _DAY) for value in there)
+        if dates:
+            changed[name] = column.map(as_text, na_action="ignore").astype(object)
+    return frame.assign(**changed) if changed else frame  # type: ignore[arg-type]
+
+
+def check_dates(frame: pd.DataFrame, columns: Iterable[str], name: str) -> None:
+    """Raise an error if a spreadsheet program has turned some values of a column, such as 10-14, into dates."""
+    for column in columns:
+        if column not in frame.columns or frame[column].dtype.kind not in "OTU":
+            continue
+        values = frame[column].tolist()
+        dates = [row for row, value in enumerate(values) if isinstance(value, _DAY)]
+        classes = [value for value in values if isinstance(value, str) and _CLASS.fullmatch(value.strip())]
+        if not dates and classes:
+            ages = max(int(end) for value in classes for end in re.findall(r"\d+", value)) <= OLDEST
+            dates = [row for row, value in enumerate(values) if _is_date(str(value).strip(), serial=ages)]
+        others = [v for row, v in enumerate(values) if isinstance(v, str) and row not in set(dates)]
+        if dates and others:
+            shown = values[dates[0]] if isinstance(values[dates[0]], str) else as_text(values[dates[0]])
+            raise InputError(
+                f"{name}: row {dates[0] + 1}, column {column!r} = {shown}: a date among values such as {others[0]!r}; "
+                "it looks as if a spreadsheet program had turned a class such as 10-14 into a date: enter it as text"
+            )
+
+
+def _is_date(text: str, *, serial: bool) -> bool:
+    return bool(_DATE.fullmatch(text) or (serial and _SERIAL.fullmatch(text)))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

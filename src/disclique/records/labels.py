@@ -1,0 +1,225 @@
+"""Labels: the quasi-identifier values that a target and a known record must share to be a possible match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from disclique.arguments import check_number
+from disclique.errors import InputError
+from disclique.model import Candidates, FloatArray, IntArray
+from disclique.values import canonical
+
+MISSING_POLICIES = ("never", "any")
+_NO_CLASS = -1
+
+
+def canonical_labels(frame: pd.DataFrame, columns: Sequence[str], name: str = "table") -> pd.DataFrame:
+    """Return the quasi-identifier columns of ``frame``, perhaps none, with canonical values."""
+    taken = {}
+    for column in columns:
+        if column not in frame.columns:
+            known = ", ".join(map(repr, map(str, frame.columns)))
+            raise InputError(f"{name}: no column {column!r}; it has {known}")
+        if isinstance(frame[column], pd.DataFrame):
+            raise InputError(f"{name}: several columns are called {column!r}")
+        codes, values = pd.factorize(frame[column], use_na_sentinel=True)
+        lookup = np.empty(len(values) + 1, dtype=object)  # the last entry serves code -1, a missing value
+        lookup[:-1] = [canonical(v) for v in values]
+        taken[column] = pd.Series(lookup[codes], dtype=object)
+    return pd.DataFrame(taken, columns=list(dict.fromkeys(columns)), index=range(len(frame)))
+
+
+class Comparator(Protocol):
+    """Which values of one quasi-identifier may belong to the same person, and how well they do."""
+
+    def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+        """Return the truth table of the distinct target values (rows) against the distinct known values (columns)."""
+
+    def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
+        """Return the log probability of each target value for a person whom the known file gives each known value."""
+
+
+class Closeness:
+    """A comparator by a truth table of close values, beside which a share ``error`` of the people may lie."""
+
+    error: float
+
+    def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+        """Return which values are close."""
+        raise NotImplementedError
+
+    def agree(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+        """Return which are close, or everything where errors are expected."""
+        return self.close(target, known) | (self.error > 0)
+
+    def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
+        """Return the log probability of each target value: even among the close ones, the errors elsewhere."""
+        return error_weight(self.close(target, known), self.error)
+
+
+@dataclass(frozen=True)
+class Exact(Closeness):
+    """Values that coincide; with an ``error`` rate above 0 any two values may match, but unequal ones weigh little.
+
+    >>> import disclique as dq
+    >>> dq.LabelRule(comparators={"sex": Exact(error=0.01)}).comparators["sex"].error
+    0.01
+    """
+
+    error: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_error(self.error)
+
+    def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+        """Return which are equal."""
+        return equal(target, known)
+
+
+def check_error(error: float) -> None:
+    """Raise an error unless ``error`` is a rate from 0 to below 1."""
+    if not 0 <= check_number(error, "error", "an error rate is a number from 0 to below 1") < 1:
+        raise InputError(f"error rate {error}: it lies between 0 and 1, 1 excluded")
+
+
+def error_weight(close: NDArray[np.bool_], error: float) -> FloatArray:
+    """Return log probabilities of target values given the known one: 1 - ``error`` among the close, else the rest."""
+    near = np.maximum(close.sum(axis=0), 1)
+    far = np.maximum(len(close) - near, 1)
+    with np.errstate(divide="ignore"):  # without errors a value that is not close is impossible
+        return np.asarray(np.where(close, np.log((1 - error) / near), np.log(error / far)))
+
+
+def equal(target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
+    """Return the truth table of equality."""
+    column = {value: j for j, value in enumerate(known)}
+    table = np.zeros((len(target), len(known)), dtype=bool)
+    for i, value in enumerate(target):
+        if value in column:
+            table[i, column[value]] = True
+    return table
+
+
+def candidates(
+    target: pd.DataFrame,
+    known: pd.DataFrame,
+    *,
+    missing: str = "never",
+    comparators: Mapping[str, Comparator] | None = None,
+    counts: NDArray[np.integer] | None = None,
+) -> Candidates:
+    """Return the pairs of label classes that may match: vertices of the product graph come from these.
+
+    Without label columns every record may match every other. ``missing`` says whether a missing value matches
+    ``never`` (its record is left out) or ``any`` value. ``counts`` says for how many people each known row stands.
+    """
+    if missing not in MISSING_POLICIES:
+        raise InputError(f"missing = {missing!r}: choose one of {', '.join(MISSING_POLICIES)}")
+    if list(target.columns) != list(known.columns):
+        raise InputError(f"labels {list(target.columns)} and {list(known.columns)}: both files need the same ones")
+    strange = set(comparators or {}) - set(target.columns)
+    if strange:
+        raise InputError(f"comparator for {min(strange)!r}, which is no label column")
+    rules = {column: (comparators or {}).get(column, Exact()) for column in target.columns}
+    target_class, target_labels = _classes(target)
+    known_class, known_labels = _classes(known)
+    if missing == "never":
+        target_class = _without_missing(target_class, target_labels)
+        known_class = _without_missing(known_class, known_labels)
+    if missing == "never" and all(rule == Exact() for rule in rules.values()):
+        relation = _coincidence(target_labels, known_labels)
+    else:
+        relation = _relation(target_labels, known_labels, rules)
+    used = np.isin(relation[:, 0], target_class) & np.isin(relation[:, 1], known_class)
+    relation = relation[used]
+    weight = None
+    if comparators:
+        many = np.ones(len(known_class)) if counts is None else np.asarray(counts, dtype=float)
+        some = known_class >= 0
+        share = np.bincount(known_class[some], many[some], len(known_labels)) / max(float(many.sum()), 1.0)
+        weight = _evidence(relation, target_labels, known_labels, rules, share)
+    return Candidates(target_class, known_class, relation, weight)
+
+
+def label_tuples(labels: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Return the label of each record; without label columns all share the empty one, which pandas would skip."""
+    return list(labels.itertuples(index=False, name=None)) if len(labels.columns) else [()] * len(labels)
+
+
+def _classes(labels: pd.DataFrame) -> tuple[IntArray, list[tuple[Hashable | None, ...]]]:
+    """Return the class of each row, and the label of each class in order of first appearance."""
+    number: dict[tuple[Hashable | None, ...], int] = {}
+    rows = [number.setdefault(row, len(number)) for row in label_tuples(labels)]
+    return np.array(rows, dtype=np.int32), list(number)
+
+
+def _without_missing(of_row: IntArray, labels: list[tuple[Hashable | None, ...]]) -> IntArray:
+    gap = np.array([None in label for label in labels], dtype=bool)
+    return np.where(gap[of_row], _NO_CLASS, of_row).astype(np.int32) if len(of_row) else of_row
+
+
+def _coincidence(target: list[tuple[Any, ...]], known: list[tuple[Any, ...]]) -> IntArray:
+    other = {label: j for j, label in enumerate(known)}
+    found = [(i, other[label]) for i, label in enumerate(target) if label in other]
+    return np.array(found, dtype=np.int32).reshape(-1, 2)
+
+
+def _relation(target: list[tuple[Any, ...]], known: list[tuple[Any, ...]], rules: Mapping[str, Comparator]) -> IntArray:
+    """Return the pairs of classes on which every comparator agrees; a missing value agrees with any."""
+    tables = [_table(target, known, k, rule.agree, True) for k, rule in enumerate(rules.values())]
+    found: list[NDArray[Any]] = []
+    for i in range(len(target)):  # one row of classes at a time keeps memory linear
+        agree = np.ones(len(known), dtype=bool)
+        for of_target, of_known, table in tables:
+            agree &= table[of_target[i], of_known].astype(bool)
+        hits = np.flatnonzero(agree)
+        found.append(np.column_stack([np.full(len(hits), i), hits]))
+    return np.concatenate(found).astype(np.int32) if found else np.zeros((0, 2), dtype=np.int32)
+
+
+def _table(
+    target: list[tuple[Any, ...]],
+    known: list[tuple[Any, ...]],
+    column: int,
+    compare: Callable[[Sequence[Any], Sequence[Any]], NDArray[Any]],
+    missing: float,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+    """Return one column's codes on both sides and its values compared; the last row and column stand for missing."""
+    of_target, left = _codes([label[column] for label in target])
+    of_known, right = _codes([label[column] for label in known])
+    table = np.full((len(left) + 1, len(right) + 1), missing, dtype=float)
+    table[:-1, :-1] = compare(left, right)
+    return of_target, of_known, table
+
+
+def _codes(values: list[Any]) -> tuple[NDArray[np.intp], list[Any]]:
+    number: dict[Any, int] = {}
+    codes = [-1 if v is None else number.setdefault(v, len(number)) for v in values]
+    return np.array(codes, dtype=np.intp), list(number)
+
+
+def _evidence(
+    relation: IntArray,
+    target: list[tuple[Any, ...]],
+    known: list[tuple[Any, ...]],
+    rules: Mapping[str, Comparator],
+    share: FloatArray,
+) -> FloatArray:
+    """Return the log odds for one person that each pair of related classes carries.
+
+    It is how much more probable the target label is for the person with the known label than for anybody in the known
+    file, whose labels have the given shares; a missing value says nothing.
+    """
+    same = np.zeros(len(relation))
+    for k, rule in enumerate(rules.values()):
+        of_target, of_known, table = _table(target, known, k, rule.weight, 0.0)
+        same += table[of_target[relation[:, 0]], of_known[relation[:, 1]]]
+    anybody = np.bincount(relation[:, 0], weights=share[relation[:, 1]] * np.exp(same), minlength=len(target))
+    with np.errstate(divide="ignore"):
+        return np.asarray(same - np.log(anybody[relation[:, 0]]))

@@ -1,0 +1,160 @@
+"""Opening a register: which files and row groups it consists of, and what cannot be one.
+
+Only the ends of the files are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from disclique.arguments import check_path
+from disclique.errors import InputError
+from disclique.geodesy import GEOGRAPHIC
+from disclique.model import Microdata
+from disclique.records.reading import Layout, read
+from disclique.records.registers.files import Piece, Reader, Register
+from disclique.records.tables import check_order
+
+SMALL = 200_000  # records up to which a file is read as a whole, so that every attack applies
+PIECE = 1 << 18  # records of a piece, about: the row groups of a file that are one task
+MOST = 2**31 - 1  # records: rows are counted in 32 bits
+SUFFIXES = (".parquet", ".pq")
+
+
+def read_register(
+    path: str | PathLike[str],
+    labels: Sequence[str] = (),
+    *,
+    coordinates: str | Sequence[str],
+    ids: str | None = None,
+    **columns: Any,
+) -> Register:
+    """Open a register: a Parquet file, or a folder of them whose subfolders may be called ``column=value``.
+
+    Only the ends of the files are read now. ``coordinates`` are longitude and latitude, or two columns of a plane with
+    ``metric="euclidean"``; further ``columns`` are fields of ``Layout``: metric, crs, unit, generalise.
+
+    >>> import disclique as dq, tempfile
+    >>> path = f"{tempfile.mkdtemp()}/people.parquet"
+    >>> dq.survey().to_parquet(path)
+    >>> len(read_register(path, ["sex"], coordinates=["lon", "lat"], ids="id"))
+    500
+    """
+    return open_register(check_path(path, "path"), Layout(labels=labels, coordinates=coordinates, id=ids, **columns))
+
+
+def open_register(path: Path, layout: Layout) -> Register:
+    """Open a register by a layout; refuse what cannot be one."""
+    if not layout.coordinates or len(layout.coordinates) != 2 or layout.text or layout.encodings is not None:
+        raise InputError(f"{path}: a register is read in pieces by its coordinates: name two columns of it")
+    metric = str(layout.metric or "sphere")
+    if callable(layout.metric) or metric not in (*GEOGRAPHIC, "euclidean"):
+        raise InputError(f"{path}: a register is measured on the sphere, on wgs84 or in the plane, not by {metric}")
+    if layout.crs is not None and metric not in GEOGRAPHIC:
+        raise InputError(f"{path}: places of a known reference system are measured on the sphere or wgs84")
+    if layout.crs is None:
+        check_order(layout.coordinates, metric, str(path))
+    pieces: list[Piece] = []
+    for file in find_files(path):
+        pieces += _cut(file, _folders(file, path), pieces[-1].first + pieces[-1].rows if pieces else 0)
+    if not pieces or not sum(piece.rows for piece in pieces):
+        raise InputError(f"{path}: the register has no records")
+    found = Register(str(path), layout, tuple(pieces))
+    if len(found) > MOST:
+        raise InputError(f"{path}: {len(found):,} records; a register has at most {MOST:,}")
+    _check_columns(found)
+    return found
+
+
+def find_files(path: Path) -> list[Path]:
+    """Return the Parquet files of a path, in the order of their names; hidden ones and those of ``_`` are no data."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file")
+    if path.is_file():
+        return [path.absolute()]
+    inner = sorted(path.rglob("*"), key=lambda one: one.relative_to(path).parts)
+    found = [
+        one.absolute()
+        for one in inner
+        if one.suffix.lower() in SUFFIXES
+        and one.is_file()
+        and not any(part.startswith(("_", ".")) for part in one.relative_to(path).parts)
+    ]
+    if not found:
+        raise InputError(f"{path}: there is no Parquet file in this folder")
+    return found
+
+
+def _folders(file: Path, path: Path) -> tuple[tuple[str, str], ...]:
+    """Return the columns that the folders between ``path`` and a file tell."""
+    if not path.is_dir():
+        return ()
+    parts = [part.partition("=") for part in file.relative_to(path.absolute()).parts[:-1]]
+    return tuple((unquote(name), unquote(value)) for name, sign, value in parts if sign)
+
+
+def _cut(file: Path, folders: tuple[tuple[str, str], ...], first: int) -> Iterator[Piece]:
+    """Yield the pieces of a file, each of so many row groups that it has about ``PIECE`` records."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(file) as opened:
+            sizes = [opened.metadata.row_group(number).num_rows for number in range(opened.metadata.num_row_groups)]
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{file}: not a Parquet file ({str(error).splitlines()[0]})") from None
+    groups: list[int] = []
+    rows, offset = 0, 0
+    for number, size in enumerate(sizes):
+        if groups and rows + size > PIECE:
+            yield Piece(str(file), tuple(groups), first + offset, rows, offset, folders)
+            groups, rows, offset = [], 0, offset + rows
+        groups.append(number)
+        rows += size
+    if rows:
+        yield Piece(str(file), tuple(groups), first + offset, rows, offset, folders)
+
+
+def _check_columns(register: Register) -> None:
+    """Refuse a register one of whose files lacks a column that is asked for."""
+    import pyarrow.parquet as pq
+
+    layout, reader = register.layout, Reader(register)
+    wanted = [*reader.needed, *([] if layout.id is None else [layout.id])]
+    for file in register.files:
+        told = next(dict(piece.folders) for piece in register.pieces if piece.path == str(file))
+        names = pq.read_schema(file).names
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{file}: several columns are called {twice!r}")
+        for name in wanted:
+            if name not in names and name not in told and not (name == layout.id and layout.id_optional):
+                there = ", ".join(map(repr, [*names, *told]))
+                raise InputError(f"{file}: no column {name!r}; it has {there}")
+
+
+def read_known(path: Path, **columns: Any) -> Microdata | Register:
+    """Read a file as ``read`` does; one that is large, or a folder of Parquet files, as a register."""
+    layout = {name: value for name, value in columns.items() if name not in ("distances", "vectors")}
+    alone = columns.get("distances") is None and columns.get("vectors") is None and layout.get("coordinates")
+    if not alone or not (path.is_dir() or is_large(path)):
+        return read(path, **columns)
+    found = open_register(path, Layout(**layout))
+    return found if len(found) > SMALL else found.read_whole()
+
+
+def is_large(path: Path) -> bool:
+    """Return True for a file or folder that is to be read in pieces: Parquet, of more than ``SMALL`` records."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.is_dir() and path.suffix.lower() not in SUFFIXES:
+        return False
+    try:
+        return bool(sum(pq.read_metadata(file).num_rows for file in find_files(path)) > SMALL)
+    except (OSError, pa.ArrowException):
+        return False  # whoever reads it says why it cannot be read

@@ -1,0 +1,259 @@
+"""Encodings: bit strings such as Bloom filters of names, and how far apart they are."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from disclique.arguments import check_whole, show
+from disclique.errors import InputError
+from disclique.model import FloatArray, IntArray
+from disclique.spaces.sets import Sets, in_parts
+from disclique.units import NO_UNIT
+
+BIT_METRICS = ("dice", "jaccard", "hamming")
+COLUMN = "encoding"  # what a release calls its column of encodings
+_SPARSE = 0.05  # with fewer bits set than this, counting those that two records share goes by lists of them
+_FEW = 4  # records whose bits are compared with those of others as they are packed
+_ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)  # bits set in each byte
+_FORMS = {
+    "0 and 1": re.compile(r"[01]+"),
+    "hexadecimal": re.compile(r"(0[xX])?[0-9a-fA-F]+"),
+    "base64": re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"),
+}
+
+
+def parse_bit_metric(spec: object) -> str:
+    """Return how encodings are compared; parameters that ``dice`` has for texts mean nothing here.
+
+    >>> parse_bit_metric("Jaccard"), parse_bit_metric("dice:q=2")
+    ('jaccard', 'dice')
+    """
+    name = str(spec).strip().lower()
+    name = "dice" if name.startswith("dice:") else name
+    if name not in BIT_METRICS:
+        raise InputError(f"metric {str(spec)!r}: encodings are compared by one of {', '.join(BIT_METRICS)}")
+    return name
+
+
+def is_bit_metric(spec: object) -> bool:
+    """Say whether encodings can be compared in this way."""
+    try:
+        parse_bit_metric(spec)
+    except InputError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class Encodings:
+    """Distances as bit strings of one length with a metric; the matrix is never formed as a whole.
+
+    >>> Encodings(np.packbits([[1, 0, 1], [1, 1, 0]], axis=1), 3)
+    2 encodings of 3 bits, dice
+
+    ``bits`` has one row a record, packed as by ``np.packbits``. With c bits set in both, a and b in each: ``dice`` is
+    1 - 2c/(a + b), ``jaccard`` 1 - c/(a + b - c), and ``hamming`` the share of the bits that differ; two strings
+    without any bit are equal.
+    """
+
+    bits: NDArray[np.uint8]
+    length: int
+    metric: str = "dice"
+
+    def __post_init__(self) -> None:
+        check_whole(self.length, "length", 1)
+        try:
+            bits = np.array(self.bits, dtype=np.uint8)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(f"bits = {show(self.bits)}: give packed bits, as np.packbits makes them") from None
+        if self.length < 1 or bits.ndim != 2 or bits.shape[1] != (self.length + 7) // 8:
+            raise InputError(f"encodings of shape {bits.shape}: {self.length} bits take {(self.length + 7) // 8} bytes")
+        rest = -self.length % 8
+        if (bits[:, -1] & ((1 << rest) - 1)).any():
+            row = int(np.flatnonzero(bits[:, -1] & ((1 << rest) - 1))[0])
+            raise InputError(f"encodings[{row}]: there are bits behind the last of {self.length}")
+        bits.setflags(write=False)
+        object.__setattr__(self, "bits", bits)
+        object.__setattr__(self, "metric", parse_bit_metric(self.metric))
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return len(self.bits)
+
+    @property
+    def directed(self) -> bool:
+        """False: the order of two encodings does not matter."""
+        return False
+
+    @property
+    def unit(self) -> str:
+        """``none``: these distances are no lengths."""
+        return NO_UNIT
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """How many bits each record has set."""
+        return np.asarray(_ONES[self.bits].sum(axis=1, dtype=np.int64), dtype=float)
+
+    def select(self, rows: NDArray[np.integer]) -> Encodings:
+        """Return some of the encodings, in the order of ``rows``."""
+        return replace(self, bits=self.bits[np.asarray(rows)])
+
+    def join(self, other: Encodings) -> Encodings:
+        """Return the encodings of both, one after the other, with the metric of the first."""
+        if self.length != other.length:
+            raise InputError(f"encodings of {self.length} and of {other.length} bits cannot be compared")
+        return replace(self, bits=np.concatenate([self.bits, other.bits]))
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return distances from each of ``rows`` to each of ``columns``; all counts are exact."""
+        found = np.empty((len(rows), len(columns)))
+        count, width = self._counter(rows, columns)
+        for place, part in in_parts(rows, width):
+            found[place] = self._distance(count(part), self.weights[part][:, None] + self.weights[columns])
+        return found
+
+    def _counter(self, rows: IntArray, columns: IntArray) -> tuple[Callable[[IntArray], FloatArray], int]:
+        """Return how the bits that some rows share with all columns are counted best, and the width of that work."""
+        if float(self.weights.sum()) < _SPARSE * self.length * self.size:
+            return lambda part: self._sets.shared(part, columns), max(len(columns), self.size)
+        if min(len(rows), len(columns)) <= _FEW:
+            return lambda part: self._few(part, columns), len(columns)
+        across = self._unpacked(columns).T
+        return lambda part: np.asarray(self._unpacked(part) @ across, dtype=float), max(len(columns), self.length)
+
+    def identities(self) -> list[Hashable]:
+        """Return what makes two records the same: their bits."""
+        return [row.tobytes() for row in self.bits]
+
+    def _distance(self, shared: FloatArray, both: FloatArray) -> FloatArray:
+        if self.metric == "hamming":
+            return np.asarray((both - 2 * shared) / self.length)
+        union = both - shared
+        part, whole = (2 * shared, both) if self.metric == "dice" else (shared, union)
+        return 1 - np.divide(part, whole, out=np.ones_like(whole), where=whole > 0)
+
+    @cached_property
+    def _sets(self) -> Sets:
+        """The positions of the bits that are set, which is less than the bits where few are."""
+        parts = [self._open(self.bits[part]) for _, part in in_parts(np.arange(self.size, dtype=np.int32), self.length)]
+        return Sets(sparse.vstack([sparse.csr_matrix(part, dtype=np.int32) for part in parts], format="csr"))
+
+    def _few(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Count the bits that a few records share with many, without unpacking them."""
+        if len(rows) > len(columns):
+            return self._few(columns, rows).T
+        across = self.bits[columns]
+        found = [_ONES[self.bits[row] & across].sum(axis=1, dtype=np.int64) for row in rows]
+        return np.array(found, dtype=float).reshape(len(rows), len(columns))
+
+    def _unpacked(self, rows: IntArray) -> NDArray[np.float32]:
+        """Return the bits of some records, one row each; counts below 2^24 are exact in single precision."""
+        return self._open(self.bits[rows]).astype(np.float32)
+
+    def _open(self, packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        return np.unpackbits(packed, axis=1, count=self.length)
+
+    def texts(self) -> list[str]:
+        """Return each encoding in hexadecimal digits, four bits a digit, as ``parse_encodings`` reads it back."""
+        digits = (self.length + 3) // 4
+        return [row.tobytes().hex()[:digits] for row in self.bits]
+
+    def __repr__(self) -> str:
+        return f"{self.size} encodings of {self.length} bits, {self.metric}"
+
+
+def parse_encodings(values: Sequence[Any], metric: str = "dice", *, name: str, column: str = COLUMN) -> Encodings:
+    """Return the encodings that are written as 0 and 1, in hexadecimal or in base64: the first that fits all records.
+
+    >>> parse_encodings(["8f", "0a"], name="clk.csv").length
+    8
+    >>> parse_encodings(["8f", "z!", "0a"], name="clk.csv")
+    Traceback (most recent call last):
+        ...
+    disclique.errors.InputError: clk.csv: row 2, column 'encoding' = 'z!': neither 0 and 1, hexadecimal, base64
+    """
+    cells = ["" if value is None or value is pd.NA else str(value).strip() for value in values]
+    for row, (value, text) in enumerate(zip(values, cells, strict=True)):
+        if not text or (isinstance(value, float) and np.isnan(value)):
+            raise InputError(f"{name}: row {row + 1}, column {column!r}: the encoding is missing")
+        if not isinstance(value, str):
+            raise InputError(f"{name}: row {row + 1}, column {column!r} = {text}: an encoding is text, not a number")
+    form = _form_of(cells, name, column)
+    length = _bits_in(cells[0], form)
+    for row, text in enumerate(cells):
+        if _bits_in(text, form) != length:
+            raise InputError(
+                f"{name}: row {row + 1}, column {column!r} = {_short(text)}: it has {_bits_in(text, form)} bits, but "
+                f"row 1 has {length}; encodings have one length"
+            )
+    return Encodings(np.stack([_packed(text, form) for text in cells]), length, metric)
+
+
+def _form_of(cells: Sequence[str], name: str, column: str) -> str:
+    """Return how the encodings are written; where nothing fits them all, complain of the first odd one out."""
+    fits = {form: [rule.fullmatch(text) is not None for text in cells] for form, rule in _FORMS.items()}
+    for form, found in fits.items():
+        if all(found):
+            return form
+    odd = next((row for row in range(len(cells)) if not any(found[row] for found in fits.values())), None)
+    usual = max(fits, key=lambda form: sum(fits[form]))  # the first of those that fit the most rows
+    row = fits[usual].index(False) if odd is None else odd
+    like = f"not {usual} as in other rows" if odd is None else f"neither {', '.join(_FORMS)}"
+    raise InputError(f"{name}: row {row + 1}, column {column!r} = {_short(cells[row])}: {like}")
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:37]}...")
+
+
+def _bits_in(text: str, form: str) -> int:
+    if form == "0 and 1":
+        return len(text)
+    if form == "hexadecimal":
+        return 4 * len(_digits(text))
+    return 8 * (len(text) // 4 * 3 - text.count("="))
+
+
+def _digits(text: str) -> str:
+    return text[2:] if text[:2].lower() == "0x" else text
+
+
+def _packed(text: str, form: str) -> NDArray[np.uint8]:
+    if form == "0 and 1":
+        return np.packbits(np.frombuffer(text.encode("ascii"), dtype=np.uint8) - ord("0"))
+    try:
+        digits = _digits(text)
+        raw = bytes.fromhex(digits + "0" * (len(digits) % 2)) if form == "hexadecimal" else base64.b64decode(text)
+    except binascii.Error as error:
+        raise InputError(f"{_short(text)}: not {form} ({error})") from None
+    return np.frombuffer(raw, dtype=np.uint8)
+
+
+def encodings_of_array(array: NDArray[Any], metric: str = "dice", *, name: str = "encodings") -> Encodings:
+    """Return the encodings in an array of 0 and 1, one column a bit, or of packed bytes (type uint8).
+
+    >>> encodings_of_array(np.array([[1, 0, 1], [0, 0, 1]])), encodings_of_array(np.array([[255], [3]], np.uint8))
+    (2 encodings of 3 bits, dice, 2 encodings of 8 bits, dice)
+    """
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(f"{name}: an array of shape {array.shape}; encodings have one row a record, one column a bit")
+    if array.dtype == np.uint8 and (array > 1).any():
+        return Encodings(array, 8 * array.shape[1], metric)
+    bad = ~((array == 0) | (array == 1))
+    if bad.any():
+        i, j = map(int, np.argwhere(bad)[0])
+        raise InputError(f"{name}: row {i + 1}, column {j + 1} = {array[i, j]}: a bit is 0 or 1")
+    return Encodings(np.packbits(array.astype(bool), axis=1), array.shape[1], metric)

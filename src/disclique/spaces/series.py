@@ -1,0 +1,61 @@
+"""Several releases of the same people as one source of distances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from disclique.errors import InputError
+from disclique.model import Distances, FloatArray, IntArray
+from disclique.spaces.distances import unit_of
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Releases of the same records in the same order, each with its own noise.
+
+    As distances it is their mean, which is what an attack sees that knows of one release only; one that can do more
+    takes ``releases`` apart. What no release has published is not published.
+
+    >>> from disclique.spaces.distances import Matrix
+    >>> Series((Matrix([[0, 4], [4, 0]]), Matrix([[0, 6], [6, 0]]))).block(np.array([0]), np.array([1]))
+    array([[5.]])
+    """
+
+    releases: tuple[Distances, ...]
+
+    def __post_init__(self) -> None:
+        if not self.releases:
+            raise InputError("a series needs at least one release")
+        sizes = {one.size for one in self.releases}
+        if len(sizes) > 1:
+            raise InputError(f"the releases of a series have the same records, not {min(sizes)} and {max(sizes)}")
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return self.releases[0].size
+
+    @property
+    def directed(self) -> bool:
+        """True if the distance from i to j may differ from the one from j to i."""
+        return any(one.directed for one in self.releases)
+
+    @property
+    def unit(self) -> str | None:
+        """That of the first release: all are in the same one."""
+        return unit_of(self.releases[0])
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return the mean distance from each of ``rows`` to each of ``columns`` over the releases that have it."""
+        total, many = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
+        for one in self.releases:
+            found = one.block(rows, columns)
+            there = ~np.isnan(found)
+            total += np.where(there, found, 0.0)
+            many += there
+        return np.where(many > 0, total / np.maximum(many, 1), np.nan)
+
+    def __repr__(self) -> str:
+        return f"{len(self.releases)} releases of {self.size} records"

@@ -1,0 +1,259 @@
+"""Strings as a metric space: names, addresses, titles, compared by edits or by the grams that they share."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from disclique.arguments import show
+from disclique.errors import InputError
+from disclique.model import FloatArray, IntArray
+from disclique.spaces.sets import Sets, in_parts
+from disclique.units import NO_UNIT
+from disclique.values import canonical
+
+TEXT_METRICS = ("levenshtein", "damerau", "jaro-winkler", "dice:q=2")
+DEFAULT = "dice:q=2"
+
+
+def normalise(text: str) -> str:
+    """Return a string as it is compared: composed (Unicode NFC), without white space at its ends, without case.
+
+    >>> normalise("  MÜLLER ") == normalise("mu\\u0308ller") == "müller"
+    True
+    """
+    folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
+    return unicodedata.normalize("NFC", folded.casefold()).strip()
+
+
+def grams_of(text: str, q: int = 2, pad: int = 0) -> list[str]:
+    """Return the distinct pieces of ``q`` letters in order of appearance; a shorter string is its only piece.
+
+    ``pad`` blanks before and after the string give its ends pieces of their own.
+
+    >>> grams_of("anna"), grams_of("j"), grams_of("jo", pad=1)
+    (['an', 'nn', 'na'], ['j'], [' j', 'jo', 'o '])
+    """
+    padded = " " * pad + text + " " * pad
+    return list(dict.fromkeys(padded[k : k + q] for k in range(max(len(padded) - q + 1, 1))))
+
+
+@dataclass(frozen=True, eq=False)
+class Grams:
+    """Which grams each of several strings has: row i of ``members`` marks those of string i in ``vocabulary``."""
+
+    vocabulary: tuple[str, ...]
+    members: Any  # a sparse matrix in compressed rows, one row a string, one column a gram
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """How many distinct grams each string has."""
+        return np.asarray(np.diff(self.members.indptr), dtype=float)
+
+    @cached_property
+    def sets(self) -> Sets:
+        """The same, to count what strings share."""
+        return Sets(self.members)
+
+
+def find_grams(strings: Sequence[str], q: int = 2, pad: int = 0) -> Grams:
+    """Return the grams of strings, each listed once and numbered in order of appearance.
+
+    >>> find_grams(("anna", "hanna")).vocabulary
+    ('an', 'nn', 'na', 'ha')
+    """
+    number: dict[str, int] = {}
+    columns: list[int] = []
+    ends = [0]
+    for text in strings:
+        columns += [number.setdefault(gram, len(number)) for gram in grams_of(text, q, pad)]
+        ends.append(len(columns))
+    shape = (len(strings), len(number))
+    ones = np.ones(len(columns), dtype=np.int32)
+    return Grams(tuple(number), sparse.csr_matrix((ones, np.array(columns, dtype=np.int64), ends), shape=shape))
+
+
+@dataclass(frozen=True)
+class TextMetric:
+    """How two strings are compared; ``q`` and ``pad`` are for ``dice`` alone."""
+
+    name: str
+    q: int = 2
+    pad: int = 0
+
+    def __str__(self) -> str:
+        if self.name != "dice":
+            return self.name
+        return f"dice:q={self.q}" + (f",pad={self.pad}" if self.pad else "")
+
+
+def parse_text_metric(spec: object) -> TextMetric:
+    """Return the metric that a spec names.
+
+    >>> str(parse_text_metric("dice")), parse_text_metric("dice:q=3,pad=1").pad
+    ('dice:q=2', 1)
+    """
+    name, _, rest = str(spec).strip().lower().partition(":")
+    name = name.strip()
+    if name not in {known.partition(":")[0] for known in TEXT_METRICS}:
+        raise InputError(f"metric {str(spec)!r}: texts are compared by one of {', '.join(TEXT_METRICS)}")
+    found = TextMetric(name)
+    for part in filter(None, (piece.strip() for piece in rest.split(","))):
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        least = {"q": 1, "pad": 0}.get(key) if name == "dice" else None
+        if least is None:
+            there = "dice has q and pad" if name == "dice" else f"{name} has none"
+            raise InputError(f"metric {str(spec)!r}: there is no parameter {key!r}; {there}")
+        if not (value.isascii() and value.isdigit() and least <= int(value) <= 100):
+            raise InputError(f"metric {str(spec)!r}, {key} = {value}: it must be a whole number from {least} to 100")
+        found = replace(found, q=int(value)) if key == "q" else replace(found, pad=int(value))
+    if found.pad >= found.q and found.pad:
+        raise InputError(f"metric {str(spec)!r}, pad = {found.pad}: more blanks than q - 1 make grams of blanks alone")
+    return found
+
+
+def is_text_metric(spec: object) -> bool:
+    """Say whether texts can be compared in this way."""
+    try:
+        parse_text_metric(spec)
+    except InputError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Distances as strings with a metric; the matrix is never formed as a whole.
+
+    >>> Texts(("Anna Meier", "Hanna Mayer"))
+    2 texts, dice:q=2
+
+    The strings are kept as they are compared (``normalise``), and none may be empty. ``levenshtein`` counts the letters
+    to be inserted, deleted or replaced, ``damerau`` also exchanges of neighbours (the unrestricted distance, a metric;
+    not the "optimal string alignment", which is none), ``jaro-winkler`` is 1 minus that similarity, and ``dice:q=2`` 1
+    minus the Dice coefficient of the *sets* of q-grams. ``columns`` says where they come from: these columns are never
+    released.
+    """
+
+    strings: tuple[str, ...]
+    metric: str = DEFAULT
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        given: object = self.strings
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InputError(f"strings = {show(given)}: give one string for each record")
+        strings = tuple(normalise(str(text)) for text in self.strings)
+        for row, text in enumerate(strings):
+            if not text:
+                raise InputError(f"strings[{row}] = {self.strings[row]!r}: an empty string cannot be compared")
+        object.__setattr__(self, "strings", strings)
+        object.__setattr__(self, "metric", str(parse_text_metric(self.metric)))
+        object.__setattr__(self, "columns", tuple(self.columns))
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return len(self.strings)
+
+    @property
+    def directed(self) -> bool:
+        """False: the order of two strings does not matter."""
+        return False
+
+    @property
+    def unit(self) -> str:
+        """``none``: these distances are no lengths."""
+        return NO_UNIT
+
+    @cached_property
+    def grams(self) -> Grams:
+        """The grams by which ``dice`` compares."""
+        rule = parse_text_metric(self.metric)
+        return find_grams(self.strings, rule.q, rule.pad)
+
+    def select(self, rows: NDArray[np.integer]) -> Texts:
+        """Return some of the strings, in the order of ``rows``."""
+        return replace(self, strings=tuple(self.strings[int(row)] for row in rows))
+
+    def join(self, other: Texts) -> Texts:
+        """Return the strings of both, one after the other, with the metric of the first."""
+        return replace(self, strings=self.strings + other.strings)
+
+    def identities(self) -> list[Hashable]:
+        """Return what makes two records the same: their strings."""
+        return list(self.strings)
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return distances from each of ``rows`` to each of ``columns``."""
+        if parse_text_metric(self.metric).name == "dice":
+            return self._dice(rows, columns)
+        return self._edits(rows, columns)
+
+    def _dice(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        counts, found = self.grams.counts, np.empty((len(rows), len(columns)))
+        for place, part in in_parts(rows, max(len(columns), self.size)):
+            shared = self.grams.sets.shared(part, columns)
+            found[place] = 1 - 2 * shared / (counts[part][:, None] + counts[columns])
+        return found
+
+    def _edits(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        from rapidfuzz.process import cdist
+
+        scorer, dtype = _scorer(self.metric)
+        left, right = ([self.strings[k] for k in side] for side in (rows, columns))
+        found = np.asarray(cdist(left, right, scorer=scorer, dtype=dtype, workers=1), dtype=float)
+        if self.metric == "jaro-winkler":  # which letters count as common may depend on which string comes first
+            back = np.asarray(cdist(right, left, scorer=scorer, dtype=dtype, workers=1), dtype=float)
+            found = np.minimum(found, back.T)
+        return found.reshape(len(rows), len(columns))
+
+    def __repr__(self) -> str:
+        return f"{self.size} texts, {self.metric}"
+
+
+def _scorer(metric: str) -> tuple[Callable[..., Any], Any]:
+    from rapidfuzz.distance import DamerauLevenshtein, JaroWinkler, Levenshtein
+
+    scorers: dict[str, tuple[Callable[..., Any], Any]] = {
+        "levenshtein": (Levenshtein.distance, np.int32),
+        "damerau": (DamerauLevenshtein.distance, np.int32),
+        "jaro-winkler": (JaroWinkler.normalized_distance, np.float64),
+    }
+    return scorers[metric]
+
+
+def join_columns(table: pd.DataFrame, columns: Sequence[str], *, name: str) -> tuple[str, ...]:
+    """Return the string of every record: its columns one after the other with a blank between, cells without text out.
+
+    >>> join_columns(pd.DataFrame({"first": ["Ada", "Bo"], "last": ["Lee", None]}), ["first", "last"], name="people")
+    ('ada lee', 'bo')
+    """
+    if not columns:
+        raise InputError(f"{name}: name at least one column of text")
+    parts = []
+    for column in columns:
+        if column not in table.columns:
+            raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
+        if isinstance(table[column], pd.DataFrame):
+            raise InputError(f"{name}: several columns are called {column!r}")
+        parts.append([_cell(value) for value in table[column]])
+    joined = tuple(" ".join(filter(None, row)) for row in zip(*parts, strict=True))
+    for row, text in enumerate(joined):
+        if not text:
+            where = " and ".join(repr(str(column)) for column in columns)
+            raise InputError(f"{name}: row {row + 1}, column {where}: there is no text to compare")
+    return joined
+
+
+def _cell(value: Any) -> str:
+    found = value if isinstance(value, str) else canonical(value)
+    return "" if found is None else normalise(str(found))
