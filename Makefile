@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check docs slow bench matching coverage posteriors scale schema screenshots texts wheel lowest clean
+.PHONY: help demo test long check docs slow bench matching counts coverage posteriors scale schema screenshots texts wheel lowest clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -39,6 +39,9 @@ check: $(READY) ## lint, types, import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/tools/build.py
+
+counts:         ## how large the house is beside its limits; docs/tools/counts.py --where says where
+	$(PYTHON) docs/tools/counts.py
 
 docs: $(READY)  ## the documentation site in site/: open site/index.html, no network needed
 	$(BIN)/python docs/tools/build.py
