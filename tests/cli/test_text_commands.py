@@ -33,7 +33,7 @@ def test_a_release_has_encodings_and_no_names(tmp_path):
     read = parse_encodings(list(made.table["encoding"]), name="r")
     np.testing.assert_array_equal(full_matrix(read), made.distances)
     written = made.save(tmp_path / "r.csv")
-    assert set(written) == {"table", "note (goes with the release)", "recipe (keep, do not publish)"}
+    assert set(written) == {"table", "note", "recipe"}
     both = made.save(tmp_path / "s.csv", kind="npy")
     np.testing.assert_array_equal(np.load(both["distances"]), made.distances)
     for path in tmp_path.iterdir():

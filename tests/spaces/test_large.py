@@ -25,7 +25,7 @@ from disclique.masks.nearest import list_nearest
 from disclique.measures.risk import Truth
 from disclique.model import FloatArray, Spread
 from disclique.records import Layout
-from disclique.releases.matrices import describe_size, estimate_size
+from disclique.releases.matrices import Writing, describe_size, estimate_size, write_distances
 from disclique.spaces.distances import Matrix, Points, as_matrix, full_matrix, select_distances, unit_of
 from disclique.spaces.lazy import FORMED, Listed, Unformed, hide
 from disclique.spaces.metrics import paired
@@ -342,9 +342,9 @@ def test_distances_are_written_some_rows_at_a_time(
 ) -> None:
     """Whatever the size of the blocks, the file holds the matrix, and is read back as such."""
     monkeypatch.setattr("disclique.spaces.lazy.AT_ONCE", 500)
-    monkeypatch.setattr("disclique.releases.matrices._LINES", 77)
     made = dq.release(people(60), spec, seed=1)
     paths = made.save(tmp_path / "r.csv", kind=kind)
+    write_distances(made.masked, paths["distances"], kind=kind, writing=Writing(lines_at_once=77))
     found = dq.read(paths["table"], Layout(labels=("sex",), unit="km", unpublished=True), distances=paths["distances"])
     np.testing.assert_allclose(full_matrix(found.distances), made.distances, rtol=1e-15)
     size = paths["distances"].stat().st_size

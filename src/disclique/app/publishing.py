@@ -90,7 +90,7 @@ def make_release(work: Work, places: Places, result: AuditResult, setting: str, 
 
 def _write(work: Work, place: Path, result: AuditResult, setting: str, matrix: str) -> Made:
     from disclique.records.provenance import hashes
-    from disclique.releases import release, write_release
+    from disclique.releases import Use, release, write_release
 
     options = work.options.filled()
     source = [Path(work.file), *(Path(path) for path in (options.distances, options.vectors) if path is not None)]
@@ -105,7 +105,7 @@ def _write(work: Work, place: Path, result: AuditResult, setting: str, matrix: s
     named = ((work.shown, inputs[0][1]), *inputs[1:])
     written = write_release(made, private / TABLE, inputs=named, kind=matrix or None, key=private / KEY)
     publish.mkdir()
-    shown = [path for what, path in written.items() if "keep" not in what]
+    shown = [file.path for file in written if file.use is Use.PUBLISH]
     for path in shown:
         path.replace(publish / path.name)
     found = Made(

@@ -12,6 +12,8 @@ from disclique.options.files import FileOptions, refuse_hidden
 
 OUTPUT = "Output"
 SAID = {"km": "in km", "none": "without a unit"}
+FILES = {"note": "note (goes with the release)"}
+KEPT = "keep, do not publish"
 
 
 @with_options(FileOptions)
@@ -56,13 +58,13 @@ def command(
     from disclique.records.provenance import hashes
     from disclique.records.reading import Layout, read
     from disclique.records.write import check_writable
-    from disclique.releases import TRIAL, release, write_release
+    from disclique.releases import TRIAL, Use, release, write_release
+    from disclique.releases.files import NO_MATRIX, choose_kind, name_files
     from disclique.releases.matrices import describe_size
-    from disclique.releases.publish import NO_MATRIX, choose_kind, name_files
 
     options = options.filled()
     read_from = [file, options.distances, options.vectors, *options.encoding_files]
-    check_writable([out, *name_files(out, matrix), key], force=force, sources=read_from)
+    check_writable([one.path for one in name_files(out, matrix, key)], force=force, sources=read_from)
     layout = Layout(**options.columns)
     refuse_bare(options.unit, [mask])
     refuse_hidden(options)
@@ -70,12 +72,15 @@ def command(
     made, screen = release(data, mask, seed), Screen(quiet)
     kind = choose_kind(made, matrix)
     screen.look(inspect(data), force=force, yes=True)  # before anything is written
-    if kind != NO_MATRIX and (size := describe_size(made.masked, kind)):
+    size = None if kind == NO_MATRIX else describe_size(made.masked, kind)
+    if size is not None:
         screen.say([size])
     written = write_release(made, out, inputs=hashes(read_from), kind=matrix, key=key, force=force)
     columns = ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none"
     unit = "" if made.unit is None or made.encoded else f"; distances {SAID[made.unit]}"
     screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}{unit}"])
-    screen.say([f"{what}: {path}" for what, path in written.items()])
+    for one in written:
+        what = f"{one.name} ({KEPT})" if one.use is Use.KEEP else FILES.get(one.name, one.name)
+        screen.say([f"{what}: {one.path}"])
     if not made.publishable:
         screen.say([f"seed {made.seed}: {TRIAL}"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -20,11 +21,20 @@ from disclique.spaces.lazy import FORMED, Listed, read_in_blocks
 CSV, NPY, PARQUET, LIST = "csv", "npy", "parquet", "list"
 KINDS = (CSV, NPY, PARQUET, LIST)
 COLUMNS = ("from", "to", "distance")
-LARGE = 100e6  # bytes from which on the size of a file is worth a word before it is written
-_TRIED = 20  # rows from which the size of a text is estimated
-_LINES = 500_000  # lines of a list that are written at a time
 
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How a file of distances is written, and when its size is worth a word before."""
+
+    large_bytes: float = 100e6
+    tried_rows: int = 20  # from which the size of a text is estimated
+    lines_at_once: int = 500_000  # of a list
+
+
+WRITING = Writing()
 
 
 def default_kind(masked: Distances) -> str:
@@ -32,7 +42,7 @@ def default_kind(masked: Distances) -> str:
     return LIST if isinstance(masked, Listed) else CSV
 
 
-def write_distances(masked: Distances, path: Path, kind: str) -> None:
+def write_distances(masked: Distances, path: Path, *, kind: str, writing: Writing = WRITING) -> None:
     """Write all distances, without forming the matrix of many records; the file is there whole or not at all."""
     check_size(masked, path, kind)
     shown = as_matrix(masked)
@@ -48,21 +58,16 @@ def write_distances(masked: Distances, path: Path, kind: str) -> None:
             pd.DataFrame(full_matrix(shown), columns=names).to_parquet(draft, index=False)
         else:
             with draft.open("w", encoding="utf-8", newline="") as text:
-                for part in _list_parts(shown) if kind == LIST else _square_parts(shown):
-                    text.write(part)
+                square = (_as_text(pd.DataFrame(block)) for _, block in read_in_blocks(shown))
+                text.writelines(_list_parts(shown, writing.lines_at_once) if kind == LIST else square)
 
 
-def _square_parts(shown: Distances) -> Iterator[str]:
-    for _, block in read_in_blocks(shown):
-        yield _as_text(pd.DataFrame(block))
-
-
-def _list_parts(shown: Distances) -> Iterator[str]:
+def _list_parts(shown: Distances, lines: int) -> Iterator[str]:
     """Yield the lines of a list: records by their rows from 1, every pair once unless distances have a direction."""
     yield ",".join(COLUMNS) + "\n"
     for first, second, value in _list_published(shown):
-        for begin in range(0, len(value), _LINES):
-            part = slice(begin, begin + _LINES)
+        for begin in range(0, len(value), lines):
+            part = slice(begin, begin + lines)
             yield _as_text(pd.DataFrame({0: first[part] + 1, 1: second[part] + 1, 2: value[part]}))
 
 
@@ -87,11 +92,11 @@ def estimate_size(masked: Distances, kind: str) -> float:
     if kind in (NPY, PARQUET):
         return 8.0 * n * n
     if isinstance(masked, Listed) and kind == LIST:
-        return (2 * len(str(n)) + 3 + _width(masked.value[: 10 * _TRIED])) * len(masked.value)
-    rows = np.linspace(0, n - 1, min(_TRIED, n)).astype(np.int32)
+        return (2 * len(str(n)) + 3 + _width(masked.value[: 10 * WRITING.tried_rows])) * len(masked.value)
+    rows = np.linspace(0, n - 1, min(WRITING.tried_rows, n)).astype(np.int32)
     block = masked.block(rows, np.arange(n, dtype=np.int32))
     there = float(np.mean(~np.isnan(block)))
-    width = _width(block[~np.isnan(block)][: 100 * _TRIED])
+    width = _width(block[~np.isnan(block)][: 100 * WRITING.tried_rows])
     if kind == LIST:
         return (2 * len(str(n)) + 3 + width) * there * n * (n - 1) / (1 if masked.directed else 2)
     return (there * width + 1) * n * n
@@ -104,11 +109,11 @@ def _width(values: FloatArray) -> float:
     return len(text.getvalue()) / len(values) - 1 if len(values) else 0.0
 
 
-def describe_size(masked: Distances, kind: str) -> str:
-    """Return the sentence that says how large the file will be; empty where that is no matter."""
+def describe_size(masked: Distances, kind: str) -> str | None:
+    """Return the sentence that says how large the file will be; None where that is no matter."""
     size = estimate_size(masked, kind)
-    if size < LARGE:
-        return ""
+    if size < WRITING.large_bytes:
+        return None
     told = f"the distances of {masked.size:,} records will take about {_say(size)} as {kind}"
     binary = estimate_size(masked, NPY)
     return f"{told}, {_say(binary)} as {NPY}" if kind != NPY and binary < size else told

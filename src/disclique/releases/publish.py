@@ -17,19 +17,22 @@ from disclique.arguments import check_kind, check_path, check_seed
 from disclique.errors import InputError, TooLarge
 from disclique.masks import Mask, parse_mask
 from disclique.model import Distances, FloatArray, Microdata
-from disclique.records.provenance import versions
-from disclique.records.write import check_writable, write_json, write_table
-from disclique.releases.key import note_of, write_key, write_note
-from disclique.releases.matrices import CSV, KINDS, NPY, PARQUET, check_size, default_kind, write_distances
+from disclique.releases.files import write_release
 from disclique.spaces.bits import COLUMN, Encodings
 from disclique.spaces.distances import as_matrix, full_matrix, select_distances, unit_of
 from disclique.spaces.strings import Texts
 
-NO_MATRIX = "none"
-MOST = 10_000  # records of which all distances are given at once
-FRESH = 128  # bits of a seed that is drawn: as many as the generator's state has
-ENOUGH = 100  # bits of a seed that is given: nobody types 31 digits for a trial, and 2**100 cannot be tried
-TRIAL = "not for publication: a short seed is found by trying, and the noise is then taken off; release without --seed"
+
+@dataclass(frozen=True)
+class Limits:
+    """How long seeds are, and of how many records all distances are given at once."""
+
+    records_at_once: int = 10_000
+    drawn_seed_bits: int = 128  # as many as the generator's state has
+    long_seed_bits: int = 100  # nobody types 31 digits for a trial, and 2**100 cannot be tried
+
+
+LIMITS = Limits()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,7 +60,7 @@ class Release:
     @cached_property
     def distances(self) -> FloatArray:
         """The published distances, a square matrix; of very many records ask ``masked`` for blocks of them."""
-        if self.masked.size > MOST:
+        if self.masked.size > LIMITS.records_at_once:
             raise TooLarge(
                 f"a matrix of {self.masked.size:,} records takes {8e-9 * self.masked.size**2:.1f} GB: ask masked.block "
                 "for some of the distances, or save the release, which writes it row by row"
@@ -77,7 +80,7 @@ class Release:
     @property
     def publishable(self) -> bool:
         """Whether the seed is long enough that nobody finds it by trying; that it is random too cannot be seen."""
-        return self.seed >> ENOUGH > 0
+        return self.seed >> LIMITS.long_seed_bits > 0
 
     def __repr__(self) -> str:
         columns = ", ".join(map(str, self.table.columns))
@@ -95,9 +98,10 @@ class Release:
         key: str | PathLike[str] | None = None,
         force: bool = False,
     ) -> dict[str, Path]:
-        """Write the release and return the files by what they are; see ``write_release``."""
+        """Write the release and return where its table, distances, note, recipe and key are; see ``write_release``."""
         kept = None if key is None else check_path(key, "key")
-        return write_release(self, check_path(path, "path"), kind=kind, key=kept, force=force)
+        written = write_release(self, check_path(path, "path"), kind=kind, key=kept, force=force)
+        return {file.name: file.path for file in written}
 
 
 def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Release:
@@ -163,7 +167,7 @@ def _rule(mask: str | Mask) -> Mask:
 def _seed(seed: int | None) -> int:
     """Return the seed, or a fresh one: random bits below a one, so that it is never a short number by chance."""
     if seed is None:
-        return (1 << FRESH) | secrets.randbits(FRESH)
+        return (1 << LIMITS.drawn_seed_bits) | secrets.randbits(LIMITS.drawn_seed_bits)
     return check_seed(seed)
 
 
@@ -171,78 +175,3 @@ def _chance(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
     """Return the chance of the noise and that of the order."""
     noise, shuffle = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
     return noise, shuffle
-
-
-def write_release(
-    made: Release,
-    out: Path,
-    *,
-    inputs: tuple[tuple[str, str], ...] = (),
-    kind: str | None = None,
-    key: Path | None = None,
-    force: bool = False,
-) -> dict[str, Path]:
-    """Write a release and return its files by what they are: table, distances, note, recipe and, if asked for, the key.
-
-    ``inputs`` are names and hashes of the files that it was made from, ``kind`` is the form of the distance file: csv
-    by default, ``list`` where few of very many distances are published, ``none`` where the table has encodings.
-    Recipe and key can be read by their owner only, and are written first: a release that others can read never lies
-    there without them. The note goes with the release; note, recipe and key carry the number of this run, so that a
-    key is not taken for that of another release (``read_key``). No file is replaced without ``force``.
-    """
-    kind = choose_kind(made, kind)
-    matrix, recipe, note = name_files(out, kind)
-    check_writable([out, matrix, note, recipe, key], force=force)
-    if matrix is not None:
-        check_size(made.masked, matrix, kind)
-    run = secrets.token_hex(8)  # drawn by itself: nothing of the seed may follow from what is published
-    if key is not None:
-        write_key(made, key, run)
-    write_json(
-        {
-            "kind": "disclique recipe",
-            "run": run,
-            "warning": "whoever has this recipe can take the noise off the release: keep it, do not publish it",
-            "publication": "the seed is long enough" if made.publishable else TRIAL,
-            "mask": made.mask,
-            "seed": made.seed,
-            "records": len(made.key),
-            "unit": made.unit,
-            "inputs": dict(inputs),
-            "versions": versions(),
-        },
-        recipe,
-        private=True,
-    )
-    if matrix is not None:
-        write_distances(made.masked, matrix, kind)
-    write_table(made.table, out)
-    write_note(made, run, out, matrix, note)
-    paths = {
-        "table": out,
-        "distances": matrix,
-        "note (goes with the release)": note,
-        "recipe (keep, do not publish)": recipe,
-        "key (keep, do not publish)": key,
-    }
-    return {what: path for what, path in paths.items() if path is not None}
-
-
-def choose_kind(made: Release, kind: str | None) -> str:
-    """Return the form of the distance file, by default csv, a list, or none where the table has encodings."""
-    kind = kind or (NO_MATRIX if made.encoded else default_kind(made.masked))
-    if kind not in (*KINDS, NO_MATRIX):
-        raise InputError(f"--matrix {kind}: choose one of {', '.join((*KINDS, NO_MATRIX))}")
-    if kind == NO_MATRIX and not made.encoded:
-        raise InputError(f"--matrix none: under the mask {made.mask} the distances are what is released")
-    return kind
-
-
-def name_files(out: Path, kind: str | None) -> tuple[Path | None, Path, Path]:
-    """Return where the distances, the recipe and the note of a release go."""
-    matrix = None if kind == NO_MATRIX else out.with_name(f"{out.stem}_distances.{_suffix(kind)}")
-    return matrix, out.with_name(f"{out.stem}_recipe.json"), note_of(out)
-
-
-def _suffix(kind: str | None) -> str:
-    return kind if kind in (NPY, PARQUET) else CSV
