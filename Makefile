@@ -53,7 +53,7 @@ slow: $(READY)  ## full-scale checks
 	$(BIN)/python -m pytest -m slow
 
 bench: $(READY) ## time the engine and its peers
-	$(BIN)/disclique bench --out benchmarks/results
+	$(BIN)/python benchmarks/engine.py --out benchmarks/results
 	$(BIN)/python benchmarks/document.py
 
 matching: $(READY) ## the attack on two matrices beside others, hours: make matching DATA=DIR

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from disclique.bench.instances import instance
-from disclique.bench.peer import peak
 from disclique.engine import maximum_clique
 from disclique.engine.product import product_graph
 from disclique.model import Budget
+from instances import instance
+from peers import peak
 
 RESULTS = Path(__file__).parent / "results"
 EDGE = ((0.025, 0.5, 2000), (0.005, 0.5, 3000))  # σ in degrees, α, records a file; a tenth of them common

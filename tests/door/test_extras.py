@@ -30,16 +30,16 @@ COMMANDS: dict[tuple[str, str], list[tuple[str, ...]]] = {
         ("study", "--sigma", "0.01", "--alpha", "0.5", "--dask", "local", "--out", "none"),
     ],
     **{
-        ("bench", name): [("clique", "t.txt", "--solver", name), ("bench", "--peer", name, "--out", "none")]
+        ("bench", name): [("peers", "clique", "t.txt", "--solver", name), ("engine", "--peer", name, "--out", "none")]
         for name in ("igraph", "networkx", "cliquematch")
     },
-    ("bench", "POT"): [("benchmarks",)],
+    ("bench", "POT"): [("matching_peers",)],
     **{
         ("app", name): [("app", "--port", "0", "--no-browser")] for name in ("starlette", "uvicorn", "python-multipart")
     },
 }
 DRIVER = """
-import contextlib, io, json, sys
+import contextlib, io, json, runpy, sys
 from disclique.cli import main
 said = []
 for hidden, arguments in json.loads(sys.argv[1]):
@@ -49,9 +49,12 @@ for hidden, arguments in json.loads(sys.argv[1]):
     sys.argv = ["disclique", *arguments]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            if arguments == ["benchmarks"]:
+            if arguments[0] == "matching_peers":
                 from matching_peers import transport
                 transport()
+            elif arguments[0] in {"peers", "engine"}:
+                sys.argv = arguments
+                runpy.run_module(arguments[0], run_name="__main__")
             else:
                 main()
         except SystemExit as ended:

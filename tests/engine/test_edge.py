@@ -13,7 +13,6 @@ from test_product import random_files
 from typer.testing import CliRunner
 
 import disclique as dq
-from disclique.bench import instance
 from disclique.cli import app
 from disclique.engine import cluster, exact, is_clique, maximum_clique, maximum_cliques
 from disclique.engine.cluster import Workers
@@ -23,6 +22,7 @@ from disclique.engine.rows import RowsOnDemand
 from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import TooLarge
 from disclique.model import UNLIMITED, Budget, Graph
+from instances import instance
 
 pytestmark = pytest.mark.long
 

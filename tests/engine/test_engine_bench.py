@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from disclique.bench import INSTANCES, instance, run, timing
 from disclique.engine.product import product_graph
 from disclique.errors import DiscliqueError
+from engine import check, run
+from instances import INSTANCES, instance
 
 
 def test_one_attack_gives_table_and_picture(tmp_path):
@@ -48,8 +49,8 @@ def test_wrong_answers_are_noticed():
     edge = [int(np.flatnonzero(np.diff(graph.later.offsets))[0])]
     edge.append(int(graph.later.neighbours[graph.later.offsets[edge[0]]]))
     row = {"runs": 1, "members": edge, "size": 2, "proven": True}
-    timing._check(graph, row, 2, "here")
+    check(graph, row, 2, "here")
     with pytest.raises(DiscliqueError, match="2 members, but a maximum clique has 3"):
-        timing._check(graph, row, 3, "here")
+        check(graph, row, 3, "here")
     with pytest.raises(DiscliqueError, match="no clique"):
-        timing._check(graph, row | {"members": [1, 1]}, 2, "here")
+        check(graph, row | {"members": [1, 1]}, 2, "here")

@@ -6,13 +6,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from disclique.bench import instance
 from disclique.engine import exact, is_clique, maximum_clique, maximum_cliques
 from disclique.engine.kernels import edges, order, roots, search
 from disclique.engine.product import product_graph
 from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import TooLarge
 from disclique.model import UNLIMITED, Budget, Graph
+from instances import instance
 
 
 def random_graph(order_, density, seed):

@@ -7,7 +7,7 @@ import sys
 import typer
 
 from disclique.cli import app as app_command
-from disclique.cli import attack, audit, bench, calibrate, clique, compare, demo, example, mask, report, study
+from disclique.cli import attack, audit, calibrate, clique, compare, demo, example, mask, report, study
 from disclique.cli.interrupt import stopping
 from disclique.cli.names import Command
 from disclique.errors import DiscliqueError
@@ -29,7 +29,6 @@ for name, module in (
     ("compare", compare),
     ("calibrate", calibrate),
     ("clique", clique),
-    ("bench", bench),
     ("example", example),
     ("demo", demo),
 ):

@@ -16,7 +16,6 @@ def _registry(room: str, name: str) -> Any:
 NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "{solvers}": lambda: _registry("engine", "SOLVERS"),
     "{described solvers}": lambda: [solver.description for solver in _registry("engine", "SOLVERS").values()],
-    "{peers}": lambda: _registry("bench", "PEERS"),
     "{attacks}": lambda: [_registry("attacks.registry", "list_attacks")()],
     "{measures}": lambda: list(_registry("measures.utility", "rankings")()),
     "{masks}": lambda: list(_registry("masks", "masks")()),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from disclique.arguments import check_kind, check_whole, show
-from disclique.engine import cluster, exact, libraries, mcqd
+from disclique.engine import cluster, exact, mcqd
 from disclique.engine.cluster import Workers
 from disclique.engine.kernels import demand
 from disclique.engine.rows import RowsOnDemand
@@ -49,9 +49,6 @@ SOLVERS: dict[str, Solver] = {
         Solver("exact", exact.solve, "disclique's own, the fastest"),
         Solver("mcqd", mcqd.solve, "MaxCliqueDyn, the paper's"),
         Solver("greedy", exact.greedy, "a quick first choice", proves=False),
-        Solver("networkx", libraries.networkx, "the library of that name", extra="bench"),
-        Solver("igraph", libraries.igraph, "the library of that name", extra="bench"),
-        Solver("cliquematch", libraries.cliquematch, "the library of that name", extra="bench"),
     )
 }
 

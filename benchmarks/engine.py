@@ -1,7 +1,16 @@
-"""Run every solver on every attack in a process of its own, check the cliques, and write table and picture."""
+"""Time the engine beside other clique solvers, on attacks of the paper's size: table and picture.
+
+    python benchmarks/engine.py --out FOLDER [--repeats N] [--peer NAME ...] [--no-growth]
+
+disclique is timed with its graph included, the others on the finished graph; every clique is checked. It takes about
+twenty minutes with all peers; machines differ, so compare within one run only. Each solver has a process of its own:
+
+    python benchmarks/engine.py own SOLVER SIGMA ALPHA RECORDS THREADS REPEATS SECONDS
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import os
@@ -9,6 +18,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from pathlib import Path
@@ -17,14 +27,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from disclique.bench import chart
-from disclique.bench.instances import INSTANCES, instance
-from disclique.engine import is_clique
+from disclique.engine import is_clique, maximum_clique
 from disclique.engine.product import product_graph
-from disclique.errors import DiscliqueError
-from disclique.model import ProductGraph
+from disclique.errors import DiscliqueError, InputError
+from disclique.model import Budget, ProductGraph
+from instances import INSTANCES, Instance, instance
+from peers import PEERS, load_library, peak
 
-PEERS = ("igraph", "cliquematch", "networkx")
 GROWTH = (250, 500, 1000, 2000)
 SECONDS = 120.0  # that a solver may take for one attack
 Tell = Callable[[str], None]
@@ -59,7 +68,7 @@ def run(
     out.mkdir(parents=True, exist_ok=True)
     table.to_csv(out / "bench.csv", index=False, float_format="%.4g")
     (out / "bench.md").write_text(markdown(table), encoding="utf-8")
-    chart.draw(table, out / "bench.png")
+    draw(table, out / "bench.png")
     return table
 
 
@@ -76,18 +85,19 @@ def _compare(sigma: float, alpha: float, size: int, repeats: int, peers: list[st
         file = Path(folder) / "edges.npy"
         source = np.repeat(np.arange(graph.order, dtype=np.int32), np.diff(graph.later.offsets))
         np.save(file, np.stack([source, graph.later.neighbours], axis=1))
-        script = str(Path(__file__).with_name("peer.py"))
+        script = str(Path(__file__).with_name("peers.py"))
         for peer in peers:
-            found[peer] = _timed([script, peer, str(file), str(graph.order), str(repeats), str(SECONDS / 6)], SECONDS)
+            numbers = (str(graph.order), str(repeats), str(SECONDS / 6))
+            found[peer] = _timed([script, "time", peer, str(file), *numbers], SECONDS)
     for solver, row in found.items():
-        _check(graph, row, size, f"{solver} at σ {sigma} α {alpha}")
+        check(graph, row, size, f"{solver} at σ {sigma} α {alpha}")
     return [{"instance": attack.name, "records": 500, "solver": solver} | row for solver, row in found.items()]
 
 
 def _own(solver: str, attack: tuple[float, float, int, int], repeats: int) -> dict[str, Any]:
     """Times of disclique; ``attack`` is (σ, α, records, threads), 0 threads for every core."""
     numbers = [str(value) for value in (*attack, repeats, SECONDS)]
-    return _timed(["-m", "disclique.bench.own", solver, *numbers], 3 * SECONDS)
+    return _timed([__file__, "own", solver, *numbers], 3 * SECONDS)
 
 
 def _timed(command: list[str], limit: float) -> dict[str, Any]:
@@ -117,7 +127,7 @@ def _timed(command: list[str], limit: float) -> dict[str, Any]:
     }
 
 
-def _check(graph: ProductGraph, row: dict[str, Any], size: int, where: str) -> None:
+def check(graph: ProductGraph, row: dict[str, Any], size: int, where: str) -> None:
     """Raise an error if an answer is no clique or not of the known size."""
     if row["runs"] and not is_clique(graph, row["members"]):
         raise DiscliqueError(f"{where}: the members returned are no clique")
@@ -166,3 +176,89 @@ def markdown(table: pd.DataFrame) -> str:
         )
         lines.append(f"| {row['instance']} | {row['solver']} | {build} | {clique} | {ratio} | {peak} | {size} |")
     return "\n".join(lines) + "\n"
+
+
+def draw(table: pd.DataFrame, file: Path) -> None:
+    """Write the picture of a table: time and memory per solver and attack, and growth with the number of records."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 4.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    time, memory, growth = figure.subplots(1, 3, width_ratios=(5, 5, 3))
+    attacks = table[table["instance"].str.startswith("σ")]
+    for axes, column, label in ((time, "total", "seconds"), (memory, "peak", "peak memory, MB")):
+        wide = attacks.pivot_table(index="instance", columns="solver", values=column, sort=False)
+        for solver in wide.columns:
+            own = solver == "disclique"
+            style = {"linewidth": 2.5, "zorder": 3} if own else {"linewidth": 1.2}
+            axes.plot(np.arange(len(wide)), wide[solver], marker="o", markersize=4, label=solver, **style)
+        axes.set_xticks(np.arange(len(wide)), [name.replace(" α", "\nα") for name in wide.index], fontsize=8)
+        axes.set(yscale="log", ylabel=label)
+        axes.grid(axis="y", alpha=0.3)
+    time.set_title("disclique: build and clique; others: clique only", fontsize=10)
+    memory.set_title("one process per solver", fontsize=10)
+    time.legend(fontsize=8, frameon=False)
+    sizes = table[table["instance"].str.endswith("records")]
+    if len(sizes):
+        growth.plot(sizes["records"], sizes["total"], marker="o", linewidth=2.5)
+        growth.set(
+            xscale="log", yscale="log", xlabel="records per file, 10 % common", ylabel="seconds, build and clique"
+        )
+        growth.set_xticks(sizes["records"].tolist(), [f"{n:,}" for n in sizes["records"]], fontsize=8)
+        growth.minorticks_off()
+        growth.grid(alpha=0.3)
+        growth.set_title("growth at σ 0.005, α 0.5", fontsize=10)
+    else:
+        growth.set_axis_off()
+    figure.savefig(file, dpi=130)
+
+
+def time_own(solver: str, sigma: str, alpha: str, records: str, *rest: str) -> None:
+    """Print seconds of both steps, the clique and the peak of memory as one line of JSON."""
+    threads, repeats, seconds = int(rest[0]) or None, int(rest[1]), float(rest[2])
+    attack = instance(float(sigma), float(alpha), records=int(records), common=int(records) // 10)
+
+    def build(files: Instance) -> ProductGraph:
+        return product_graph(files.target, files.known, candidates=files.candidates, agreement=files.agreement)
+
+    warm = attack if repeats > 1 else instance(0.05, 0.9, records=100, common=10)  # load the kernels
+    maximum_clique(build(warm), solver=solver, threads=threads, budget=Budget(seconds=seconds))
+    times: dict[str, list[float]] = {"build": [], "clique": []}
+    while len(times["build"]) < repeats and sum(map(sum, times.values())) < seconds:
+        begun = time.perf_counter()
+        graph = build(attack)
+        built = time.perf_counter()
+        clique = maximum_clique(graph, solver=solver, threads=threads, budget=Budget(seconds=seconds))
+        times["clique"].append(time.perf_counter() - built)
+        times["build"].append(built - begun)
+    found = {"members": clique.members, "proven": clique.proven, "peak": peak(), "edges": graph.size}
+    print(json.dumps(times | found), flush=True)
+
+
+def main() -> None:
+    """Time what the command line asks for and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder for bench.csv, bench.md and bench.png")
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each solver; medians are shown")
+    parser.add_argument("--peer", choices=PEERS, action="append", help="repeatable (default: all that are installed)")
+    parser.add_argument("--no-growth", action="store_true", help="leave out 250 to 2,000 records per file")
+    asked = parser.parse_args()
+    if asked.out.exists() and not asked.out.is_dir():
+        raise InputError(f"{asked.out}: this is a file, not a folder")
+    for name in asked.peer or []:
+        load_library(name)  # one that is asked for by name is not left out without a word
+    growth = () if asked.no_growth else GROWTH
+    table = run(asked.out, repeats=asked.repeats, peers=tuple(asked.peer or PEERS), growth=growth)
+    print(table[["instance", "solver", "build", "clique", "total", "ratio", "peak", "size", "proven"]].to_string())
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["own"]:
+        time_own(*sys.argv[2:])
+        sys.exit()
+    try:
+        main()
+    except DiscliqueError as error:
+        print(f"disclique: {error}", file=sys.stderr)
+        sys.exit(2)
