@@ -102,15 +102,6 @@ def number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
-def percent(share: float | None) -> str:
-    """Return a share as people read it; never 0 % for something that is not 0."""
-    if share is None:
-        return "an unknown share"
-    if 0 < share < 0.001:
-        return "under 0.1 %"
-    return f"{100 * share:.1f} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"
-
-
 def parse_quantity(text: object, *, units: tuple[str, ...] = PLACE_UNITS) -> Quantity:
     """Return the quantity that ``text`` names, in one of ``units`` ("" allows a number without a unit)."""
     if isinstance(text, bool):

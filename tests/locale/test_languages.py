@@ -1,24 +1,22 @@
 """Pages in German: every text has a translation, nothing is half translated, and no number changes on the way."""
 
-import ast
-import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from babel.messages.extract import extract_from_dir
 from jinja2 import DictLoader, Environment
 
 import disclique as dq
 from disclique.attacks import attacks
 from disclique.errors import InputError
-from disclique.locale import LANGUAGES, texts_in
-from disclique.locale.catalogue import read_catalogue, read_patterns
-from disclique.locale.extract import english_catalogue, find_messages, missing
+from disclique.locale import texts_in
+from disclique.locale.catalogue import read_messages, read_patterns
 from disclique.locale.patterns import KINDS, Translator
 from disclique.measures.utility import describe, measures, rankings
-from disclique.records.checks.land import is_land, read_rings
+from disclique.messages import read_catalogue
 from disclique.show.pages import environment
 
 PACKAGE = Path(dq.__file__).parent
@@ -63,27 +61,32 @@ def german(sentence: str) -> str:
 # -- the catalogues ------------------------------------------------------------------------------------------------
 
 
-def test_the_english_catalogue_is_what_templates_and_code_say() -> None:
-    """``make texts`` would change nothing."""
-    there = (PACKAGE / "texts" / "en.toml").read_text(encoding="utf-8")
-    assert there == english_catalogue(PACKAGE), "run make texts"
-    assert all(key == value for part in read_catalogue("en").values() for key, value in part.items())
-    assert "Who is exposed" in find_messages(PACKAGE)["report"]
+KEYWORDS: Any = dict.fromkeys(("_", "gettext", "mark", "say", "Message", "DiscliqueError", "InputError", "TooLarge"))
+KEYWORDS |= {"ngettext": (1, 2), "MissingDependency": None}
+JINJA = {"**.jinja": {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks": "true", "newstyle_gettext": "true"}}
+CODE = re.compile(r"[a-z][a-z0-9_]*")
 
 
-@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
-def test_a_language_has_every_text_and_no_other(language: str) -> None:
-    """Nothing lacks a translation, nothing is left over, and a translation has the slots and elements of its text."""
-    assert missing(language) == {}
-    here, there = read_catalogue(language), read_catalogue("en")
-    for name, part in here.items():
-        assert [key for key in part if key not in there.get(name, {})] == []
-        for key, value in part.items():
-            assert value.strip(), key
-            named = [sorted(set(re.findall(r"{(\w+)", text))) for text in (key, value)]
+def extracted() -> set[str]:
+    """What templates and code give to a function that says it: codes of messages, and English texts of pages."""
+    methods = [("**.py", "python"), ("**.jinja", "jinja2")]
+    found = extract_from_dir(str(PACKAGE), methods, JINJA, keywords=KEYWORDS)
+    return {message if isinstance(message, str) else message[0] for _, _, message, _, _ in found}
+
+
+def test_every_code_has_its_sentence_in_every_language() -> None:
+    """No message is without words, no words are left over, and all languages have the same slots, signs and numbers."""
+    said = {one for one in extracted() if " " in one or one in read_catalogue("en") or CODE.fullmatch(one) is None}
+    english, german = read_catalogue("en"), read_catalogue("de")
+    assert set(english) <= set(german)
+    for key, forms in german.items():
+        for one, other in zip(english.get(key, (key,)), forms, strict=False):
+            named = [sorted(set(re.findall(r"{(\w+)|%\((\w+)\)s", text))) for text in (one, other)]
             assert named[0] == named[1], key
-            assert sorted(re.findall(r"</?\w+>", key)) == sorted(re.findall(r"</?\w+>", value)), key
-            assert numbers(re.sub("{.*?}", "", key)) == numbers(re.sub("{.*?}", "", value), german=True), key
+            assert sorted(re.findall(r"</?\w+>", one)) == sorted(re.findall(r"</?\w+>", other)), key
+            slots = re.compile(r"{.*?}|%\(\w+\)s")
+            assert numbers(slots.sub("", one)) == numbers(slots.sub("", other), german=True), key
+    assert "Who is exposed" in said
 
 
 def test_a_message_is_said_once_and_with_slots_filled() -> None:
@@ -149,7 +152,9 @@ def test_every_pattern_finds_what_it_describes(english: str, said: str) -> None:
     sentence = re.sub(r"{(\w+)(?::\w+)?}", lambda slot: values[slot[1]], english)
     found = GERMAN.translate(sentence)
     assert found is not None, sentence
-    alone = Translator({english: said, **{key: read_patterns("de")[key] for key in _PHRASES}}, "de", GERMAN.messages)
+    alone = Translator(
+        {english: said, **{key: read_patterns("de")[key] for key in _PHRASES}}, "de", read_messages("de")
+    )
     assert found == alone.translate(sentence)
     assert numbers(found, german=True) == numbers(sentence)
 
@@ -197,15 +202,6 @@ def test_names_are_kept_as_they_stand() -> None:
     assert german("without matrix, age in classes of 2.5") == "ohne matrix, age in Klassen von 2,5"
 
 
-def test_places_are_those_of_the_map() -> None:
-    names = {ring.country for ring in read_rings()}
-    assert len(names) > 150
-    for name in names | {"the North Sea", "the sea"}:
-        said = german(f"longitude 1 to 2, latitude 3.5 to 4: {name} 60 %, Germany 40 %")
-        assert said.endswith("Deutschland 40\u00a0%")
-    assert sum(is_land(name) for name in read_catalogue("en")["places"]) == len(names)
-
-
 def test_attacks_and_measures_speak_german() -> None:
     for kind in attacks().values():
         german(kind.summary)
@@ -216,80 +212,3 @@ def test_attacks_and_measures_speak_german() -> None:
     for name in rankings():
         german(describe(name, 0.25) + ".")
         german(describe(name, None) + ".")
-
-
-# -- what is said of a look at the input ---------------------------------------------------------------------------
-
-FILLED = (  # what an expression in a remark looks like when it is said
-    (r"^percent\(", "12.5 %"),
-    (r"show_length|shown\[|median", "3.5 km"),
-    (r"some\(|^shown$|^pair$", "'a', 'b'"),
-    (r"name_shares", "Germany 60 %, the North Sea 40 %"),
-    (r"^what$", "white space"),
-    (r"^which$", "latitudes"),
-    (r"^size$", "some 10 km"),
-    (r"^other\[0\]\[0\]$", "Germany"),
-    (r"^where\[", "longitude 1 to 2, latitude 3 to 4"),
-    (r"settings\[0\]", "gaussian:sigma=500km"),
-    (r"\.name$|^name$", "file.csv"),
-    (
-        r"^found$",
-        "sex: 1 of 3 values of the release do not occur in the known file (4 records), 0 of 2 the other way "
-        "round (0 records)",
-    ),
-    (r"", "7"),
-)
-
-
-HERE = {  # how remarks on a label begin
-    "labels": "file.csv: label 'sex'",
-    "people": "label 'sex': it coincides for 12 % of the 30 people who are in both files",
-}
-
-
-def said_in(call: ast.expr) -> Iterator[str]:
-    """What an expression that makes a remark says, for each way in which it can end."""
-    if isinstance(call, ast.Constant):
-        yield str(call.value)
-    elif isinstance(call, ast.BinOp):
-        yield from (a + b for a in said_in(call.left) for b in said_in(call.right))
-    elif isinstance(call, ast.IfExp):
-        yield from itertools.chain(said_in(call.body), said_in(call.orelse))
-    elif isinstance(call, ast.BoolOp):
-        yield from said_in(call.values[-1])
-    elif isinstance(call, ast.JoinedStr):
-        yield "".join(fill(part) for part in call.values)
-
-
-def fill(part: ast.expr) -> str:
-    if isinstance(part, ast.Constant):
-        return str(part.value)
-    assert isinstance(part, ast.FormattedValue)
-    if part.conversion == ord("r"):
-        return "'sex'"
-    words = ast.unparse(part.value)
-    if words in ("here", "hint"):
-        return "HERE" if words == "here" else ""
-    return next(text for form, text in FILLED if re.search(form, words))
-
-
-def remarks() -> Iterator[str]:
-    for path in [*sorted((PACKAGE / "data" / "inspection").glob("*.py")), PACKAGE / "audits" / "inspection.py"]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Remark":
-                yield from (said.replace("HERE", HERE.get(path.stem, "")) for said in said_in(node.args[0]))
-
-
-@pytest.mark.parametrize("remark", sorted(set(remarks())))
-def test_every_remark_on_the_input_has_a_pattern(remark: str) -> None:
-    """Whoever adds a remark is told to add its German; what its slots hold is guessed from their names."""
-    if remark.endswith("the way round: "):
-        remark += "are these squares of distances?"
-    german(f"{remark}.")
-    german(f"The input: {remark}.")
-
-
-def test_there_are_remarks() -> None:
-    assert len(set(remarks())) > 35
-    hint = "values such as 'A', 'a' differ only in case; write them alike in both files"
-    german(f"label 'sex': 2 values of a.csv do not occur in b.csv: {hint}.")

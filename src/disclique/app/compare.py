@@ -127,7 +127,7 @@ def _kind(name: str) -> str:
 
 
 def _text(name: str, value: object) -> str:
-    from disclique.units import percent
+    from disclique.messages import percent
 
     if value is None or value == ():
         return "–"

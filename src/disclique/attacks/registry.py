@@ -203,7 +203,7 @@ def parse_attack(spec: str) -> AttackSpec:
     name, _, rest = spec.strip().partition(":")
     cls = _ATTACKS.get(name)
     if cls is None:
-        meant = guess_meant(name, _ATTACKS)
+        meant = guess_meant(name, _ATTACKS) or ""
         raise InputError(f"attack {spec!r}: there is no attack {name!r}; there are {', '.join(_ATTACKS)}{meant}")
     settable = {field.name: field for field in dataclasses.fields(cls) if field.metadata.get("spec")}
     given: dict[str, float] = {}

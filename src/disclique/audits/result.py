@@ -35,9 +35,9 @@ from disclique.audits.facts import (
 from disclique.audits.figures import tabulate_figures
 from disclique.errors import InputError
 from disclique.locale import texts_in
+from disclique.messages import percent
 from disclique.records.checks import Inspection
 from disclique.records.write import whole_file, write_table
-from disclique.units import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

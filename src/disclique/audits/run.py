@@ -111,7 +111,7 @@ def make_plan(masks: Sequence[str], *, known: object = None, others: object = No
     plans = {name.name for name in fields(Plan)} - {"masks", "snooper"}
     strange = sorted(set(options) - about - plans)
     if strange:
-        meant = guess_meant(strange[0], about | plans)
+        meant = guess_meant(strange[0], about | plans) or ""
         raise InputError(f"audit: unknown option {strange[0]!r}; there are {', '.join(sorted(about | plans))}{meant}")
     snooper = {name: value for name, value in options.items() if name in about}
     snooper |= {"given": known is not None} | ({"others": "file"} if others is not None else {})

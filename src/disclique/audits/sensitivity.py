@@ -17,8 +17,8 @@ from disclique.audits.plan import VARIED, Plan
 from disclique.audits.rates import measure_attack, measure_oracle, measure_risk
 from disclique.audits.records import Records
 from disclique.errors import InputError
+from disclique.messages import percent
 from disclique.runs import Unit
-from disclique.units import percent
 
 OVERLAP, LABELS = "overlap", "label-error"
 ORACLE = "oracle"

@@ -6,8 +6,8 @@ import numpy as np
 
 from disclique.audits.plan import PEOPLE, REST, VARIED, Plan
 from disclique.audits.records import ReleaseRecord, fill_spared
+from disclique.messages import percent
 from disclique.runs import Unit
-from disclique.units import percent
 
 BESIDE = ("oracle",)  # steps of a unit besides its attacks
 

@@ -66,6 +66,7 @@ from disclique.masks.base import Mask
 from disclique.measures.bounds import smooth_upper_end
 from disclique.measures.scenarios import Hits
 from disclique.measures.utility import usefulness
+from disclique.messages import percent
 from disclique.records.checks import Inspection
 from disclique.records.checks.lengths import name_unit
 from disclique.records.provenance import versions
@@ -73,7 +74,6 @@ from disclique.records.recoding import split_setting
 from disclique.records.write import plain
 from disclique.spaces.distances import Points
 from disclique.spaces.kinds import EARTH
-from disclique.units import percent
 
 SHOWN = 30  # people of the picture of typical matches
 

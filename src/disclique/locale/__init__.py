@@ -1,7 +1,7 @@
-"""The texts that people read on pages, in English and German: one catalogue file for each language.
+"""The catalogues of what people read, one for each language, and what a page needs to say it.
 
-The key of a catalogue is the English text as it stands in a template or in code. What has been written as a finished
-English sentence (a verdict in ``result.json``) is translated by patterns of such sentences.
+A msgid is the code of a message (``disclique.messages``) or, of a text of a page, the English text as it stands in a
+template or in code.
 
 >>> texts_in("de").say("records")
 'Datensätze'

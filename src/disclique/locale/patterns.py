@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
-from disclique.locale.numbers import write_number
+from disclique.messages import write_numbers
 
 NUMBER = r"[-+−]?\d+(?:[,\u202f]\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?"
 _NAME = r"[\w.=-]+(?::[\w.=-]+(?:,[\w.=-]+)*)?"
@@ -166,7 +166,7 @@ class Translator:
         if kind == "p" and text[0].isalpha():
             return self.translate(text)
         if kind in ("n", "p", "length", "amount"):
-            return write_number(re.sub(r" ?%", "\u00a0%", text), self.language)
+            return write_numbers(re.sub(r" ?%", "\u00a0%", text), self.language)
         if kind == "and":
             return text.replace(" and ", AND[self.language])
         if kind == "setting" and (both := _SETTING.fullmatch(text)):

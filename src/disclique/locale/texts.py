@@ -1,23 +1,19 @@
-"""The texts of one language: messages of pages, finished sentences, numbers, and what a template needs to say them."""
+"""The texts of one language: messages, texts of pages, numbers, and what a template needs to say them."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from disclique.errors import InputError, guess_meant
 from disclique.locale.catalogue import LANGUAGES, read_messages, read_patterns
-from disclique.locale.numbers import write_number
 from disclique.locale.patterns import Translator
+from disclique.messages import Message, has_sentence, read_catalogue, say, write_numbers
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
-
-_SLOT = re.compile(r"%\((\w+)\)s")
-_BRACES = re.compile(r"{(\w+)}")
 
 
 def mark(message: str) -> str:
@@ -43,19 +39,16 @@ class Texts:
     language: str
     _translator: Translator = field(repr=False)
 
-    @cached_property
-    def messages(self) -> dict[str, str]:
-        """Every text of a page by its English form."""
-        return read_messages(self.language)
-
-    def say(self, message: str, **values: object) -> str:
-        """Return a message in this language, its ``{slots}`` filled with the values."""
-        found = self.messages.get(message, message)
+    def say(self, message: str | Message, **values: object) -> str:
+        """Return a message, or a text of a page with its ``{slots}`` filled, in this language."""
+        if isinstance(message, Message):
+            return say(message, self.language)
+        found = self._text(message)
         return found.format(**values) if values else found
 
-    def sentence(self, english: str) -> str:
-        """Return a finished English sentence in this language, or as it is if no pattern knows it."""
-        return self.translate(english) or english
+    def sentence(self, said: str | Message) -> str:
+        """Return a message or a finished English sentence in this language, or as it is if no pattern knows it."""
+        return self.say(said) if isinstance(said, Message) else self.translate(said) or said
 
     def translate(self, english: str) -> str | None:
         """Return a finished English sentence in this language, or None if no pattern knows it."""
@@ -63,10 +56,10 @@ class Texts:
 
     def number(self, text: object) -> str:
         """Return numbers, written as English writes them, as this language does."""
-        return write_number(str(text), self.language)
+        return write_numbers(str(text), self.language)
 
     def install(self, environment: Environment) -> None:
-        """Give templates ``_("…", slot=…)``, ``{% trans %}``, filters ``sentence`` and ``number``, ``language``.
+        """Give templates ``_("…", slot=…)``, ``{% trans %}``, filters ``say`` and ``number``, ``language``.
 
         Whatever fills a slot is escaped, and so is a message given to ``_``; only a ``{% trans %}`` block may hold
         elements, as any other text of a template.
@@ -74,37 +67,35 @@ class Texts:
         environment.add_extension("jinja2.ext.i18n")
         environment.policies["ext.i18n.trimmed"] = True
         install: Any = environment.install_gettext_callables  # type: ignore[attr-defined]
-        install(self._block, lambda one, many, count: self._block(one if count == 1 else many), newstyle=True)
+        install(self._text, self._several, newstyle=True)
         environment.globals |= {"_": self._escaped, "language": self.language, "texts": self}
-        environment.filters |= {"sentence": self._marked, "number": self.number}
+        environment.filters |= {"say": self._marked, "sentence": self._marked, "number": self.number}
 
-    def _block(self, message: str) -> str:
-        """Return what a ``{% trans %}`` block says, with the slots of gettext."""
-        found = self.messages.get(read_block(message))
-        return message if found is None else _BRACES.sub(r"%(\1)s", found.replace("%", "%%"))
+    def _text(self, english: str) -> str:
+        """Return a text of a page, known by its English form."""
+        return read_catalogue(self.language).get(english, (english,))[0]
+
+    def _several(self, one: str, many: str, count: int) -> str:
+        forms = read_catalogue(self.language).get(one, (one, many))
+        return forms[0] if count == 1 else forms[-1]
 
     def _escaped(self, message: str, **values: object) -> Markup:
-        """Return a message with everything in it escaped."""
+        """Return a text with everything in it escaped."""
         from markupsafe import escape
 
-        found = escape(self.messages.get(message, message))
+        found = escape(self._text(message))
         return found.format(**values) if values else found
 
-    def _marked(self, english: str) -> str:
-        """Return a sentence for a page; one that has no translation says that it is English."""
+    def _marked(self, said: str | Message) -> str:
+        """Return a message for a page; one that has no translation says that it is English."""
         from markupsafe import Markup
 
-        found = self.translate(str(english))
-        return Markup('<span lang="en">{}</span>').format(english) if found is None else found
-
-
-def read_block(message: str) -> str:
-    """Return the key of what a ``{% trans %}`` block says: gettext's slots as those of the catalogue.
-
-    >>> read_block("%(found)s of %(all)s people, 5 %%")
-    '{found} of {all} people, 5 %'
-    """
-    return _SLOT.sub(r"{\1}", message).replace("%%", "%")
+        if isinstance(said, Message) and " " not in said.code:
+            known = self.language == "en" or has_sentence(said, self.language)
+            found = say(said, self.language) if known else None
+        else:
+            found = self.translate(str(said))
+        return Markup('<span lang="en">{}</span>').format(str(said)) if found is None else found
 
 
 def texts_in(language: str) -> Texts:
@@ -116,7 +107,9 @@ def texts_in(language: str) -> Texts:
     disclique.errors.InputError: language = 'fr': there are en, de
     """
     if not isinstance(language, str) or language not in LANGUAGES:
-        raise InputError(f"language = {language!r}: there are {', '.join(LANGUAGES)}{guess_meant(language, LANGUAGES)}")
+        raise InputError(
+            "unknown_language", language=repr(language), known=LANGUAGES, meant=guess_meant(language, LANGUAGES)
+        )
     return _read(language)
 
 

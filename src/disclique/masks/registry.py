@@ -60,7 +60,7 @@ def parse_mask(spec: str) -> Mask:
     name, _, rest = spec.strip().partition(":")
     cls = _MASKS.get(name.strip().lower())
     if cls is None:
-        meant = guess_meant(name, masks())
+        meant = guess_meant(name, masks()) or ""
         raise InputError(f"mask {spec!r}: there is no mask {name.strip()!r}; there are {', '.join(masks())}{meant}")
     given = _parameters(spec, rest, cls)
     try:

@@ -20,10 +20,11 @@ from disclique.masks import Mask
 from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAfter, estimate_errors
 from disclique.measures.clusters import cluster
 from disclique.measures.linkage import best_f1, encode_twice
+from disclique.messages import percent
 from disclique.model import Distances, FloatArray, Json
 from disclique.spaces.distances import select_distances, shared_unit, unit_of
 from disclique.spaces.metrics import paired
-from disclique.units import KM, measured, percent
+from disclique.units import KM, measured
 
 
 @dataclass(frozen=True)

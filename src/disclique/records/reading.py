@@ -117,7 +117,8 @@ def read(
     known = [field.name for field in fields(Layout)]
     for name in columns:
         if name not in known:
-            raise InputError(f"read: unknown option {name!r}; there are {', '.join(known)}{guess_meant(name, known)}")
+            meant = guess_meant(name, known) or ""
+            raise InputError(f"read: unknown option {name!r}; there are {', '.join(known)}{meant}")
     layout = replace(layout, **columns)
     layout.check_source(path, distances, vectors)
     frame, places = _records(path, layout, by_columns=distances is not None or vectors is not None)

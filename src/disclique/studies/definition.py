@@ -243,7 +243,7 @@ def define_study(options: Mapping[str, Any]) -> Study:
     """
     strange = sorted(set(options) - set(OPTIONS))
     if strange:
-        meant = guess_meant(strange[0], OPTIONS)
+        meant = guess_meant(strange[0], OPTIONS) or ""
         raise InputError(f"study: unknown option {strange[0]!r}; there are {', '.join(OPTIONS)}{meant}")
     given = {key: value for key, value in options.items() if value is not None}
     preset = given.pop("preset", None)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from disclique.messages import percent
 from disclique.model import Microdata
 from disclique.records.checks.people import number_labels
 from disclique.records.checks.values import LabelColumn, Remark, some
 from disclique.records.labels import label_tuples
 from disclique.spaces.distances import Points
 from disclique.spaces.lazy import read_in_blocks
-from disclique.units import percent
 
 MANY = 20  # records from which a share of different values says something
 EMPTY = 0.05  # share of incomplete records that is worth a sentence

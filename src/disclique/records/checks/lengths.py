@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from disclique.messages import percent
 from disclique.model import Distances, FloatArray, Microdata
 from disclique.records.checks.values import Lengths, Remark, show_length
 from disclique.spaces.distances import Matrix, unit_of
-from disclique.units import NO_UNIT, percent
+from disclique.units import NO_UNIT
 
 LOOKED_AT = 1000  # records between which distances are looked at
 HALFWAY = 20_038.0  # km: no two places of the Earth lie farther apart

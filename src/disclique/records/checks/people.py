@@ -12,6 +12,7 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.messages import percent
 from disclique.model import FloatArray, IntArray, Microdata
 from disclique.records.checks.lengths import name_unit
 from disclique.records.checks.values import Remark, show_length
@@ -19,7 +20,6 @@ from disclique.records.labels import label_tuples
 from disclique.spaces.distances import Points
 from disclique.spaces.lazy import read_in_blocks
 from disclique.spaces.metrics import paired
-from disclique.units import percent
 
 ENOUGH = 10  # shared people from which agreement says something
 SAME = 0.96  # share of the shared people whose labels should coincide

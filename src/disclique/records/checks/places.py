@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from disclique.geodesy import GEOGRAPHIC
+from disclique.messages import percent
 from disclique.model import FloatArray, Microdata
 from disclique.records.checks.land import is_land, name_places
 from disclique.records.checks.values import Extent, Remark, name_shares, round_out
 from disclique.spaces.distances import Points
 from disclique.spaces.metrics import paired
-from disclique.units import percent
 
 LOOKED_AT = 2000  # places whose country is looked up
 SWAPPED = 200  # places that are looked up with their columns swapped

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from disclique.errors import InputError
-from disclique.units import percent
+from disclique.messages import percent
 
 
 @dataclass(frozen=True)
