@@ -23,13 +23,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from disclique.attacks.register import ceiling, register
-from disclique.attacks.register.likelihood import LikelihoodModel, find_pairs, measure_rarity
-from disclique.attacks.register.positions import locate_known
-from disclique.attacks.register.weigh import AttackInputs, weigh_matchings
+from disclique.attacks.align.likelihood import LikelihoodModel, find_pairs, measure_rarity
+from disclique.attacks.registration import ceiling, register
+from disclique.attacks.weigh.pairs import AttackInputs, weigh_matchings
 from disclique.model import Candidates, FloatArray
 from disclique.records.labels import Exact, candidates
 from disclique.show.plots import COLOURS, save_figure
+from disclique.spaces.positions import locate_known
 from worlds import KINDS, Case, make_case
 
 HERE = Path(__file__).parent

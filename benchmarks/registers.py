@@ -23,8 +23,8 @@ import numpy as np
 import pandas as pd
 
 from disclique.attacks import Knowledge, attack
-from disclique.attacks.register import ceiling_streamed
-from disclique.attacks.register.streaming import sample_size
+from disclique.attacks.align.streaming import sample_size
+from disclique.attacks.registration import ceiling_streamed
 from disclique.model import Claims, Spread
 from disclique.records.labels import candidates
 from disclique.records.registers import read_register, survey_register

@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from disclique.attacks.align.likelihood import build_model
+from disclique.attacks.align.refine import Aligner, Alignment
+from disclique.attacks.align.search import CLEAR, Alignments, Quest, build_prior, find_alignments
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register import ceiling, isomap, register
-from disclique.attacks.register.align import CLEAR, Alignments, Quest, build_prior, find_alignments
-from disclique.attacks.register.likelihood import build_model
-from disclique.attacks.register.maps import TargetMap
-from disclique.attacks.register.positions import Motion, locate_known
-from disclique.attacks.register.refine import Aligner, Alignment
+from disclique.attacks.registration import ceiling, isomap, register
 from disclique.model import Candidates, Claims, Distances, FloatArray, Spread
 from disclique.spaces.distances import Matrix, Points, full_matrix
 from disclique.spaces.metrics import pairwise
+from disclique.spaces.positions import Motion, locate_known
+from disclique.spaces.rebuild.landmarks import TargetMap
 from disclique.synthetic.people import germany
 
 # The number of neighbours of the density and the odds asked of an alignment were chosen on data sets with seeds below

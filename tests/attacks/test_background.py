@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from disclique.attacks.align.likelihood import build_model
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register import ceiling
-from disclique.attacks.register.background import Background, learn_background
-from disclique.attacks.register.likelihood import build_model
-from disclique.attacks.register.positions import locate_known
+from disclique.attacks.registration import ceiling
+from disclique.attacks.weigh.background import Background, learn_background
 from disclique.engine.kernels.neighbours import RelatedClasses
 from disclique.model import Candidates, FloatArray, Spread
 from disclique.records.labels import Exact, candidates
 from disclique.spaces.distances import Points
+from disclique.spaces.positions import locate_known
 from disclique.synthetic.people import germany
 
 

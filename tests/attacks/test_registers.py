@@ -10,17 +10,17 @@ import pytest
 from typer.testing import CliRunner
 
 import disclique as dq
+from disclique.attacks.align import pilot, streaming
 from disclique.attacks.link import LabelRule
-from disclique.attacks.register import pilot, streaming
-from disclique.attacks.register.background import LeftOut
-from disclique.attacks.register.nearby import learn_streamed
-from disclique.attacks.register.positions import locate_known
+from disclique.attacks.weigh.background import LeftOut
+from disclique.attacks.weigh.nearby import learn_streamed
 from disclique.audits import registers as audit_registers
 from disclique.audits.registers import hold_others
 from disclique.cli import app
 from disclique.engine.kernels.neighbours import RelatedClasses
 from disclique.records.registers import InTurn, find_people, name_people, opening, survey_register
 from disclique.records.registers.people import draw_people
+from disclique.spaces.positions import locate_known
 from disclique.synthetic.people import germany
 
 LABELS = ["sex", "age_class"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register import best_of_each_target, ceiling, isomap, register
+from disclique.attacks.registration import best_of_each_target, ceiling, isomap, register
 from disclique.errors import InputError
 from disclique.model import Candidates, Claims, Spread
 from disclique.records.labels import candidates

@@ -6,19 +6,19 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pytest
 
+from disclique.attacks.align.coincide import find_coinciding
 from disclique.attacks.calibration import calibrate
 from disclique.attacks.knowledge import Knowledge, learn
-from disclique.attacks.register import ceiling, register
-from disclique.attacks.register.by_law import measure_scatter
-from disclique.attacks.register.coincide import find_coinciding
-from disclique.attacks.register.positions import locate_known
-from disclique.attacks.register.posterior import matching_posterior
+from disclique.attacks.posterior import matching_posterior
+from disclique.attacks.registration import ceiling, register
+from disclique.attacks.weigh.law import measure_scatter
 from disclique.masks import LENGTH, PointMask, parse_mask
 from disclique.masks.laws import GaussianLaw, RadialLaw, Ring, Walk
 from disclique.model import Candidates, Claims, FloatArray, Spread
 from disclique.records.labels import candidates
 from disclique.spaces.distances import Points, as_matrix
 from disclique.spaces.metrics import pairwise
+from disclique.spaces.positions import locate_known
 from disclique.spaces.series import Series
 from disclique.synthetic.people import germany
 from disclique.units import Quantity

@@ -4,14 +4,19 @@ import numpy as np
 import pytest
 
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register import isomap, register
-from disclique.attacks.register.incomplete import (
+from disclique.attacks.registration import isomap, register
+from disclique.errors import InputError
+from disclique.geodesy import EARTH_KM
+from disclique.masks import parse_mask
+from disclique.model import Candidates, Spread
+from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces.rebuild.incomplete import (
     collect_pairs,
     find_determined,
     rebuild_from_incomplete,
     sample_lengths,
 )
-from disclique.attacks.register.least_squares import (
+from disclique.spaces.rebuild.least_squares import (
     Lengths,
     differentiate_lengths,
     find_tangents,
@@ -20,11 +25,6 @@ from disclique.attacks.register.least_squares import (
     rebuild_from_noisy,
     to_chords,
 )
-from disclique.errors import InputError
-from disclique.geodesy import EARTH_KM
-from disclique.masks import parse_mask
-from disclique.model import Candidates, Spread
-from disclique.spaces.distances import Matrix, Points, full_matrix
 from disclique.synthetic.settlements import home_points
 
 

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from disclique.attacks.align.density import MotionPrior, centre_projection
+from disclique.attacks.align.likelihood import LikelihoodModel, build_model, index_known, measure_rarity
+from disclique.attacks.align.refine import Aligner
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register import best_of_each_target, ceiling
-from disclique.attacks.register.background import learn_background
-from disclique.attacks.register.density import MotionPrior, centre_projection
-from disclique.attacks.register.likelihood import LikelihoodModel, build_model, follow_step, index_known, measure_rarity
-from disclique.attacks.register.maps import TargetMap, rebuild_from_landmarks
-from disclique.attacks.register.positions import Motion, locate_known
-from disclique.attacks.register.posterior import estimated_share, matching_posterior
-from disclique.attacks.register.refine import Aligner
-from disclique.attacks.register.weigh import equalise_ties
+from disclique.attacks.posterior import estimated_share, matching_posterior
+from disclique.attacks.registration import best_of_each_target, ceiling
+from disclique.attacks.weigh.background import learn_background
+from disclique.attacks.weigh.pairs import equalise_ties
 from disclique.engine.kernels.alignment import AlignmentSearch, KnownRecords, evaluate_likelihood, score_motion
 from disclique.engine.kernels.neighbours import build_index, find_near
 from disclique.model import Candidates, Spread
 from disclique.spaces.distances import Points, full_matrix
 from disclique.spaces.metrics import pairwise
+from disclique.spaces.positions import Motion, follow_step, locate_known
+from disclique.spaces.rebuild.landmarks import TargetMap, rebuild_from_landmarks
 
 
 def small_scene(n: int = 60, flat: bool = True) -> tuple[LikelihoodModel, np.ndarray]:

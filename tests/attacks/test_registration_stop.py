@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from disclique.attacks.align import likelihood, search
+from disclique.attacks.align.density import MotionPrior
+from disclique.attacks.align.futility import choose_tilt, foretell
+from disclique.attacks.align.likelihood import LikelihoodModel, build_model
+from disclique.attacks.align.refine import Aligner
+from disclique.attacks.align.search import build_prior
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register import align, ceiling, likelihood, register
-from disclique.attacks.register.align import build_prior
-from disclique.attacks.register.density import MotionPrior
-from disclique.attacks.register.likelihood import LikelihoodModel, build_model, follow_step
-from disclique.attacks.register.maps import TargetMap
-from disclique.attacks.register.positions import Motion, locate_known
-from disclique.attacks.register.promise import choose_tilt, foretell
-from disclique.attacks.register.refine import Aligner
+from disclique.attacks.registration import ceiling, register
 from disclique.engine.kernels.neighbours import CountedCubes, build_index, count_around, sum_bells
 from disclique.model import Candidates, Claims, Spread
 from disclique.spaces.distances import Points
+from disclique.spaces.positions import Motion, follow_step, locate_known
+from disclique.spaces.rebuild.landmarks import TargetMap
 
 STAY = Motion(np.eye(3), np.zeros(3))
 
@@ -103,7 +104,7 @@ def slow_ratio(model: LikelihoodModel, places: np.ndarray, common: float) -> flo
 def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Count the distances compared to refine motions, and how often pairs of rare records are searched."""
     counts = {"compared": 0, "searched": 0}
-    evaluate, search = Aligner.evaluate, align.search_pairs
+    evaluate, by_pairs = Aligner.evaluate, search.search_pairs
 
     def count_refining(self: Aligner, *given: Any) -> Any:
         found = evaluate(self, *given)
@@ -112,10 +113,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
     def count_searching(*given: Any) -> None:
         counts["searched"] += 1
-        search(*given)
+        by_pairs(*given)
 
     monkeypatch.setattr(Aligner, "evaluate", count_refining)
-    monkeypatch.setattr(align, "search_pairs", count_searching)
+    monkeypatch.setattr(search, "search_pairs", count_searching)
     return counts
 
 
@@ -204,8 +205,8 @@ def test_densities_decide_between_towns_but_not_between_the_turns_of_a_square(se
     for one in (towns((400, 400, 0), 0.5, seed), square((400, 400, 0), 0.5, seed, labels=3)):
         aligner = build(one)
         motions = build_prior(aligner.model, aligner.target_map)[1]
-        found = align.Alignments(aligner, 8.0, density_motions=motions)
-        decided.append((align.is_decided(found, motions[0]), align.is_decided(found, STAY)))
+        found = search.Alignments(aligner, 8.0, density_motions=motions)
+        decided.append((search.is_decided(found, motions[0]), search.is_decided(found, STAY)))
     assert decided[0] == (True, True)
     assert not any(decided[1])
 

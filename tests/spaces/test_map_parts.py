@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 
 import disclique as dq
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register import isomap, register
-from disclique.attacks.register.attacks import RegisterAttack
-from disclique.attacks.register.incomplete import find_bodies
-from disclique.attacks.register.least_squares import Lengths
-from disclique.attacks.register.part_claims import exclude
 from disclique.attacks.register.scaling import find_places, lay_on, scale_matrix
+from disclique.attacks.registration import RegisterAttack, isomap, register
+from disclique.attacks.weigh.parts import exclude
 from disclique.audits import run_audit
 from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan, Snooper
@@ -29,6 +26,8 @@ from disclique.model import Candidates, Claims, Distances, Microdata, Spread
 from disclique.runs import Unit
 from disclique.spaces.distances import Matrix, Points, as_matrix, full_matrix
 from disclique.spaces.metrics import pairwise
+from disclique.spaces.rebuild.incomplete import find_bodies
+from disclique.spaces.rebuild.least_squares import Lengths
 from disclique.spaces.scaled import ScaledMatrix
 
 TOWNS = ((13.4, 52.5), (10.0, 53.55), (11.6, 48.1), (6.95, 50.9), (8.7, 50.1), (12.4, 51.3), (9.2, 48.8))

@@ -13,7 +13,7 @@ from disclique.attacks.kroll import CliqueAttack, QuasiCliqueAttack
 from disclique.attacks.labels import Guess, LabelAttack
 from disclique.attacks.link import LabelRule, Tried, attack, attack_by_all, run_attacks
 from disclique.attacks.profiles import ProfilesAttack
-from disclique.attacks.register.attacks import Ceiling, IsomapAttack, RegisterAttack
+from disclique.attacks.registration import Ceiling, IsomapAttack, RegisterAttack
 from disclique.attacks.registry import (
     Attack,
     Fetch,

@@ -20,7 +20,7 @@ from scipy.stats import gamma
 from disclique.attacks.claims import make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.kroll import CliqueAttack
-from disclique.attacks.register.posterior import estimated_share, matching_posterior
+from disclique.attacks.posterior import estimated_share, matching_posterior
 from disclique.attacks.registry import Attack, Fetch, attacks, fetcher
 from disclique.engine.kernels.profiles import LEAST, Anchored, crowding, profile_scores
 from disclique.errors import InputError

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.attacks.align.streaming import sample_size
 from disclique.attacks.claims import no_claims
-from disclique.attacks.register import register_streamed
-from disclique.attacks.register.attacks import RegisterAttack
-from disclique.attacks.register.streaming import sample_size
+from disclique.attacks.registration import RegisterAttack, register_streamed
 from disclique.attacks.registry import Attack
 from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
 from disclique.errors import InputError

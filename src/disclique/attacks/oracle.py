@@ -15,13 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.attacks.align.likelihood import find_pairs
 from disclique.attacks.claims import make_claims
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register import ceiling
-from disclique.attacks.register.likelihood import find_pairs
-from disclique.attacks.register.positions import KnownMap, locate_known
-from disclique.attacks.register.posterior import matching_posterior
-from disclique.attacks.register.weigh import AttackInputs, weigh_matchings
+from disclique.attacks.posterior import matching_posterior
+from disclique.attacks.registration import ceiling
+from disclique.attacks.weigh.pairs import AttackInputs, weigh_matchings
 from disclique.errors import InputError
 from disclique.masks.base import Mask
 from disclique.measures.risk import Truth
@@ -29,6 +28,7 @@ from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray,
 from disclique.spaces.distances import Points, Selectable, unit_of
 from disclique.spaces.lazy import FORMED
 from disclique.spaces.metrics import pairwise
+from disclique.spaces.positions import KnownMap, locate_known
 from disclique.spaces.scaled import ScaledMatrix
 
 NAME = "oracle"

@@ -10,15 +10,15 @@ import numpy as np
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.link import LabelRule
 from disclique.attacks.profiles import ProfilesAttack
-from disclique.attacks.register.align import fit_motion
-from disclique.attacks.register.attacks import RegisterAttack
-from disclique.attacks.register.maps import measure_distances
-from disclique.attacks.register.rebuild import rebuild_map
+from disclique.attacks.registration import RegisterAttack
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, from_space
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
 from disclique.spaces.distances import Matrix, Points, full_matrix, matrix_like, unit_of
 from disclique.spaces.lazy import FORMED, hide
+from disclique.spaces.positions import fit_motion
+from disclique.spaces.rebuild import rebuild_map
+from disclique.spaces.rebuild.landmarks import measure_distances
 from disclique.spaces.series import Series
 
 ALL_COMMON = 0.99  # everybody of one release is in the other

@@ -16,7 +16,7 @@ from disclique.attacks.bend.search import bend, find_fits
 from disclique.attacks.claims import FLOOR, make_claims, no_claims
 from disclique.attacks.equal.belief import weigh_labels
 from disclique.attacks.knowledge import Knowledge, Search
-from disclique.attacks.register.posterior import FAINT, matching_posterior
+from disclique.attacks.posterior import FAINT, matching_posterior
 from disclique.attacks.registry import Attack
 from disclique.model import Candidates, Claims, FloatArray, Microdata
 from disclique.progress import tell

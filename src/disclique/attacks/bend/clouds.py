@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from disclique.attacks.register.maps import choose_landmarks, refuse_directed
 from disclique.attacks.register.scaling import scale_matrix
 from disclique.errors import DiscliqueError, InputError
 from disclique.geodesy import GEOGRAPHIC, to_space
 from disclique.masks import Mask
 from disclique.model import Distances, FloatArray
 from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces.rebuild.landmarks import choose_landmarks, refuse_directed
 
 Ints = NDArray[np.int64]
 DIMENSIONS = 6  # of a cloud at the most

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.attacks.equal.lookup import Hits
-from disclique.attacks.register.posterior import matching_posterior
+from disclique.attacks.posterior import matching_posterior
 from disclique.model import Candidates, FloatArray
 
 Ints = NDArray[np.int64]

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from disclique.attacks.equal.belief import LabelTable, Pairs
 from disclique.attacks.equal.lookup import Entries
-from disclique.attacks.register.posterior import matching_posterior
+from disclique.attacks.posterior import matching_posterior
 from disclique.model import Distances, FloatArray
 
 Ints = NDArray[np.int64]

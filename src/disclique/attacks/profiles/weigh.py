@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from disclique.attacks.posterior import estimated_share, matching_posterior
 from disclique.attacks.profiles.align import Clouds
 from disclique.attacks.profiles.evidence import Allowed, Ints, best_of_each
 from disclique.attacks.profiles.meaning import CANDIDATES, hard, learn_meaning
 from disclique.attacks.profiles.refine import LEAST, NO_PAIRS, Pairs, agreement, with_seeds
 from disclique.attacks.profiles.sides import Side
 from disclique.attacks.profiles.space import EXPLAINED, Look, by_anchors
-from disclique.attacks.register.posterior import estimated_share, matching_posterior
 from disclique.model import FloatArray
 
 ROUNDS = 10

@@ -15,20 +15,19 @@ from scipy.spatial import cKDTree
 
 from disclique.attacks.equal.lookup import find_printed_unit
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.register.align import fit_motion
-from disclique.attacks.register.incomplete import rebuild_from_incomplete
-from disclique.attacks.register.least_squares import rebuild_from_noisy
-from disclique.attacks.register.maps import (
+from disclique.errors import DiscliqueError
+from disclique.geodesy import EARTH_KM, KM_PER_DEGREE, from_space
+from disclique.model import Distances, FloatArray
+from disclique.spaces.distances import Matrix, Points
+from disclique.spaces.positions import Motion, fit_motion, locate_known
+from disclique.spaces.rebuild.incomplete import rebuild_from_incomplete
+from disclique.spaces.rebuild.landmarks import (
     TargetMap,
     choose_landmarks,
     measure_distances,
     rebuild_from_landmarks,
 )
-from disclique.attacks.register.positions import Motion, locate_known
-from disclique.errors import DiscliqueError
-from disclique.geodesy import EARTH_KM, KM_PER_DEGREE, from_space
-from disclique.model import Distances, FloatArray
-from disclique.spaces.distances import Matrix, Points
+from disclique.spaces.rebuild.least_squares import rebuild_from_noisy
 from disclique.spaces.scaled import ScaledMatrix
 from disclique.units import NO_UNIT
 

@@ -1,0 +1,142 @@
+"""A map in parts: towns between which nothing is published, or bodies that hang together as if by a hinge.
+
+Each part that the published distances determine is a map of its own, with a motion and a mirror of its own. Records of
+parts too small to be laid anywhere, and those that are free to move, are counted and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.errors import InputError
+from disclique.model import Distances, FloatArray, IntArray, Json
+from disclique.spaces.rebuild.incomplete import (
+    MapNotFound,
+    find_bodies,
+    place_roughly,
+    read_graph,
+    sample_lengths,
+)
+from disclique.spaces.rebuild.landmarks import TargetMap
+from disclique.spaces.rebuild.least_squares import Lengths, to_chords
+
+Ints = NDArray[np.int64]
+LEAST = 5  # records of a part: four always fit in some way
+MOST = 60  # parts that are attacked, the largest ones
+
+
+class MapPart(NamedTuple):
+    """The map of some of the records."""
+
+    rows: Ints
+    map: TargetMap
+
+
+@dataclass(frozen=True)
+class Unplaced:
+    """How many of the released records lie on no map, by the reason."""
+
+    records: int  # of the release
+    small: int = 0  # in parts of too few records
+    free: int = 0  # free to move or to flip over
+    missed: int = 0  # in parts whose map was not found, although it is determined
+    later: int = 0  # in parts that were not attacked, as there were too many
+
+    @property
+    def total(self) -> int:
+        """How many lie on no map at all."""
+        return self.small + self.free + self.missed + self.later
+
+    def explain(self) -> str:
+        """Say it in a clause; empty if all are placed."""
+        reasons = {
+            f"in parts of fewer than {LEAST} records": self.small,
+            "free to move or to flip over": self.free,
+            "in parts whose map was not found": self.missed,
+            f"in parts beyond the {MOST} largest": self.later,
+        }
+        said = ", ".join(f"{count} {why}" for why, count in reasons.items() if count)
+        where = f"{self.total} of {self.records} released records lie on no map that could be laid anywhere"
+        return f"{where}: {said}" if said else ""
+
+    def to_dict(self) -> Json:
+        """Return the numbers in plain types."""
+        return {"small": self.small, "free": self.free, "missed": self.missed, "later": self.later}
+
+
+@dataclass(frozen=True, eq=False)
+class SomeDistances:
+    """The distances between some records of a release."""
+
+    whole: Distances
+    rows: IntArray
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return len(self.rows)
+
+    @property
+    def directed(self) -> bool:
+        """True if the distance from i to j may differ from the one from j to i."""
+        return self.whole.directed
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return distances from each of ``rows`` to each of ``columns``."""
+        return np.array(self.whole.block(self.rows[rows], self.rows[columns]), dtype=float)
+
+
+def rebuild_parts(
+    published: Distances, radius: float, rebuild: Callable[[Distances], TargetMap]
+) -> tuple[list[MapPart], Unplaced]:
+    """Rebuild the map of every part that the published distances determine, the largest first.
+
+    ``rebuild`` makes the map of distances that determine one.
+    """
+    n, graph = published.size, read_graph(published)
+    bodies: list[Ints] = []
+    small = 0
+    for which, size in enumerate(np.bincount(graph.part)):
+        members = np.flatnonzero(graph.part == which)
+        if size < LEAST:
+            small += int(size)
+            continue
+        pairs = graph.within(members)
+        lengths = Lengths(pairs.i, pairs.j, to_chords(pairs.arc, radius), len(members), radius)
+        if not lengths.chord.any():  # all at one place: nothing to align
+            small += int(size)
+            continue
+        if len(pairs.i) == size * (size - 1) // 2:
+            bodies.append(members)
+            continue
+        sample = sample_lengths(lengths)
+        few = lengths if sample is None else lengths.some(sample.which)
+        bodies += [pairs.members[body] for body in find_bodies(place_roughly(pairs, radius), few, LEAST)]
+    bodies.sort(key=len, reverse=True)
+    found: list[MapPart] = []
+    placed, missed, later = (np.zeros(n, bool) for _ in range(3))
+    for body in bodies:
+        if len(found) == MOST:
+            later[body] = True
+            continue
+        try:
+            part = rebuild(SomeDistances(published, body.astype(np.int32)))
+        except MapNotFound:
+            missed[body] = True
+            continue
+        except InputError:
+            continue
+        variance = np.where(placed[body], np.inf, part.variance)  # a hinge lies on one map only
+        here = np.isfinite(variance)
+        if here.sum() >= LEAST:
+            placed[body[here]] = True
+            found.append(MapPart(body, replace(part, variance=variance)))
+    missed &= ~placed
+    later &= ~placed & ~missed
+    free = n - small - int(placed.sum() + missed.sum() + later.sum())
+    return found, Unplaced(n, small, free, int(missed.sum()), int(later.sum()))
