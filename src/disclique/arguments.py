@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from disclique.errors import InputError
+from disclique.messages import Message
 
 T = TypeVar("T")
 SHOWN = 60  # characters of a value in a message
@@ -52,16 +53,16 @@ def short_repr(value: Any) -> str:
 
 
 def check_kind(value: object, kind: type[T], what: str, wanted: str) -> T:
-    """Return the value if it is of this kind; else say what is wanted in its place."""
+    """Return the value if it is of this kind; else say what is wanted, by the code of a message."""
     if not isinstance(value, kind):
-        raise InputError(f"{what} = {show(value)}: {wanted}")
+        raise InputError("argument_is_not", what=what, value=show(value), wanted=Message(wanted), meant=None)
     return value
 
 
 def check_number(value: Any, what: str, wanted: str) -> float:
-    """Return a number that is not a truth value; ``wanted`` says what it is to be."""
+    """Return a number that is not a truth value; ``wanted`` is the code of what it is to be."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InputError(f"{what} = {show(value)}: {wanted}")
+        raise InputError("argument_is_not", what=what, value=show(value), wanted=Message(wanted), meant=None)
     return float(value)
 
 
@@ -72,20 +73,20 @@ def check_whole(value: Any, what: str, low: int = 0) -> int:
     3
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < low:
-        raise InputError(f"{what} = {show(value)}: it must be a whole number of at least {low}")
+        raise InputError("not_whole", what=what, value=show(value), low=low)
     return int(value)
 
 
 def check_path(value: Any, what: str) -> Path:
     """Return the path that a text or a path names."""
     if not isinstance(value, (str, PathLike)):
-        raise InputError(f"{what} = {show(value)}: give a path")
+        raise InputError("not_a_path", what=what, value=show(value))
     return Path(value)
 
 
 def check_rng(value: object) -> np.random.Generator:
     """Return random numbers, which come from an explicit seed."""
-    return check_kind(value, np.random.Generator, "rng", "give random numbers, such as np.random.default_rng(0)")
+    return check_kind(value, np.random.Generator, "rng", "wanted_rng")
 
 
 def check_seed(value: Any) -> int:
@@ -93,13 +94,13 @@ def check_seed(value: Any) -> int:
     try:
         return check_whole(value, "seed")
     except InputError:
-        raise InputError(f"seed = {show(value)}: a seed is a whole number from 0 up") from None
+        raise InputError("not_a_seed", value=show(value)) from None
 
 
-def check_share(value: Any, what: str, wanted: str = "a share lies between 0 and 1") -> float:
+def check_share(value: Any, what: str, wanted: str = "wanted_share") -> float:
     """Return a number between 0 and 1; percents are asked to be written as a share."""
     found = check_number(value, what, wanted)
     if not 0 <= found <= 1:
-        meant = f"; for {found:g} % write {found / 100:g}" if 1 < found <= 100 else ""
-        raise InputError(f"{what} = {show(value)}: {wanted}{meant}")
+        meant = Message("percent_as_share", percent=found, share=found / 100) if 1 < found <= 100 else None
+        raise InputError("argument_is_not", what=what, value=show(value), wanted=Message(wanted), meant=meant)
     return found

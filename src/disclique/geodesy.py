@@ -57,7 +57,7 @@ def shift(xy: FloatArray, east: FloatArray, north: FloatArray, metric: str) -> F
         lon, lat, _ = Geod(ellps="WGS84").fwd(xy[:, 0], xy[:, 1], bearing, np.hypot(east, north) * 1000)
         return wrap(np.asarray(lon), np.asarray(lat))
     if xy.ndim != 2 or xy.shape[1] != 2:
-        raise InputError(f"coordinates of shape {xy.shape}: this mask moves points of a plane")
+        raise InputError("coordinates_not_of_a_plane", shape=xy.shape)
     return np.asarray(xy + np.column_stack([east, north]))
 
 
@@ -106,7 +106,7 @@ def to_space(xy: FloatArray, metric: object) -> FloatArray:
     if metric in GEOGRAPHIC:
         return unit_vectors(np.radians(xy)) * EARTH_KM
     if metric != "euclidean":
-        raise InputError("this mask looks for neighbours and takes points with metric sphere, wgs84 or euclidean")
+        raise InputError("mask_needs_points_with_neighbours")
     return np.asarray(xy)
 
 

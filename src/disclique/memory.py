@@ -42,7 +42,7 @@ def parse_memory(text: object) -> int:
     """
     found = float(text) if isinstance(text, int) and not isinstance(text, bool) else _said(text)
     if not 1 <= found < 2**62:
-        raise InputError(f"memory {show(text)}: give a positive amount that a machine can have, such as 4GB or 50%")
+        raise InputError("memory_out_of_range", text=show(text))
     return int(found)
 
 
@@ -63,14 +63,14 @@ def _said(text: object) -> float:
     units = BYTES | SHORT | BINARY
     try:
         if not isinstance(text, str):
-            raise InputError("")
+            raise InputError("not_a_text")
         found = parse_quantity(text, units=(*units, "%"))
     except InputError:
-        raise InputError(f"memory {show(text)}: write an amount with its unit, such as 4GB, 500MB or 50%") from None
+        raise InputError("memory_not_understood", text=show(text)) from None
     if found.unit != "%":
         return found.value * units[found.unit]
     if not 0 < found.value <= 100:
-        raise InputError(f"memory {show(text)}: a share of the machine's memory lies between 0% and 100%")
+        raise InputError("memory_share_out_of_range", text=show(text))
     return found.value / 100 * available_memory()
 
 

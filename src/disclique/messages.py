@@ -6,7 +6,7 @@ in which the code is the msgid. A slot of a sentence names a value and may say h
 - ``{name}`` as it is, a message as it reads, several with commas; any format of Python, ``{value:.3g}``, too;
 - ``{share:p}`` a share in per cent, ``{count:n}`` a number with its thousands apart;
 - ``{length:text}`` a text with numbers in it, such as ``12.5 km``; ``{where:country}`` a country by its ISO code;
-- ``{names:and}``, ``{names:or}``, ``{parts:semicolons}``, ``{lines:sentences}`` several, joined in this way;
+- ``{names:and}``, ``or``, ``each_or``, ``semicolons``, ``sentences``: several, joined in this way;
 - ``{hint:opt}`` what may be None, and then nothing; ``{phrase:cap}`` with a capital first.
 
 A code with plural forms has them by its value ``count``.
@@ -156,7 +156,7 @@ class _Writer(Formatter):
                 return said[:1].upper() + said[1:] if format_spec == "cap" else said
             case "country":
                 return self._country(str(value))
-            case "and" | "or" | "semicolons" | "sentences":
+            case "and" | "or" | "each_or" | "semicolons" | "sentences":
                 return self._join([self._one(one) for one in value], format_spec)
         return self._one(value, format_spec)
 
@@ -172,7 +172,9 @@ class _Writer(Formatter):
     def _join(self, parts: list[str], how: str) -> str:
         if how in ("semicolons", "sentences"):
             return ("; " if how == "semicolons" else " ").join(parts)
-        word = _AND[self.language][how == "or"]
+        word = _AND[self.language][how != "and"]
+        if how == "each_or":
+            return f" {word} ".join(parts)
         return f" {word} ".join([*([", ".join(parts[:-1])] if parts[:-1] else []), *parts[-1:]])
 
     def _number(self, value: float) -> str:

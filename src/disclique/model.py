@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from disclique.arguments import check_kind, check_number, short_repr, show
 from disclique.errors import InputError
+from disclique.messages import Message
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
@@ -68,10 +69,10 @@ class Microdata:
     joined: str = ""
 
     def __post_init__(self) -> None:
-        check_kind(self.table, pd.DataFrame, "table", "give a pandas DataFrame; microdata() makes one file of it")
-        check_kind(self.labels, pd.DataFrame, "labels", "give a pandas DataFrame; microdata() takes column names")
+        check_kind(self.table, pd.DataFrame, "table", "wanted_table")
+        check_kind(self.labels, pd.DataFrame, "labels", "wanted_labels")
         if not callable(getattr(self.distances, "block", None)):
-            raise InputError(f"distances = {show(self.distances)}: give a Matrix or Points; microdata() takes an array")
+            raise InputError("distances_are_no_space", distances=show(self.distances))
         records = len(self.table)
         for what, found in (
             ("label rows", len(self.labels)),
@@ -79,7 +80,7 @@ class Microdata:
             ("ids", len(self.ids)),
         ):
             if found != records:
-                raise InputError(f"{self.name}: {records} records but {found} {what}")
+                raise InputError("counts_differ", name=self.name, records=records, found=found, what=what)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -184,12 +185,11 @@ class Spread:
         if self.unit == "":
             object.__setattr__(self, "unit", "plane")
         if self.unit not in ("km", "deg", "plane"):
-            raise InputError(f"spread in {self.unit!r}: choose one of km, deg, plane")
+            raise InputError("spread_in_unknown_unit", unit=self.unit)
         for name in ("east", "north"):
-            why = "a standard deviation is a finite number from 0 up"
-            value = check_number(getattr(self, name), f"spread {name}", why)
+            value = check_number(getattr(self, name), f"spread {name}", "wanted_deviation")
             if not (np.isfinite(value) and value >= 0):
-                raise InputError(f"spread of {value} {self.unit}: {why}")
+                raise InputError("spread_is_not", value=value, unit=self.unit, wanted=Message("wanted_deviation"))
 
 
 @dataclass(frozen=True)
@@ -210,15 +210,15 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("seconds", "work"):
             if getattr(self, name) is not None:
-                check_number(getattr(self, name), f"budget, {name}", "give a number")
+                check_number(getattr(self, name), f"budget, {name}", "wanted_number")
         if self.size is not None:
-            check_number(self.size, "budget, size", "give a whole number")
+            check_number(self.size, "budget, size", "wanted_whole_number")
         if self.seconds is not None and not self.seconds >= 0:
-            raise InputError(f"budget of {self.seconds} seconds: it cannot be negative")
+            raise InputError("budget_negative", seconds=self.seconds)
         if self.size is not None and self.size < 1:
-            raise InputError(f"budget of size {self.size}: a clique has at least one member")
+            raise InputError("budget_size_too_small", size=self.size)
         if self.work is not None and not self.work > 0:
-            raise InputError(f"budget of {self.work} billion operations: a search needs some")
+            raise InputError("budget_without_work", work=self.work)
 
 
 UNLIMITED = Budget()

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 
 from disclique.errors import InputError
+from disclique.messages import Message
 
 KM_IN = {"m": 1e-3, "km": 1.0}
 LENGTH_UNITS = ("m", "km", "")
@@ -20,7 +21,7 @@ RATE_UNITS = ("/m", "/km", "")
 KM, NO_UNIT = "km", "none"
 UNITS = (*KM_IN, NO_UNIT)  # what can be said of the unit of distances; metres become kilometres
 AROUND = 40_076.0  # km around the Earth: a longer distance on it is a mistake of the unit
-ASK = "say --unit km, m or none (in Python unit=)"
+ASK = Message("say_the_unit")
 _FORM = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?", re.DOTALL)
 
 
@@ -34,7 +35,7 @@ class Quantity:
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", float(self.value))
         if not math.isfinite(self.value):
-            raise InputError(f"{self.value}{self.unit}: a quantity must be a finite number")
+            raise InputError("quantity_not_finite", value=self.value, unit=self.unit)
 
     def __str__(self) -> str:
         return f"{number(self.value)}{self.unit}"
@@ -46,14 +47,14 @@ class Quantity:
     def km(self) -> float:
         """The length in kilometres."""
         if self.unit not in KM_IN:
-            raise InputError(f"{self}: not a length in m or km")
+            raise InputError("not_a_length", value=self)
         return self.value * KM_IN[self.unit]
 
     @property
     def per_km(self) -> float:
         """The rate per kilometre."""
         if self.unit[:1] != "/" or self.unit[1:] not in KM_IN:
-            raise InputError(f"{self}: not a rate in /m or /km")
+            raise InputError("not_a_rate", value=self)
         return self.value / KM_IN[self.unit[1:]]
 
 
@@ -61,7 +62,7 @@ def check_unit(unit: object, where: str = "unit") -> str | None:
     """Return the unit of distances as it was said: km, m, none, or None where nothing was."""
     if unit is None or (isinstance(unit, str) and unit in UNITS):
         return unit
-    raise InputError(f"{where} = {unit!r}: choose one of {', '.join(UNITS)}")
+    raise InputError("unknown_unit", where=where, unit=unit, units=UNITS)
 
 
 def length_in(quantity: Quantity, unit: str | None, where: str) -> float:
@@ -76,9 +77,9 @@ def length_in(quantity: Quantity, unit: str | None, where: str) -> float:
     if not quantity.unit:
         return quantity.value
     if unit == NO_UNIT:
-        raise InputError(f"{where}: these distances are plain numbers; write one without a unit")
+        raise InputError("unit_of_plain_numbers", where=where)
     if unit != KM:
-        raise InputError(f"{where}: the distances do not say their unit; {ASK}, or write a bare number in theirs")
+        raise InputError("distances_without_unit", where=where, ask=ASK)
     return quantity.per_km if quantity.unit.startswith("/") else quantity.km
 
 
@@ -105,7 +106,7 @@ def number(value: float) -> str:
 def parse_quantity(text: object, *, units: tuple[str, ...] = PLACE_UNITS) -> Quantity:
     """Return the quantity that ``text`` names, in one of ``units`` ("" allows a number without a unit)."""
     if isinstance(text, bool):
-        raise InputError(f"{text!r} is not a number")
+        raise InputError("not_a_number", text=text)
     if isinstance(text, Quantity):
         found = text
     elif isinstance(text, (int, float)):
@@ -113,22 +114,23 @@ def parse_quantity(text: object, *, units: tuple[str, ...] = PLACE_UNITS) -> Qua
     else:
         form = _FORM.fullmatch(str(text).replace("\N{MINUS SIGN}", "-"))
         if not form:
-            raise InputError(f"{text!r} is not a number with a unit, such as {_examples(units)}")
+            raise InputError("not_a_quantity", text=repr(text), examples=_examples(units))
         unit = (form[2] or "").strip().replace(" ", "").replace("°", "deg").removeprefix("1/").lower()
         found = Quantity(float(form[1]), {"degree": "deg", "degrees": "deg"}.get(unit, unit))
     if found.unit not in units:
-        raise InputError(f"{str(text)!r}: {_complaint(found.unit, units)}")
+        raise InputError("quantity_in_another_unit", text=str(text), why=_complaint(found.unit, units))
     return found
 
 
-def _complaint(unit: str, units: tuple[str, ...]) -> str:
-    known = ", ".join(name for name in units if name)
+def _complaint(unit: str, units: tuple[str, ...]) -> Message:
+    known = [name for name in units if name]
     if not unit:
-        return f"the unit is missing; write one of {known}"
+        return Message("unit_missing", known=known)
     if not known:
-        return f"a number without a unit is meant, not one in {unit!r}"
-    return f"the unit {unit!r} does not fit here; write one of {known}" + (" or no unit" if "" in units else "")
+        return Message("unit_not_meant", unit=unit)
+    bare = Message("or_no_unit") if "" in units else None
+    return Message("unit_does_not_fit", unit=unit, known=known, bare=bare)
 
 
-def _examples(units: tuple[str, ...]) -> str:
-    return " or ".join({"deg": "0.005deg", "m": "500m", "km": "5km", "": "0.1"}.get(u, f"2{u}") for u in units)
+def _examples(units: tuple[str, ...]) -> list[str]:
+    return [{"deg": "0.005deg", "m": "500m", "km": "5km", "": "0.1"}.get(u, f"2{u}") for u in units]

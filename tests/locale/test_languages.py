@@ -62,7 +62,8 @@ def german(sentence: str) -> str:
 
 
 KEYWORDS: Any = dict.fromkeys(("_", "gettext", "mark", "say", "Message", "DiscliqueError", "InputError", "TooLarge"))
-KEYWORDS |= {"ngettext": (1, 2), "MissingDependency": None}
+KEYWORDS |= {"ngettext": (1, 2), "MissingDependency": None, "WorkersLost": None}
+KEYWORDS |= {"check_kind": (4,), "check_number": (3,), "check_share": (3,)}
 JINJA = {"**.jinja": {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks": "true", "newstyle_gettext": "true"}}
 CODE = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -187,7 +187,7 @@ def calibrate(
     >>> found.agreement(0.5).interval(np.array([100.0]))
     (array([97.5]), array([102.5]))
     """
-    check_kind(mask, Mask, "mask", "give a mask, such as parse_mask('gaussian:sigma=500m')")
+    check_kind(mask, Mask, "mask", "wanted_mask")
     check_rng(rng)
     pairs = (20_000 if mask.conditional else 1_000) if pairs is None else check_whole(pairs, "pairs", 2)
     records = check_whole(records, "records", 2)

@@ -27,6 +27,7 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, displacement_km
 from disclique.masks import Mask
 from disclique.masks.laws import PlaceLaw, simulate_law, spread_at
+from disclique.messages import Message
 from disclique.model import UNLIMITED, Agreement, Budget, Distances, Spread
 from disclique.spaces.distances import Points, shared_unit
 from disclique.units import KM, Quantity, length_in
@@ -77,10 +78,10 @@ class Knowledge:
             raise InputError(f"seeds = {show(self.seeds)}: give pairs (target row, known row), from 0") from None
         lengths = {"matrix noise": self.matrix_noise, "coordinate error": self.coordinate_error}
         lengths |= {"relative noise": self.relative_noise}
-        why = "a standard deviation is a finite number from 0 up, in the unit of the distances"
+        why = "wanted_deviation_of_distances"
         for name, value in {**lengths, "deviation": self.deviation}.items():
             if value is not None and not (np.isfinite(check_number(value, name, why)) and value >= 0):
-                raise InputError(f"{name} of {value}: {why}")
+                raise InputError("deviation_is_not", name=name, value=value, wanted=Message(why))
         self._check_kinds()
         if self.common is not None:
             check_share(self.common, "common share")
@@ -93,13 +94,13 @@ class Knowledge:
 
     def _check_kinds(self) -> None:
         if self.noise is not None:
-            check_kind(self.noise, Spread, "noise", 'say how far points move, such as Spread(0.5, 0.5, "km")')
+            check_kind(self.noise, Spread, "noise", "wanted_spread")
         if self.mask is not None:
-            check_kind(self.mask, Mask, "mask", "give a mask, such as parse_mask('gaussian:sigma=500m')")
+            check_kind(self.mask, Mask, "mask", "wanted_mask")
         if self.agreement is not None:
             check_agreement(self.agreement)
         if self.alpha is not None:
-            check_share(self.alpha, "alpha", "a detection probability lies between 0 and 1")
+            check_share(self.alpha, "alpha", "wanted_detection_probability")
 
     def fit(self, target: Distances, known: Distances, names: tuple[str, str] = ("target", "known")) -> Knowledge:
         """Return the same knowledge of these two files, ≈ in the unit of their distances.
@@ -164,7 +165,7 @@ class Search:
             check_whole(self.memory, "memory", 1)
         if self.executor is not None and not callable(getattr(self.executor, "map", None)):
             raise InputError(f"executor = {show(self.executor)}: give OnDask(...), Processes(...) or Serial()")
-        check_kind(self.budget, Budget, "budget", "say when a search may stop, such as Budget(seconds=60)")
+        check_kind(self.budget, Budget, "budget", "wanted_budget")
         check_whole(self.limit, "limit of maximum cliques", 1)
         check_seed(self.seed)
         for name in ("threads", "starts"):
@@ -193,8 +194,8 @@ def learn(
     >>> learn(mask, calibrate(mask, rng=rng), None, common=0.1, rng=rng).noise
     Spread(east=2.0, north=2.0, unit='km')
     """
-    check_kind(mask, Mask, "mask", "give a mask, such as parse_mask('gaussian:sigma=500m')")
-    check_kind(calibration, Calibration, "calibration", "give what calibrate() returns")
+    check_kind(mask, Mask, "mask", "wanted_mask")
+    check_kind(calibration, Calibration, "calibration", "wanted_calibration")
     check_rng(rng)
     mask = mask if points is None else mask.in_unit_of(points)
     deviation = float(np.sqrt(calibration.variance))

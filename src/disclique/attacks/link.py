@@ -102,14 +102,14 @@ def attack(  # noqa: PLR0913 - the public door
     ((0, 1, 2, 4), True, 1.0)
     """
     if isinstance(known, Register):
-        check_kind(target, Microdata, "target", "give microdata, as read() and microdata() return them")
+        check_kind(target, Microdata, "target", "wanted_microdata")
     else:
         if executor is not None or memory is not None:
             raise InputError("executor and memory are for a known file that is a register (read_register)")
         _check_files(target, known)
     if progress is not None and not callable(progress):
         raise InputError(f"progress = {show(progress)}: give a function of the step's name and the share done")
-    rule = check_kind(labels or LabelRule(), LabelRule, "labels", "give a LabelRule; labels are named in microdata()")
+    rule = check_kind(labels or LabelRule(), LabelRule, "labels", "wanted_label_rule")
     if truth is not None and isinstance(known, Microdata):
         truth_of(target, known, truth)  # before any work
     work = None
@@ -125,9 +125,9 @@ def attack(  # noqa: PLR0913 - the public door
                 f"the attack {by.name} is built already: agreement, knowledge and search have no effect on it"
             )
     else:
-        told = check_kind(knowledge or Knowledge(), Knowledge, "knowledge", "say what the snooper knows by Knowledge()")
+        told = check_kind(knowledge or Knowledge(), Knowledge, "knowledge", "wanted_knowledge")
         told = told if agreement is None else replace(told, agreement=check_agreement(agreement))
-        how = check_kind(search or Search(), Search, "search", "say how to search by Search()")
+        how = check_kind(search or Search(), Search, "search", "wanted_search")
         by = parse_attack(by).build(told.fit(target.distances, known.distances, (target.name, known.name)), how)
     with listening(progress):
         if work is not None:
@@ -148,7 +148,7 @@ def attack(  # noqa: PLR0913 - the public door
 def _check_files(target: object, known: object) -> None:
     """Refuse what is no file, and two files whose distances cannot be compared because of their units."""
     for name, data in (("target", target), ("known", known)):
-        check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
+        check_kind(data, Microdata, name, "wanted_microdata")
     assert isinstance(target, Microdata)
     assert isinstance(known, Microdata)
     shared_unit(target.distances, known.distances, (target.name, known.name))

@@ -175,7 +175,7 @@ def attack_names(*, every: bool = False) -> tuple[str, ...]:
     >>> "register" in attack_names(), "guess" in attack_names(), "guess" in attack_names(every=True)
     (True, False, True)
     """
-    check_kind(every, bool, "every", "it is True or False")
+    check_kind(every, bool, "every", "wanted_truth_value")
     return tuple(name for name, cls in _ATTACKS.items() if every or cls.in_all)
 
 

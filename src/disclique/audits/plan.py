@@ -79,8 +79,8 @@ class Snooper:
 
     def _check_kinds(self) -> None:
         if self.overlap is not None:
-            check_share(self.overlap, "overlap", "the share of records known is above 0 and at most 1")
-        check_share(self.label_error, "label error", "a share lies between 0 and 1, 1 excluded")
+            check_share(self.overlap, "overlap", "wanted_overlap")
+        check_share(self.label_error, "label error", "wanted_share_below_one")
         if self.size is not None:
             check_whole(self.size, "known size", 1)
         check_whole(self.seeds, "seeds")
@@ -139,7 +139,7 @@ class Plan:
         if not self.masks:
             raise InputError("no mask: name at least one way to alter the file, such as gaussian:sigma=500m")
         if self.max_risk is not None:
-            check_share(self.max_risk, "max risk", "a share of people lies between 0 and 1")
+            check_share(self.max_risk, "max risk", "wanted_share_of_people")
         self._check_risk()
         Chance(self.seed)
         if not 0 < self.alpha < 1:
@@ -170,7 +170,7 @@ class Plan:
         if self.person_trials is not None:
             check_whole(self.person_trials, "person trials", 1)
         for name in ("alpha", "budget"):
-            check_number(getattr(self, name), name, "give a number")
+            check_number(getattr(self, name), name, "wanted_number")
 
     @property
     def ranges(self) -> tuple[MaskRange, ...]:
@@ -179,12 +179,12 @@ class Plan:
 
     def _check_risk(self) -> None:
         if self.max_risk_person is not None:
-            check_share(self.max_risk_person, "max risk of a person", "a probability lies between 0 and 1")
+            check_share(self.max_risk_person, "max risk of a person", "wanted_probability")
         if self.max_risk_person is not None and self.max_risk is None:
             raise InputError("a largest risk of a person goes with one of the mean: set max risk too")
         if self.scenario not in SCENARIOS:
             raise InputError(f"scenario = {self.scenario!r}: choose one of {', '.join(SCENARIOS)}")
-        if not 1 <= check_number(self.releases, "releases", "give a whole number") <= MOST_RELEASES:
+        if not 1 <= check_number(self.releases, "releases", "wanted_whole_number") <= MOST_RELEASES:
             raise InputError(f"releases = {self.releases}: a file is published between 1 and {MOST_RELEASES} times")
 
     @property

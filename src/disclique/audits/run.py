@@ -87,7 +87,7 @@ def audit(  # noqa: PLR0913 - the public door
     """
     for name, data in (("target", target), ("known", known), ("others", others)):
         if name == "target" or not (data is None or isinstance(data, Register)):
-            check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
+            check_kind(data, Microdata, name, "wanted_microdata")
     if executor is not None and not callable(getattr(executor, "map", None)):
         raise InputError(f"executor = {show(executor)}: say where to run, such as Processes(4)")
     folder = None if folder is None else check_path(folder, "folder")

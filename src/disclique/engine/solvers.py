@@ -85,7 +85,7 @@ def maximum_clique(
     """
     if not isinstance(graph, (Graph, ProductGraph)):
         raise InputError(f"graph = {show(graph)}: give a Graph or a ProductGraph")
-    check_kind(budget, Budget, "budget", "say when a search may stop, such as Budget(seconds=60)")
+    check_kind(budget, Budget, "budget", "wanted_budget")
     if find_solver(solver).product and not isinstance(graph, ProductGraph):
         raise InputError(f"solver {solver!r}: it takes product graphs only")
     begun = time.perf_counter()
@@ -120,7 +120,7 @@ def maximum_cliques(
     ((0, 1), (1, 2))
     """
     check_whole(limit, "limit", 1)
-    check_kind(clique, Clique, "clique", "give what maximum_clique() returns")
+    check_kind(clique, Clique, "clique", "wanted_clique")
     if not is_clique(graph, clique.members):
         raise InputError(f"the {clique.size} members given are no clique of this graph")
     if clique.size == 0:

@@ -84,7 +84,7 @@ class Exact(Closeness):
 
 def check_error(error: float) -> None:
     """Raise an error unless ``error`` is a rate from 0 to below 1."""
-    if not 0 <= check_number(error, "error", "an error rate is a number from 0 to below 1") < 1:
+    if not 0 <= check_number(error, "error", "wanted_error_rate") < 1:
         raise InputError(f"error rate {error}: it lies between 0 and 1, 1 excluded")
 
 

@@ -113,7 +113,7 @@ def read(
     500 points, sphere
     """
     path = check_path(path, "path")
-    layout = check_kind(layout or Layout(), Layout, "layout", "give a Layout, or its fields by name: labels=, id=, …")
+    layout = check_kind(layout or Layout(), Layout, "layout", "wanted_layout")
     known = [field.name for field in fields(Layout)]
     for name in columns:
         if name not in known:

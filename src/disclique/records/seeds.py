@@ -30,7 +30,7 @@ def read_seeds(path: str | Path, target: Microdata, known: Microdata) -> tuple[t
     """
     path = check_path(path, "path")
     for name, data in (("target", target), ("known", known)):
-        check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
+        check_kind(data, Microdata, name, "wanted_microdata")
     table = read_table(path)
     columns = [str(column) for column in table.columns]
     chosen = list(COLUMNS) if set(COLUMNS) <= set(columns) else columns

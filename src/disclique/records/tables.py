@@ -95,7 +95,7 @@ def microdata(  # noqa: PLR0913 - the public door
     labels = check_names(labels, f"{name}: labels")
     for flag, held in options.items():
         if flag != "by_position" or held is not None:  # None: by ids where there are some
-            check_kind(held, bool, f"{name}: {flag}", "it is True or False")
+            check_kind(held, bool, f"{name}: {flag}", "wanted_truth_value")
     given = [what for what in (distances, coordinates, text) if what is not None]
     if len(given) != 1:
         raise InputError(f"{name}: give one of distances, coordinates and text{', not several' if given else ''}")

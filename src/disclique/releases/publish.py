@@ -157,7 +157,7 @@ def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdat
 
 
 def _check_data(data: object) -> None:
-    check_kind(data, Microdata, "data", "give microdata, as read() and microdata() return them")
+    check_kind(data, Microdata, "data", "wanted_microdata")
 
 
 def _rule(mask: str | Mask) -> Mask:

@@ -45,7 +45,7 @@ class OnDask:
     count: int | None = None  # workers of a local cluster
 
     def __post_init__(self) -> None:
-        check_kind(self.address, str, "address", "say where the scheduler is, such as 'tcp://host:8786', or 'local'")
+        check_kind(self.address, str, "address", "wanted_scheduler")
         if self.count is not None:
             check_whole(self.count, "workers", 1)
             if self.address != "local":

@@ -159,7 +159,7 @@ def edges(graph: ProductGraph) -> list[tuple[int, int]]:
 
 def draw_matches(target: Microdata, known: Microdata, matches: pd.DataFrame, title: str = "") -> Figure:
     """Draw figure 7 of the paper: both files side by side, a line per match; green is true, red dashed is false."""
-    check_kind(matches, pd.DataFrame, "matches", "give the matches of an attack, such as result.matches")
+    check_kind(matches, pd.DataFrame, "matches", "wanted_matches")
     figure = Figure(figsize=(10, 6), layout="constrained")
     panels = figure.subplots(1, 2)
     pairs = matches[["target_row", "known_row"]].to_numpy(dtype=int) - 1

@@ -125,7 +125,7 @@ def study(
     [{'attack': 'labels', 'repetition': 0}]
     """
     if definition is not None:
-        check_kind(definition, Study, "definition", "give a Study, or say it by options such as sigma=0.01")
+        check_kind(definition, Study, "definition", "wanted_study")
     if executor is not None and not callable(getattr(executor, "map", None)):
         raise InputError(f"executor = {show(executor)}: say where to run, such as Processes(4)")
     work = definition or define_study(options)

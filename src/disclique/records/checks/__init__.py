@@ -47,7 +47,7 @@ def inspect(
     """
     for name, data in (("target", target), ("known", known)):
         if data is not None or name == "target":
-            check_kind(data, Microdata, name, "give microdata, as read() and microdata() return them")
+            check_kind(data, Microdata, name, "wanted_microdata")
     looks, remarks = [], []
     for data in (target, known):
         if data is not None:

@@ -32,7 +32,7 @@ def annex(result: AuditResult, *, language: str = "en") -> str:
     >>> "A. Meyer" in dq.annex(made), "Angreifer" in dq.annex(made, language="de")
     (True, True)
     """
-    check_kind(result, AuditResult, "result", "give the result of an audit, as read_result() reads it")
+    check_kind(result, AuditResult, "result", "wanted_audit_result")
     texts = texts_in(language)
     drawn = {name: chart for name, chart in charts(result, texts).items() if name in SHOWN}
     return render(

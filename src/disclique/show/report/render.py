@@ -33,7 +33,7 @@ def report(result: AuditResult, *, figures: str = "", language: str = "en") -> s
     >>> dq.report(dq.audit(people, "affine", attacks="labels", repetitions=1))[:15]
     '<!doctype html>'
     """
-    check_kind(result, AuditResult, "result", "give the result of an audit, as read_result() reads it")
+    check_kind(result, AuditResult, "result", "wanted_audit_result")
     there = {name for s in result.settings for name, value in (s.utility or {}).items() if value is not None}
     taken = [measure for measure in measures().values() if measure.name in there]
     done, texts = _what_ran(result), texts_in(language)
