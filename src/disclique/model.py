@@ -6,7 +6,7 @@ from 1 wherever a person reads them (match tables, messages, files), as in the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -37,6 +37,20 @@ class Distances(Protocol):
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``, shape (len(rows), len(columns))."""
+
+
+class Executor(Protocol):
+    """Something that runs a function on many items, in any order: Serial, Processes or OnDask of ``runs``.
+
+    Functions and items must be picklable. Items are asked for one by one, as there is room for them.
+    """
+
+    @property
+    def parallel(self) -> int | None:
+        """How many items run at a time; None where that is not known here."""
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Return the results as they finish."""
 
 
 class Agreement(Protocol):

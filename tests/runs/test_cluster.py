@@ -22,9 +22,9 @@ from conftest import Run
 from disclique.audits.result import encode_result
 from disclique.errors import InputError
 from disclique.progress import tell
-from disclique.runs import Journal, OnDask, Unit, cluster, run_units
-from disclique.runs.cluster import compare_versions
-from disclique.runs.lost import WorkersLost
+from disclique.runs import Journal, OnDask, Unit, run_units
+from disclique.runs.dask_cluster import compare_versions
+from disclique.runs.process_pool import WorkersLost
 from disclique.runs.watch import watching
 from small_files import COLUMNS, LIGHT, people, without_times
 
@@ -55,7 +55,11 @@ class Cluster:
         self.address: str = json.loads(about.read_text())["address"]
 
     def _start(self, *arguments: str, source: Path = SOURCE) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{source}{os.pathsep}{HERE}"}
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(map(str, (source, HERE, HERE / "runs"))),
+        }
         command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard", "--host", "127.0.0.1"]
         quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.processes.append(subprocess.Popen(command, env=environment, cwd=self.folder, **quiet))
@@ -125,7 +129,6 @@ def test_an_audit_outlives_a_worker_and_then_its_scheduler(
     run: Run, empty: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends with the bytes of a serial one; without a scheduler in a sentence, and goes on elsewhere."""
-    monkeypatch.setattr(cluster, "PATIENCE", 2)
     for page in ("report", "annex"):  # nothing of them depends on where releases are attacked
         monkeypatch.setattr(dq.AuditResult, page, lambda self, path, **_: None)
     first, _ = empty.add_worker(), empty.add_worker()
@@ -270,17 +273,18 @@ def test_a_journal_in_memory_is_not_said_to_be_kept() -> None:
         run_units(raise_lost, [Unit("a", 0)], Journal[str]())
 
 
-def test_places_that_are_no_scheduler_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_that_are_no_scheduler_are_named(run: Run) -> None:
     """A closed port, a server of something else, a number of processes that nobody could heed."""
     import http.server
 
-    monkeypatch.setattr(cluster, "PATIENCE", 0.7)
     people(20).to_csv("f.csv", index=False)
     with ExitStack() as stack:
         server = stack.enter_context(http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler))
         port = server.server_address[1]
         for address in (f"tcp://127.0.0.1:{port}", "tls://127.0.0.1:9", "", "tcp://"):
-            code, _, err = run(*AUDIT, "o", "--dask", address)
-            assert (code, err.splitlines()[-1].startswith("disclique: no Dask scheduler at ")) == (2, True), err
+            with pytest.raises(InputError, match=r"^no Dask scheduler at "):
+                list(OnDask(address, patience=0.7).map(abs, [1]))
+    code, _, err = run(*AUDIT, "o", "--dask", "tls://127.0.0.1:9")
+    assert (code, err.splitlines()[-1].startswith("disclique: no Dask scheduler at ")) == (2, True), err
     code, _, err = run(*AUDIT, "o", "--dask", "tcp://127.0.0.1:9", "--processes", "2")
     assert (code, "a number of processes goes with 'local' only" in err) == (2, True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from disclique.errors import DiscliqueError, InputError, MissingDependency
-from disclique.runs.execute import OnDask, Processes, Serial
+from disclique.runs import OnDask, Processes, Serial
 
 
 def square(x: int) -> int:

@@ -22,7 +22,7 @@ from disclique.progress import tell
 from disclique.runs import Executor, Forecast, Journal, Processes, Serial, Unit, run_units
 from disclique.runs import counter as counters
 from disclique.runs.counter import Counter, Heard
-from disclique.runs.linear_algebra import one_thread
+from disclique.runs.process_pool import one_thread
 from disclique.runs.watch import EVERY, reporting, watching
 from small_files import COLUMNS, LIGHT, make_audit, people
 
@@ -164,27 +164,29 @@ def test_releases_are_counted_as_they_were_foreseen(run: Run, monkeypatch: pytes
     assert re.search(rf"^{done} of 12 releases, 0:0\d left", err, re.MULTILINE), err
 
 
-def test_blocks_of_one_thread_may_overlap() -> None:
-    """The libraries get their threads back when the last block ends, and not before."""
+def test_blocks_of_one_thread_wait_for_each_other() -> None:
+    """In each of them the libraries have one thread, whoever else begins; afterwards they have theirs back."""
     control = pytest.importorskip("threadpoolctl")
 
     def threads() -> set[int]:
         return {one["num_threads"] for one in control.threadpool_info() if one["user_api"] == "blas"}
 
-    inside, leave = threading.Event(), threading.Event()
+    inside: list[set[int]] = []
 
     def other() -> None:
-        with one_thread():
-            inside.set()
-            leave.wait(10)
+        with one_thread(), one_thread():
+            inside.append(threads())
 
-    with control.threadpool_limits(2):
-        before = threads()
-        thread = threading.Thread(target=other)
-        thread.start()
-        assert inside.wait(10)
+    before = threads()
+    others = [threading.Thread(target=other) for _ in range(3)]
+    with one_thread():
+        for thread in others:
+            thread.start()
         with one_thread():
-            leave.set()
-            thread.join()  # the block that limited them has ended
-            assert threads() == {1}
-        assert threads() == before
+            inside.append(threads())
+        inside.append(threads())
+        assert len(inside) == 2  # nobody else has begun
+    for thread in others:
+        thread.join(10)
+    assert inside == [{1}] * 5
+    assert threads() == before

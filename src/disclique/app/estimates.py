@@ -99,8 +99,7 @@ def estimate(file: Path, said: dict[str, Any], tell: Any) -> None:
     from disclique.audits.inspection import inspect_audit
     from disclique.errors import DiscliqueError
     from disclique.options.audits import AuditOptions, read_audit
-    from disclique.runs import choose_executor
-    from disclique.runs.execute import keep_open
+    from disclique.runs import choose_executor, keep_open
 
     try:
         audit = read_audit(file, AuditOptions(**said).filled())

@@ -22,13 +22,12 @@ from disclique.arguments import (
 )
 from disclique.attacks.calibration import Calibration
 from disclique.engine.agreement import check_agreement, fit_agreement
-from disclique.engine.cluster import Executor
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, displacement_km
 from disclique.masks import Mask
 from disclique.masks.laws import PlaceLaw, simulate_law, spread_at
 from disclique.messages import Message
-from disclique.model import UNLIMITED, Agreement, Budget, Distances, Spread
+from disclique.model import UNLIMITED, Agreement, Budget, Distances, Executor, Spread
 from disclique.spaces.distances import Points, shared_unit
 from disclique.units import KM, Quantity, length_in
 

@@ -10,28 +10,20 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from disclique.engine import exact
 from disclique.engine.stopwatch import Stopwatch
-from disclique.model import Budget, Clique, ProductGraph
+from disclique.model import Budget, Clique, Executor, ProductGraph
 
 BATCHES = 200  # about so many, so that the last of them ends soon after the others
 FEWEST = 16  # roots of a batch
-
-
-class Executor(Protocol):
-    """Something that runs a function on many items, which it asks for one by one as it has room for them."""
-
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """Return the results as they finish."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +36,22 @@ class Workers:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """The graph of one search, by a name under which a worker keeps it."""
+    """The graph of one search; a worker, who is sent it once, makes it once for all batches."""
 
     make: Callable[[], ProductGraph]
     order: int
     size: int
-    name: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @cached_property
+    def ready(self) -> exact.State:
+        """The graph before its search."""
+        graph = self.make()
+        if (graph.order, graph.size) != (self.order, self.size):
+            raise AssertionError("the worker made another graph: it must have the same version of disclique")
+        return exact.ready(graph)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Task, (self.make, self.order, self.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,24 +108,12 @@ def _hand_out(state: exact.State, stopwatch: Stopwatch, graph: ProductGraph, wor
         stopwatch.tell(min(taken, len(left)), len(left), len(state.clique))
 
 
-_made: dict[str, exact.State] = {}  # the graph that this process searches, made once for all batches
-_making = threading.Lock()
-
-
 def _search(task: _Task, batch: _Batch) -> _Outcome:
     """Search the roots of a batch, in a worker."""
-    with _making:
-        if task.name not in _made:
-            _made.clear()
-            graph = task.make()
-            if (graph.order, graph.size) != (task.order, task.size):
-                raise AssertionError("the worker made another graph: it must have the same version of disclique")
-            _made[task.name] = exact.ready(graph)
-        whole = _made[task.name]
-    ceiling = np.zeros_like(whole.ceiling)
+    ceiling = np.zeros_like(task.ready.ceiling)
     ceiling[batch.roots] = batch.ceiling
     best = np.array([batch.best, 0, 0], np.int64)
-    state = replace(whole, ceiling=ceiling, best=best, clique=[], lock=threading.Lock())
+    state = replace(task.ready, ceiling=ceiling, best=best, clique=[], lock=threading.Lock())
     seconds = None if batch.seconds is None else max(batch.seconds, 1e-3)
     stopwatch = Stopwatch.start(Budget(seconds=seconds), 1, None)
     exact.sift(state, stopwatch)

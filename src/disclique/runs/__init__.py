@@ -4,9 +4,10 @@ Studies and audits say *what* a unit is and what follows from its records; every
 knows nothing of masks, attacks or risk.
 """
 
+from disclique.model import Executor
 from disclique.runs.chance import Chance
-from disclique.runs.cluster import OnDask
-from disclique.runs.execute import Executor, Processes, Serial, choose_executor, keep_open
+from disclique.runs.dask_cluster import OnDask
+from disclique.runs.executors import Processes, Serial, choose_executor, keep_open
 from disclique.runs.forecast import Forecast
 from disclique.runs.journal import Journal, open_journal
 from disclique.runs.run import Estimate, FullProgress, Progress, run_units, try_units

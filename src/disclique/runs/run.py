@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from disclique.runs.execute import Executor, Serial
+from disclique.model import Executor
+from disclique.runs.executors import Serial
 from disclique.runs.journal import Journal
-from disclique.runs.linear_algebra import one_thread
-from disclique.runs.lost import WorkersLost
+from disclique.runs.process_pool import WorkersLost, one_thread
 from disclique.runs.unit import Unit
 from disclique.runs.watch import watching
 
@@ -102,7 +102,6 @@ def _time(run: Run[R], unit: Unit) -> tuple[Unit, R, float]:
 
     compiling: list[float] = []
     begun = time.perf_counter()
-    # sums of linear algebra depend on the number of threads in their last digits
     with one_thread(), event.install_timer("numba:compiler_lock", compiling.append):
         record = run(unit)
     return unit, record, max(time.perf_counter() - begun - sum(compiling), 1e-6)

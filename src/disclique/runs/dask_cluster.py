@@ -1,9 +1,15 @@
-"""A Dask cluster as the place where items run."""
+"""A Dask cluster as the place where items run, and what its workers do; only this module imports Dask.
+
+The function, with all data it needs, is sent once (``_Packed``), which Dask hands from worker to worker and sends again
+where all that had it died. A worker unpacks it once, so that what its items share is computed once as well.
+"""
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import logging
+import pickle
 import threading
 import uuid
 import warnings
@@ -11,21 +17,21 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from disclique.arguments import check_kind, check_whole
 from disclique.engine.kernels.threads import available
 from disclique.errors import DiscliqueError, InputError, MissingDependency
 from disclique.progress import tell
 from disclique.records.provenance import versions
-from disclique.runs import remote
-from disclique.runs.lost import WorkersLost
-from disclique.runs.pool import same
-from disclique.runs.signals import holding_interrupts
-from disclique.runs.watch import Steps, find_watcher
+from disclique.runs.interrupts import holding_interrupts
+from disclique.runs.process_pool import WorkersLost, same
+from disclique.runs.watch import Steps, find_watcher, reporting
 
-PATIENCE = 10  # seconds until a scheduler that does not answer is held to have gone
-AHEAD = 4  # items handed out for each worker at a time; more would be made before the results of others are known
+# Items of one process would share its libraries, which are not all made for threads: one at a time.
+_turn = threading.Lock()
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -34,6 +40,7 @@ R = TypeVar("R")
 class OnDask:
     """A Dask cluster: the address of its scheduler (``tcp://host:8786``), or ``local`` to start one here.
 
+    ``ahead`` items are handed out for each worker at a time; more would be made before the results of others are known.
     The function and its data are sent to a worker once. Dask runs the items of a worker that dies again elsewhere, up
     to its own limit of failures.
 
@@ -43,6 +50,8 @@ class OnDask:
 
     address: str = "local"
     count: int | None = None  # workers of a local cluster
+    patience: float = 10.0  # seconds until a scheduler that does not answer is held to have gone
+    ahead: int = 4
 
     def __post_init__(self) -> None:
         check_kind(self.address, str, "address", "wanted_scheduler")
@@ -98,7 +107,8 @@ class OnDask:
                 )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of versions that differ, which are told below
-                return _wait(lambda: distributed.Client(self.address, timeout=PATIENCE, set_as_default=False))
+                connect = partial(distributed.Client, self.address, timeout=self.patience, set_as_default=False)
+                return _wait(connect, 2 * self.patience)
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             why = " ".join(str(error).split()) or type(error).__name__
         gc.collect()  # a client that failed waits long for its own end where that comes with the end of the program
@@ -117,7 +127,7 @@ class Session:
     notes: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     _workers: int = 1
-    _sent: _Sent | None = None
+    _sent: tuple[Callable[[Any], Any], Any] | None = None
 
     @property
     def parallel(self) -> int | None:
@@ -132,9 +142,9 @@ class Session:
                 self.client.wait_for_workers(1)
             found = self.client.get_versions(packages=[*versions(), "cloudpickle"])
             self.notes = compare_versions(found)
-            code = self.client.run(remote.fingerprint)
+            code = self.client.run(fingerprint)
             _refuse(
-                [place for place, theirs in code.items() if theirs != remote.fingerprint()],
+                [place for place, theirs in code.items() if theirs != fingerprint()],
                 f"disclique {versions()['disclique']} has other code there than here; install the same",
             )
             self._count()
@@ -157,12 +167,13 @@ class Session:
             return
         with self._asking():
             self._count()
-            call = _Call(self.client, *self._send(function), f"disclique-{uuid.uuid4().hex}")
+            call = _Call(self.client, self._send(function), f"disclique-{uuid.uuid4().hex}")
             self.client.subscribe_topic(call.topic, call.hear)
         finished = _distributed().as_completed(loop=self.client.loop)
         try:
             while True:
-                while len(call.handed) < AHEAD * max(self._workers, 2) and (one := first or next(waiting, None)):
+                room = self.cluster.ahead * max(self._workers, 2)
+                while len(call.handed) < room and (one := first or next(waiting, None)):
                     first = None
                     with self._asking():
                         finished.add(call.hand(*one))
@@ -177,17 +188,17 @@ class Session:
         finally:
             call.forget()
 
-    def _send(self, function: Callable[[Any], Any]) -> tuple[str, Any]:
-        """Return the function as it lies in the cluster, sent there unless it was before, and its digest."""
+    def _send(self, function: Callable[[Any], Any]) -> Any:
+        """Return the future by which the cluster keeps the function, sent there unless it was before."""
         import dask
 
-        if self._sent is None or not same(function, self._sent.function):
-            digest, packed = remote.pack(function)
+        if self._sent is None or not same(function, self._sent[0]):
+            packed = _Packed.pack(function)
             # as a task, not as data: the scheduler can have it carried out again where all workers that had it died
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-                there = self.client.submit(remote.keep, packed, key=f"disclique-{digest}")
-            self._sent = _Sent(function, digest, there)
-        return self._sent.digest, self._sent.there
+                there = self.client.submit(_keep, packed, key=f"disclique-{packed.digest}")
+            self._sent = function, there
+        return self._sent[1]
 
     def _fetch(self, future: Any, item: object) -> Any:
         try:
@@ -221,28 +232,18 @@ class Session:
         return WorkersLost(f"the Dask scheduler at {self.cluster.address} has gone")
 
 
-@dataclass(frozen=True, eq=False)
-class _Sent:
-    """A function, its digest, and the future by which the cluster keeps it."""
-
-    function: Callable[[Any], Any]
-    digest: str
-    there: Any
-
-
 class _Call:
     """Items handed to a cluster for one function, and what is heard of them."""
 
-    def __init__(self, client: Any, digest: str, function: Any, topic: str) -> None:
-        self.client, self.digest, self.function, self.topic = client, digest, function, topic
+    def __init__(self, client: Any, function: Any, topic: str) -> None:
+        self.client, self.function, self.topic = client, function, topic
         self.handed: dict[str, tuple[int, Any]] = {}
         self.items: dict[int, Any] = {}
         self.watch, self.lock = find_watcher(), threading.Lock()
 
     def hand(self, number: int, item: Any) -> Any:
         """Hand an item to the cluster."""
-        ticket = remote.Ticket(self.digest, number, self.topic)
-        future = self.client.submit(remote.work, self.function, item, ticket, pure=False)
+        future = self.client.submit(_work, self.function, item, _Ticket(number, self.topic), pure=False)
         self.handed[future.key], self.items[number] = (number, item), item
         return future
 
@@ -266,6 +267,60 @@ class _Call:
         self.items.clear()
         if self.client.status == "running":
             self.client.unsubscribe_topic(self.topic)
+
+
+class _Ticket(NamedTuple):
+    """Under which number an item is carried out, and where its steps are told."""
+
+    number: int
+    topic: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Packed:
+    """A function with its data, as bytes on the way and unpacked once where it is at work."""
+
+    packed: bytes
+    digest: str
+
+    @classmethod
+    def pack(cls, function: Callable[[Any], Any]) -> _Packed:
+        """Pack a function; its name follows from it."""
+        from distributed.protocol.pickle import dumps
+
+        packed: bytes = dumps(function)  # type: ignore[no-untyped-call]
+        return cls(packed, hashlib.sha256(packed).hexdigest())
+
+    @cached_property
+    def function(self) -> Callable[[Any], Any]:
+        """The function, the same one every time."""
+        return pickle.loads(self.packed)  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Packed, (self.packed, self.digest)
+
+
+def _keep(packed: _Packed) -> _Packed:
+    """Have a packed function at hand, in a worker."""
+    return packed
+
+
+def _work(packed: _Packed, item: Any, ticket: _Ticket) -> Any:
+    """Carry out an item, in a worker; its steps are told to the caller through the scheduler."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    with _turn, reporting(lambda steps: worker.log_event(ticket.topic, (ticket.number, steps))):
+        return packed.function(item)
+
+
+def fingerprint() -> str:
+    """Return a hash of the code of this package: the same version may have been installed from other sources."""
+    digest = hashlib.sha256()
+    root = Path(__file__).resolve().parents[1]
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes().replace(b"\r\n", b"\n"))
+    return digest.hexdigest()
 
 
 def compare_versions(found: dict[str, Any]) -> tuple[str, ...]:
@@ -320,7 +375,7 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _wait(connect: Callable[[], T]) -> T:
+def _wait(connect: Callable[[], T], seconds: float) -> T:
     """Return what a function returns that may never do so: Dask waits for ever for a server of something else."""
     found: Future[T] = Future()
 
@@ -332,7 +387,7 @@ def _wait(connect: Callable[[], T]) -> T:
 
     threading.Thread(target=call, daemon=True, name="connecting").start()
     try:
-        return found.result(2 * PATIENCE)
+        return found.result(seconds)
     except TimeoutError:
         raise OSError("it does not answer as one") from None
 

@@ -10,28 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, TypeVar
 
 from disclique.arguments import check_whole
 from disclique.engine.kernels.threads import available
-from disclique.runs.cluster import OnDask
-from disclique.runs.pool import Pool
-from disclique.runs.signals import noting_interrupts
+from disclique.model import Executor
+from disclique.runs.dask_cluster import OnDask
+from disclique.runs.interrupts import noting_interrupts
+from disclique.runs.process_pool import Pool
 from disclique.runs.watch import working
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class Executor(Protocol):
-    """Something that runs a function on many items."""
-
-    @property
-    def parallel(self) -> int | None:
-        """How many items run at a time; None where that is not known here."""
-
-    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Return the results as they finish."""
 
 
 @contextmanager

@@ -14,21 +14,40 @@ import threading
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
 from disclique.errors import DiscliqueError
-from disclique.runs.linear_algebra import one_thread
-from disclique.runs.lost import WorkersLost
-from disclique.runs.signals import holding_interrupts
+from disclique.runs.interrupts import holding_interrupts
 from disclique.runs.watch import Steps, find_watcher, reporting
 
 ATTEMPTS = 3  # how often an item is given to a worker before it is held to be what kills them
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+# The threads of linear algebra belong to the whole process, so one item at a time is at work in it.
+_turn = threading.RLock()
+
+
+class WorkersLost(DiscliqueError):
+    """Workers, or the way to them, are gone: nothing is wrong with the work itself, and it may be taken up again."""
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Return a block in which the linear algebra libraries use one thread: the cores are taken by the processes.
+
+    Its sums depend on the number of threads in their last digits. Blocks may stand in one another; those of other
+    threads of this process wait. A library that was loaded since an outer block began is limited as well.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with _turn, threadpool_limits(1):
+        yield
 
 
 class _Report(NamedTuple):
