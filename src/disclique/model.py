@@ -6,8 +6,8 @@ from 1 wherever a person reads them (match tables, messages, files), as in the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from disclique.messages import Message
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int32]
 Json = dict[str, Any]
+Indices = NDArray[Any] | Sequence[int] | int  # rows of a file
 
 
 class Distances(Protocol):
@@ -105,14 +106,24 @@ class Microdata:
         return f"Microdata({show(self.name)}: {len(self)} records, label ({quasi}), {self.distances!r})"
 
 
+def smooth_share(count: NDArray[Any], labels: NDArray[Any] | float, records: int, all_labels: int) -> FloatArray:
+    """Return the chance that the next person has one of ``labels`` labels seen ``count`` times among ``records``."""
+    return np.asarray((count + 0.5 * labels) / max(records + 0.5 * all_labels, 1.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Which pairs of records may match by their labels.
+    """Which pairs of records may match by their labels: how many, which, and how likely.
 
     Records with the same label share a class. ``relation`` lists the pairs (target class, known class) that may
     match: the identity for exact coincidence, more where missing values or errors are allowed. Class -1 matches
     nothing. ``evidence``, where labels may be wrong, is the log odds for one person that each related pair of labels
     carries.
+
+    >>> import disclique as dq
+    >>> found = dq.LabelRule().candidates(*dq.poets())
+    >>> found.count, found.fitting.tolist()[:5], found.allowed(0, [0, 1])
+    (11, [1, 2, 2, 2, 0], array([ True, False]))
     """
 
     target_class: IntArray
@@ -121,6 +132,128 @@ class Candidates:
     evidence: FloatArray | None = None  # shape (r,)
 
     __repr__ = short_repr
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Records of the target and of the known file."""
+        return len(self.target_class), len(self.known_class)
+
+    @property
+    def swapped(self) -> Candidates:
+        """The same with both files in each other's place."""
+        return Candidates(self.known_class, self.target_class, self.relation[:, ::-1], self.evidence)
+
+    def keep_known(self, keep: NDArray[np.bool_]) -> Candidates:
+        """Return the pairs of some known records; the others match nobody."""
+        return replace(self, known_class=np.where(keep, self.known_class, -1).astype(np.int32))
+
+    @cached_property
+    def fitting(self) -> NDArray[np.int64]:
+        """How many known records fit each target record."""
+        fits = np.bincount(self._from, self._members[self._to], self._classes[0])
+        return np.where(self.target_class >= 0, np.append(fits, 0)[self.target_class], 0).astype(np.int64)
+
+    @property
+    def count(self) -> int:
+        """How many pairs of records fit."""
+        return int(self.fitting.sum())
+
+    @cached_property
+    def alone(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The pairs of rows that the label alone links: each fits nobody else."""
+        one = np.flatnonzero(self.fitting == 1)
+        target, known = self.pairs(one)
+        only = self.swapped.fitting[known] == 1
+        return target[only], known[only]
+
+    def allowed(self, target: Indices, known: Indices) -> NDArray[np.bool_]:
+        """Return which pairs of rows fit; rows are broadcast against each other."""
+        return self._find(target, known) >= 0
+
+    def log_odds(self, target: Indices, known: Indices) -> FloatArray:
+        """Return the log odds of pairs of rows by their labels (see ``label_odds``), -inf where they do not fit."""
+        at = self._find(target, known)
+        odds = np.append(self.label_odds(), -np.inf)
+        return np.asarray(odds[at])
+
+    def label_odds(self, people: NDArray[Any] | None = None) -> FloatArray:
+        """Return the log odds of each related pair of classes: one person against two strangers of these labels.
+
+        It is how much rarer than any label those that fit are among known people, each label counted half a time more
+        than it was seen: one that was seen once is not as rare as that. Where labels may be wrong it is ``evidence``.
+        ``people`` says for how many people each known record stands.
+        """
+        if self.evidence is not None:
+            return self.evidence
+        many = np.ones(len(self.known_class)) if people is None else np.asarray(people, dtype=float)
+        there = self.known_class >= 0
+        counts = np.bincount(self.known_class[there], many[there], self._classes[1])
+        seen = np.bincount(self._from, counts[self._to], 1)
+        labels = np.bincount(self._from, minlength=1)
+        share = smooth_share(seen, labels, int(many.sum()), int((counts > 0).sum()))
+        return np.asarray(-np.log(np.minimum(share, 1.0)[self._from]))
+
+    def pairs(self, targets: NDArray[Any] | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List the pairs of rows that fit, of all targets or of some in their order; known rows ascend."""
+        rows = np.arange(len(self.target_class)) if targets is None else np.asarray(targets, dtype=np.int64)
+        keys, order = self._keys
+        own = self.target_class[rows].astype(np.int64)
+        first, last = (np.searchsorted(keys, (own + end) * self._classes[1]) for end in (0, 1))
+        place, at = _spread(first, np.where(own >= 0, last - first, 0))
+        known = np.argsort(self.known_class, kind="stable")
+        other = self._to[order[at]]
+        begin = np.searchsorted(self.known_class[known], other)
+        pair, member = _spread(begin, self._members[other])
+        place, found = place[pair], known[member]
+        ascending = np.lexsort((found, place))
+        return rows[place[ascending]], found[ascending]
+
+    def partners(self, target: int) -> NDArray[np.int64]:
+        """Return the known rows that fit a target record, ascending."""
+        return self.pairs(np.array([target]))[1]
+
+    @cached_property
+    def _from(self) -> NDArray[np.int64]:
+        return self.relation[:, 0].astype(np.int64)
+
+    @cached_property
+    def _to(self) -> NDArray[np.int64]:
+        return self.relation[:, 1].astype(np.int64)
+
+    @cached_property
+    def _classes(self) -> tuple[int, int]:
+        """How many classes either side may have, those that only the relation names among them."""
+        sides = (self.target_class, self._from), (self.known_class, self._to)
+        target, known = (1 + int(max(own.max(initial=-1), named.max(initial=-1))) for own, named in sides)
+        return target, known
+
+    @cached_property
+    def _members(self) -> NDArray[np.int64]:
+        """How many known records each class has."""
+        return np.bincount(self.known_class[self.known_class >= 0], minlength=self._classes[1])
+
+    @cached_property
+    def _keys(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The relation as ascending numbers, and the place of each of them in it."""
+        keys = self._from * self._classes[1] + self._to
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order
+
+    def _find(self, target: Indices, known: Indices) -> NDArray[np.int64]:
+        """Return at which place of the relation the classes of pairs of rows stand, -1 where they do not."""
+        own, other = self.target_class[np.asarray(target)], self.known_class[np.asarray(known)]
+        key = own * np.int64(self._classes[1]) + other
+        keys, order = self._keys
+        if not len(keys):
+            return np.full(key.shape, -1)
+        at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        return np.where((own >= 0) & (other >= 0) & (keys[at] == key), order[at], -1)
+
+
+def _spread(first: NDArray[np.int64], many: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for runs of ``many`` numbers from ``first`` on, the run and the number of every entry."""
+    run = np.repeat(np.arange(len(many)), many)
+    return run, first[run] + np.arange(len(run)) - (np.cumsum(many) - many)[run]
 
 
 @dataclass(frozen=True, eq=False)

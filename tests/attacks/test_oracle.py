@@ -9,8 +9,8 @@ from scipy.optimize import linear_sum_assignment, minimize
 
 import disclique as dq
 from disclique.attacks.calibration import calibrate
-from disclique.attacks.knowledge import Knowledge, learn
-from disclique.attacks.oracle import Holder, ask_oracle
+from disclique.attacks.knowledge import Holder, Knowledge, learn
+from disclique.attacks.oracle import ask_oracle
 from disclique.audits import Audit, Snooper, run_audit
 from disclique.audits.known_file import draw_known_file
 from disclique.audits.rates import measure_oracle, measure_risk
@@ -19,8 +19,7 @@ from disclique.errors import InputError
 from disclique.geodesy import sphere_km
 from disclique.masks import masks, parse_mask
 from disclique.masks.base import unit_of
-from disclique.measures.risk import Truth
-from disclique.measures.scenarios import name_records
+from disclique.measures.risk import Truth, name_records
 from disclique.model import Distances, FloatArray, Microdata
 from disclique.runs import Unit
 from disclique.spaces.distances import Matrix, Points, full_matrix
@@ -42,8 +41,9 @@ def ask(
     found = calibrate(mask, points=points.coordinates, metric=points.metric, rng=rng)
     share = min(len(known.truth) / n, 0.99)
     told = replace(learn(mask, found, points, common=share, coordinate_error=error, rng=rng), bold=True)
-    holder = Holder(known.released, known.data, dq.LabelRule().candidates(known.released, known.data), known.truth)
-    claims = ask_oracle(masked, holder, told)
+    related = dq.LabelRule().candidates(known.released, known.data)
+    holder = Holder(known.released, known.data, related, known.truth, told)
+    claims = ask_oracle(masked, holder)
     return float(name_records(claims, known.truth, holder.candidates).mean()), holder, masked
 
 
@@ -69,7 +69,7 @@ def test_whoever_knows_the_function_tells_everybody_apart(spec: str) -> None:
 def test_rounded_and_capped_distances_by_what_is_possible(spec: str) -> None:
     """Against all pairs and all distances, one by one."""
     value, holder, (masked,) = ask(spec, n=40, overlap=0.5)
-    own, theirs, mask = holder.released.distances, holder.known.distances, parse_mask(spec)
+    own, theirs, mask = holder.exact.distances, holder.known.distances, parse_mask(spec)
     assert isinstance(own, Points)
     assert isinstance(theirs, Points)
     published = full_matrix(masked)
@@ -91,13 +91,13 @@ def test_rounded_and_capped_distances_by_what_is_possible(spec: str) -> None:
 
 def fitting(holder: Holder) -> NDArray[np.bool_]:
     """Which known record may be which released one, by the labels themselves."""
-    ours, theirs = (list(map(tuple, data.labels.to_numpy())) for data in (holder.released, holder.known))
+    ours, theirs = (list(map(tuple, data.labels.to_numpy())) for data in (holder.exact, holder.known))
     return np.array([[own == other for own in ours] for other in theirs])
 
 
 def relocated(spec: str, holder: Holder, masked: Distances) -> FloatArray:
     """The most likely place of every record given the true places of all others, by scipy."""
-    own, mask, published = holder.released.distances, parse_mask(spec), full_matrix(masked)
+    own, mask, published = holder.exact.distances, parse_mask(spec), full_matrix(masked)
     assert isinstance(own, Points)
     places = own.coordinates.copy()
     for record in range(own.size):
@@ -150,9 +150,9 @@ def test_what_is_not_modelled_is_said_and_never_green() -> None:
     bare = replace(file, distances=Matrix(np.sqrt(full_matrix(file.distances))))
     holder = Holder(bare, bare, dq.LabelRule().candidates(bare, bare), Truth.of_people(bare.ids, bare.ids))
     with pytest.raises(InputError, match="not modelled for bare distances"):
-        ask_oracle([bare.distances], holder, Knowledge(mask=parse_mask("matrix-gaussian:sd=5")))
+        ask_oracle([bare.distances], replace(holder, knowledge=Knowledge(mask=parse_mask("matrix-gaussian:sd=5"))))
     with pytest.raises(InputError, match="known mask"):
-        ask_oracle([bare.distances], holder, Knowledge())
+        ask_oracle([bare.distances], holder)
     result = run_audit(Audit(make_plan("matrix-gaussian:sd=500", attacks=("labels",), max_risk=0.9), bare))
     assert result.verdict.status == "unproven"
     assert "not modelled" in result.settings[0].oracle_why
@@ -167,8 +167,9 @@ def test_vectors_under_gaussian_noise_have_an_oracle() -> None:
     mask = parse_mask("gaussian:sigma=0.8")
     masked = mask.apply(people.distances, rng)
     assert isinstance(masked, Points)
-    holder = Holder(people, people, dq.LabelRule().candidates(people, people), Truth.of_people(people.ids, people.ids))
-    claims = ask_oracle([masked], holder, Knowledge(mask=mask, common=0.99))
+    who, told = Truth.of_people(people.ids, people.ids), Knowledge(mask=mask, common=0.99)
+    holder = Holder(people, people, dq.LabelRule().candidates(people, people), who, told)
+    claims = ask_oracle([masked], holder)
     apart = np.where(fitting(holder), pairwise(vectors, masked.coordinates, "euclidean") ** 2, 1e9)
     nearest = (apart.argmin(axis=1) == np.arange(80)).mean()
     people_rows, records = linear_sum_assignment(apart)

@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 
 import disclique as dq
 from conftest import Run
-from disclique.attacks import CliqueAttack, ExtendAttack, ProfilesAttack, run_attacks
+from disclique.attacks import CliqueAttack, ExtendAttack, ProfilesAttack, act, fetcher
 from disclique.attacks.extend import estimate_deviation
 from disclique.records.labels import Exact
 from disclique.spaces.distances import full_matrix
@@ -326,9 +326,8 @@ def test_a_product_graph_that_is_too_large_is_thinned() -> None:
     strangers = make(mixture(150, 8, 77), np.arange(150))
     with pytest.raises(dq.DiscliqueError, match=r"of the .* allowed"):
         dq.attack(target, strangers, by=thinned)
-    [refused] = run_attacks(
-        {"clique": thinned}, target, strangers, lambda one: dq.LabelRule().candidates(target, strangers)
-    )
+    fetch = fetcher(target, strangers, lambda one: dq.LabelRule().candidates(target, strangers))
+    [refused] = act({"clique": thinned}, fetch)
     assert refused.claims is not None
     assert refused.claims.cut.startswith("it was not carried out")
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import disclique as dq
 from disclique.attacks.align import pilot, streaming
-from disclique.attacks.link import LabelRule
+from disclique.attacks.labels import LabelRule
 from disclique.attacks.weigh.background import LeftOut
 from disclique.attacks.weigh.nearby import learn_streamed
 from disclique.audits import registers as audit_registers

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import disclique as dq
 from disclique.attacks import ExtendAttack, attacks
 from disclique.attacks.calibration import calibrate
-from disclique.attacks.registry import Oracle
+from disclique.attacks.knowledge import Holder
 from disclique.audits import Audit, MaskRange, parse_range, run_audit
 from disclique.audits.decision import Decision, Limits, Look, pareto, search_range
 from disclique.audits.exposure import Findings
@@ -21,8 +21,7 @@ from disclique.audits.records import Attempt, ReleaseRecord, Seeded
 from disclique.audits.summarise import About, summarise
 from disclique.errors import InputError
 from disclique.masks import parse_mask
-from disclique.measures.risk import Truth, judge
-from disclique.measures.scenarios import Hits
+from disclique.measures.risk import Hits, Truth, judge
 from disclique.model import Microdata
 from disclique.records.tables import select_records
 from disclique.runs import Serial, Unit
@@ -321,7 +320,7 @@ def test_the_most_exposed_person_can_break_the_second_limit() -> None:
     assert loose.verdict.status == "meets"
 
 
-def attacked(spec: str, n: int, seed: int) -> tuple[Oracle, dq.Knowledge]:
+def attacked(spec: str, n: int, seed: int) -> tuple[Microdata, Holder]:
     """A release with everything that is known of it, by the data holder and by the snooper."""
     rng, mask, file = np.random.default_rng(seed), parse_mask(spec), make_file(n, seed)
     assert isinstance(file.distances, Points)
@@ -329,7 +328,7 @@ def attacked(spec: str, n: int, seed: int) -> tuple[Oracle, dq.Knowledge]:
     knowledge = replace(dq.learn(mask, found, file.distances, common=0.99, rng=rng), bold=True).at(0.5, found)
     target, known = dq.mask(file, mask, seed), select_records(file, rng.permutation(n))
     candidates = dq.LabelRule().candidates(target, known)
-    return Oracle(target, known, candidates, Truth.of_people(target.ids, known.ids)), knowledge
+    return target, Holder(file, known, candidates, Truth.of_people(target.ids, known.ids), knowledge)
 
 
 def product(target: Microdata, known: Microdata, agreement: dq.Within) -> nx.Graph:
@@ -350,13 +349,14 @@ def product(target: Microdata, known: Microdata, agreement: dq.Within) -> nx.Gra
 @pytest.mark.parametrize("seed", range(4))
 def test_no_clique_has_more_true_pairs_than_the_most_that_is_said(spec: str, seed: int) -> None:
     """Every maximal clique, and so every maximum one, by networkx; with a spent budget as well."""
-    oracle, knowledge = attacked(spec, 12, seed)
-    true = {(int(t), int(k)) for t, k in oracle.truth.pairs}
+    target, holder = attacked(spec, 12, seed)
+    knowledge = holder.knowledge
+    true = {(int(t), int(k)) for t, k in holder.truth.pairs}
     assert knowledge.agreement is not None
-    cliques = nx.find_cliques(product(oracle.target, oracle.known, knowledge.agreement))
+    cliques = nx.find_cliques(product(target, holder.known, knowledge.agreement))
     hits = max(len(true.intersection(members)) for members in cliques)
     complete, spent = (
-        attacks()["clique"].build(knowledge, dq.Search(budget=dq.Budget(work=work))).find_most(oracle)
+        attacks()["clique"].build(knowledge, dq.Search(budget=dq.Budget(work=work))).find_most(target, holder)
         for work in (1.0, 1e-9)
     )
     assert complete == hits  # a clique of true pairs is a clique
@@ -368,13 +368,13 @@ def test_no_clique_has_more_true_pairs_than_the_most_that_is_said(spec: str, see
 def test_what_an_attack_says_it_finds_at_the_most_is_never_exceeded(spec: str) -> None:
     """Of every attack that gives a bound: complete work never finds more. Others give none, which is honest."""
     for seed in range(8):
-        oracle, knowledge = attacked(spec, 60, seed)
+        target, holder = attacked(spec, 60, seed)
         for name in dq.attack_names():
-            attack = attacks()[name].build(knowledge, dq.Search(budget=dq.Budget(work=0.3), threads=1))
-            most = attack.find_most(oracle)
+            attack = attacks()[name].build(holder.knowledge, dq.Search(budget=dq.Budget(work=0.3), threads=1))
+            most = attack.find_most(target, holder)
             if most is not None:
-                claims = attack.run(oracle.target, oracle.known, oracle.candidates)
-                assert judge(claims, oracle.truth).risk.tp <= most, (name, seed)
+                claims = attack.run(target, holder.known, holder.candidates)
+                assert judge(claims, holder.truth).risk.tp <= most, (name, seed)
 
 
 class Watched:

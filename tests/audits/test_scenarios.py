@@ -11,8 +11,7 @@ from disclique.audits import Audit, Snooper, run_audit
 from disclique.audits.known_file import draw_known_file
 from disclique.audits.yardsticks import count_hits, guess_by_labels, match_labels
 from disclique.errors import InputError
-from disclique.measures.risk import Truth
-from disclique.measures.scenarios import Hits, name_people, name_records
+from disclique.measures.risk import Hits, Truth, name_people, name_records
 from disclique.model import Candidates, Claims
 from disclique.records.tables import microdata
 from small_files import make_audit, make_plan, people

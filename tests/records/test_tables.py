@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.sparse.csgraph import shortest_path
 
 import disclique as dq
-from disclique.attacks.result import find_twins as twins
+from disclique.attacks.claims import find_twins as twins
 from disclique.measures.risk import Risk, wilson
 from disclique.records.labels import candidates
 from disclique.records.reading import Layout, read

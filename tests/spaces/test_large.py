@@ -16,7 +16,8 @@ from scipy.spatial import cKDTree
 import disclique as dq
 from disclique.attacks import Knowledge, LabelRule
 from disclique.attacks.calibration import calibrate_matrix
-from disclique.attacks.oracle import Holder, ask_oracle
+from disclique.attacks.knowledge import Holder
+from disclique.attacks.oracle import ask_oracle
 from disclique.errors import InputError, TooLarge
 from disclique.geodesy import to_space
 from disclique.masks import EntryMask, parse_mask
@@ -422,10 +423,11 @@ def test_the_oracle_reads_blocks_of_large_files(spec: str, monkeypatch: pytest.M
     mask, told = parse_mask(spec), Knowledge(noise=Spread(0, 0), common=0.15)
     told = replace(told, mask=mask, matrix_noise=mask.matrix_sd)
     masked = mask.apply(own, rng(1))
-    formed = ask_oracle([masked], holder, told)
+    holder = replace(holder, knowledge=told)
+    formed = ask_oracle([masked], holder)
     monkeypatch.setattr("disclique.attacks.oracle.FORMED", 100)
     monkeypatch.setattr("disclique.attacks.oracle.PARTNERS", 300)
-    blocks = ask_oracle([as_matrix(masked, most=100)] if spec != "affine" else [masked], holder, told)
+    blocks = ask_oracle([as_matrix(masked, most=100)] if spec != "affine" else [masked], holder)
     if spec.startswith("matrix"):
         right = [sum(one.probability[one.target == one.known]) for one in (formed, blocks)]
         assert 10 < right[0] < 115  # neither nobody nor everybody

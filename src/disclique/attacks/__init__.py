@@ -1,17 +1,19 @@
 """Attacks: what a snooper could do with a release, from the paper's clique to the strongest known.
 
-An attack is a value with ``run(target, known, candidates) -> Claims``; ``registry`` knows them all by name. ``attack``
-carries one out on two files and judges it, ``run_attacks`` carries out several on the same ones. How a release is made,
-how often it is drawn and what is decided from it does not live here.
+An attack is a value with ``run(target, known, candidates) -> Claims``; ``registry`` knows them all by name. ``act``
+carries attacks out and judges them, whoever asks; ``attack`` is the door to it. How a release is made, how often it is
+drawn and what is decided from it does not live here.
 """
 
+from disclique.attacks.act import Outcome, act, fetcher
 from disclique.attacks.bend import BendAttack
+from disclique.attacks.claims import AttackResult, Baseline
 from disclique.attacks.equal import EqualAttack
 from disclique.attacks.extend import ExtendAttack
-from disclique.attacks.knowledge import Knowledge, Search, learn
+from disclique.attacks.knowledge import Holder, Knowledge, Search, learn
 from disclique.attacks.kroll import CliqueAttack, QuasiCliqueAttack
-from disclique.attacks.labels import Guess, LabelAttack
-from disclique.attacks.link import LabelRule, Tried, attack, attack_by_all, run_attacks
+from disclique.attacks.labels import Guess, LabelAttack, LabelRule
+from disclique.attacks.link import attack, attack_by_all
 from disclique.attacks.profiles import ProfilesAttack
 from disclique.attacks.registration import Ceiling, IsomapAttack, RegisterAttack
 from disclique.attacks.registry import (
@@ -24,7 +26,6 @@ from disclique.attacks.registry import (
     parse_attacks,
     register_attack,
 )
-from disclique.attacks.result import AttackResult, Baseline
 
 # One line adds an attack: people see them in this order.
 for _kind in (
@@ -53,23 +54,25 @@ __all__ = [
     "ExtendAttack",
     "Fetch",
     "Guess",
+    "Holder",
     "IsomapAttack",
     "Knowledge",
     "LabelAttack",
     "LabelRule",
+    "Outcome",
     "ProfilesAttack",
     "QuasiCliqueAttack",
     "RegisterAttack",
     "Search",
-    "Tried",
+    "act",
     "attack",
     "attack_by_all",
     "attack_names",
     "attacks",
     "build_attacks",
+    "fetcher",
     "learn",
     "parse_attack",
     "parse_attacks",
     "register_attack",
-    "run_attacks",
 ]

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import gamma
 
+from disclique.attacks.act import fetcher
 from disclique.attacks.claims import make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.kroll import CliqueAttack
 from disclique.attacks.posterior import estimated_share, matching_posterior
-from disclique.attacks.registry import Attack, Fetch, attacks, fetcher
+from disclique.attacks.registry import Attack, Fetch, attacks
 from disclique.engine.kernels.profiles import LEAST, Anchored, crowding, profile_scores
 from disclique.errors import InputError
 from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray, Microdata

@@ -1,4 +1,4 @@
-"""What the snooper knows of the mask and of the files, and how much work they spend on a search.
+"""What the snooper knows of the mask and the files, how much work they spend, and what only the holder has.
 
 By Kerckhoffs' principle the snooper knows how the release was made; ``learn`` derives everything an attack is told from
 the mask itself.
@@ -26,8 +26,9 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, displacement_km
 from disclique.masks import Mask
 from disclique.masks.laws import PlaceLaw, simulate_law, spread_at
+from disclique.measures.risk import Truth
 from disclique.messages import Message
-from disclique.model import UNLIMITED, Agreement, Budget, Distances, Executor, Spread
+from disclique.model import UNLIMITED, Agreement, Budget, Candidates, Distances, Executor, Microdata, Spread
 from disclique.spaces.distances import Points, shared_unit
 from disclique.units import KM, Quantity, length_in
 
@@ -170,6 +171,20 @@ class Search:
         for name in ("threads", "starts"):
             if getattr(self, name) is not None:
                 check_whole(getattr(self, name), name, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Holder:
+    """What only the data holder has: the records before they were masked, how that was done, and who is who.
+
+    ``candidates`` are the pairs of a released record and one of the ``known`` file that labels allow.
+    """
+
+    exact: Microdata
+    known: Microdata
+    candidates: Candidates
+    truth: Truth
+    knowledge: Knowledge = Knowledge()
 
 
 def learn(

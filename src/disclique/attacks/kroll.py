@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from disclique.attacks.knowledge import ALPHA, Knowledge, Search
-from disclique.attacks.registry import Attack, Fetch, Oracle, attacks
+from disclique.attacks.knowledge import ALPHA, Holder, Knowledge, Search
+from disclique.attacks.registry import Attack, Fetch, attacks
 from disclique.engine import maximum_clique, maximum_cliques
 from disclique.engine.cluster import Workers
 from disclique.engine.product import product_graph
@@ -106,7 +107,7 @@ class CliqueAttack(Attack):
             if not len(pairs.target):
                 raise
             said = str(error)
-        only = _candidates_of(pairs, len(target), len(known))
+        only = single_pairs(pairs.target, pairs.known, candidates.sizes)
         work = self.search.budget.work
         budget = replace(self.search.budget, work=ENOUGH if work is None else min(work, ENOUGH))  # no proof to wait for
         found = replace(self, search=replace(self.search, budget=budget), thinner=None).run(target, known, only)
@@ -125,12 +126,12 @@ class CliqueAttack(Attack):
             details={"thinned": len(pairs.target)},
         )
 
-    def find_most(self, oracle: Oracle) -> int:
+    def find_most(self, target: Microdata, holder: Holder) -> int:
         """Bound the true pairs in any clique: they are a clique among the true pairs, a graph that is small."""
-        only = true_candidates(oracle)
-        graph = product_graph(
-            oracle.target.distances, oracle.known.distances, candidates=only, agreement=self.agreement
-        )
+        rows, others = holder.truth.pairs.T
+        allowed = holder.candidates.allowed(rows, others)
+        only = single_pairs(rows[allowed], others[allowed], holder.candidates.sizes)
+        graph = product_graph(target.distances, holder.known.distances, candidates=only, agreement=self.agreement)
         return maximum_clique(graph, budget=Budget(work=ENOUGH), threads=self.search.threads).bound
 
 
@@ -199,24 +200,10 @@ def _claim(attack: str, graph: ProductGraph, clique: Clique, cliques: MaximumCli
     )
 
 
-def _candidates_of(claims: Claims, target: int, known: int) -> Candidates:
-    """Return the pairs of some claims as candidates, every record a class of its own."""
-    pairs = np.unique(np.column_stack([claims.target, claims.known]), axis=0).astype(np.int32)
-    return Candidates(np.arange(target, dtype=np.int32), np.arange(known, dtype=np.int32), pairs)
-
-
-def true_candidates(oracle: Oracle) -> Candidates:
-    """Return the candidates without all pairs that are not one person."""
-    every = oracle.candidates
-    related = {(int(a), int(b)) for a, b in every.relation}
-    classes = np.full(len(every.target_class), -1, np.int32), np.full(len(every.known_class), -1, np.int32)
-    number = 0
-    for target, known in oracle.truth.pairs.tolist():
-        if (int(every.target_class[target]), int(every.known_class[known])) in related:
-            classes[0][target] = classes[1][known] = number
-            number += 1
-    relation = np.column_stack([np.arange(number), np.arange(number)]).astype(np.int32)
-    return Candidates(*classes, relation)
+def single_pairs(target: NDArray[Any], known: NDArray[Any], sizes: tuple[int, int]) -> Candidates:
+    """Return some pairs of rows as the only candidates, every record a class of its own."""
+    pairs = np.unique(np.column_stack([target, known]), axis=0).astype(np.int32)
+    return Candidates(np.arange(sizes[0], dtype=np.int32), np.arange(sizes[1], dtype=np.int32), pairs)
 
 
 def _unproven(clique: Clique) -> str:

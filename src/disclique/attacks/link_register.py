@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from disclique.attacks.act import act, fail, show_outcomes
 from disclique.attacks.align.streaming import sample_size
-from disclique.attacks.claims import no_claims
+from disclique.attacks.claims import AttackResult, ComparedFiles
 from disclique.attacks.registration import RegisterAttack, register_streamed
 from disclique.attacks.registry import Attack
-from disclique.attacks.result import AttackResult, find_twins, match_table, measure_baseline, note_labels
 from disclique.errors import InputError
-from disclique.measures.risk import Truth, judge
+from disclique.measures.risk import Truth
 from disclique.memory import default_memory
 from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
@@ -82,38 +80,17 @@ class RegisterWork:
         pairs = [(row, rows[who]) for row, _ in alone.pairs.tolist() if (who := people[row]) in rows]
         return Truth(np.array(pairs, dtype=np.int64).reshape(-1, 2))
 
-    def judge(
-        self,
-        claims: Claims,
-        related: Candidates,
-        truth: Truth | None,
-        *,
-        seconds: float,
-        told: tuple[tuple[int, int], ...],
-    ) -> AttackResult:
-        """Return the claims as matches, with what they are worth where a truth is given."""
-        target, register = self.target, self.register
-        rows, others, probability = claims.claimed()
-        more: dict[str, NDArray[np.float64] | NDArray[np.bool_]] = {"probability": probability}
-        risk = None
-        if truth is not None:
-            risk = judge(claims, truth, told).risk
-            more["true"] = truth.holds(rows, others)
-        shown = np.unique(others).astype(np.int64)
-        excerpt = register.take(shown) if len(shown) else self.survey.look
-        named: dict[int, Hashable] = dict(zip(shown.tolist(), excerpt.ids, strict=False))
+    def excerpt(self, claims: Claims, related: Candidates) -> ComparedFiles:
+        """Return the release and the people of the register whom claims name."""
+        shown = np.unique(claims.claimed()[1]).astype(np.int64)
         everybody = replace(related, known_class=np.repeat(related.known_class, self.survey.counts))
-        odd = inspect_pair(target, self.survey.look, forgiven=self.comparators).remarks
-        return AttackResult(
-            claims=claims,
-            matches=match_table(rows, others, (target.ids, named), **more),  # type: ignore[arg-type]
-            baseline=measure_baseline(everybody),
-            twins=find_twins(target),
-            risk=risk,
-            notes=(*note_labels(target, excerpt, everybody), *(remark.sentence for remark in odd)),
-            seconds=seconds,
-            files=(target, excerpt),
-            known_rows=shown if len(shown) else None,
+        odd = inspect_pair(self.target, self.survey.look, forgiven=self.comparators).remarks
+        return ComparedFiles(
+            self.target,
+            self.register.take(shown) if len(shown) else self.survey.look,
+            everybody,
+            tuple(remark.sentence for remark in odd),
+            shown if len(shown) else None,
         )
 
 
@@ -143,21 +120,18 @@ def open_work(
 
 def attack_register(
     work: RegisterWork, attacks: Mapping[str, Attack], *, truth: str | None
-) -> dict[str, AttackResult | str]:
+) -> dict[str, AttackResult | InputError]:
     """Carry out several attacks, given by their specs; return the result of each, or why it does not apply."""
     known = None if truth is None else work.find_truth(truth)
     tell("labels")
     related = work.relate()
-    results: dict[str, AttackResult | str] = {}
-    for spec, attack in attacks.items():
-        begun = time.perf_counter()
+
+    def run(attack: Attack) -> Claims:
         try:
-            claims = work.carry_out(attack, related)
-        except InputError as why:
-            results[spec] = str(why)
-            continue
+            return work.carry_out(attack, related)
         except np.linalg.LinAlgError as error:
-            claims = no_claims(str(error), attack=attack.name, cut=f"it was not carried out: {error}")
-        tell("matches")
-        results[spec] = work.judge(claims, related, known, seconds=time.perf_counter() - begun, told=attack.told)
-    return results
+            return fail(attack, error)
+
+    outcomes = act(attacks, run, truth=known)
+    tell("matches")
+    return show_outcomes(outcomes, attacks, lambda claims: work.excerpt(claims, related))

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from disclique.attacks.align.likelihood import find_pairs
 from disclique.attacks.claims import make_claims
-from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.knowledge import Holder
 from disclique.attacks.posterior import matching_posterior
 from disclique.attacks.registration import ceiling
 from disclique.attacks.weigh.pairs import AttackInputs, weigh_matchings
 from disclique.errors import InputError
 from disclique.masks.base import Mask
-from disclique.measures.risk import Truth
-from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray, Microdata, Spread
+from disclique.model import Claims, Distances, FloatArray, IntArray, Spread
 from disclique.spaces.distances import Points, Selectable, unit_of
 from disclique.spaces.lazy import FORMED
 from disclique.spaces.metrics import pairwise
@@ -42,41 +41,34 @@ _UNMODELLED = "what the masked data give under the exact law of {} is not modell
 
 
 @dataclass(frozen=True, eq=False)
-class Holder:
-    """What only the data holder has: the records before they were masked, the known file, and who is who."""
+class Places:
+    """Where both files of the holder lie: their points, of a matrix that fits a map its places there."""
 
-    released: Microdata
-    known: Microdata
-    candidates: Candidates
-    truth: Truth
+    own: Points
+    theirs: Points
 
     @property
-    def own(self) -> Points | None:
-        """The released records' points; of a matrix that fits a map its places there."""
-        return _points(self.released.distances)
+    def are_maps(self) -> bool:
+        """True if both lie on a map."""
+        return self.own.is_map and self.theirs.is_map
 
-    @property
-    def theirs(self) -> Points | None:
-        """The known records' points, on the same map."""
-        return _points(self.known.distances)
 
-    @property
-    def unit(self) -> str | None:
-        """The unit of the distances."""
-        return unit_of(self.released.distances)
+def _find_places(holder: Holder) -> Places | None:
+    own, theirs = _points(holder.exact.distances), _points(holder.known.distances)
+    return None if own is None or theirs is None else Places(own, theirs)
 
-    @property
-    def gap(self) -> float:
-        """The variance, per axis, between places of the same people where a map was made of distances.
 
-        By the median, as of Gaussian errors: a few people under wrong ids must not blur all the others.
-        """
-        scaled = [isinstance(one.distances, ScaledMatrix) for one in (self.released, self.known)]
-        if self.own is None or self.theirs is None or not any(scaled) or not len(self.truth):
-            return 0.0
-        rows, others = self.truth.pairs.T
-        apart = locate_known(self.own).positions[rows] - locate_known(self.theirs).positions[others]
-        return float(np.median((apart**2).sum(axis=1)) / (2 * np.log(2)))
+def _measure_gap(holder: Holder, places: Places) -> float:
+    """Return the variance, per axis, between places of the same people where a map was made of distances.
+
+    By the median, as of Gaussian errors: a few people under wrong ids must not blur all the others.
+    """
+    scaled = [isinstance(one.distances, ScaledMatrix) for one in (holder.exact, holder.known)]
+    if not any(scaled) or not len(holder.truth):
+        return 0.0
+    rows, others = holder.truth.pairs.T
+    apart = locate_known(places.own).positions[rows] - locate_known(places.theirs).positions[others]
+    return float(np.median((apart**2).sum(axis=1)) / (2 * np.log(2)))
 
 
 def _points(distances: Distances) -> Points | None:
@@ -85,41 +77,46 @@ def _points(distances: Distances) -> Points | None:
     return distances if isinstance(distances, Points) else None
 
 
-def ask_oracle(masked: Sequence[Distances], holder: Holder, knowledge: Knowledge) -> Claims:
+def ask_oracle(masked: Sequence[Distances], holder: Holder) -> Claims:
     """Weigh the pairs of two files as one could who knows how the releases lie; each is one draw of the same mask.
 
     InputError says that the law of the mask is not modelled for such data.
     """
-    mask = knowledge.mask
+    knowledge, mask = holder.knowledge, holder.knowledge.mask
     if mask is None:
         raise InputError("the oracle is for a known mask")
+    places = _find_places(holder)
     if mask.rigid or mask.replayed:
-        return _replay(holder, knowledge)
-    if holder.own is None or holder.theirs is None:
+        return _replay(holder, places)
+    if places is None:
         raise InputError(_UNMODELLED.format(mask.name, "bare distances"))
-    own, theirs = holder.own, holder.theirs
     points = [one for one in masked if isinstance(one, Points)]
     if len(points) == len(masked):
-        if own.is_map and theirs.is_map:
-            return ceiling(points, theirs, candidates=holder.candidates, knowledge=knowledge)
-        return _weigh_vectors(points, theirs, holder, knowledge)
-    if not (own.is_map and theirs.is_map):
+        if places.are_maps:
+            return ceiling(points, places.theirs, candidates=holder.candidates, knowledge=knowledge)
+        return _weigh_vectors(points, places.theirs, holder)
+    if not places.are_maps:
         raise InputError(_UNMODELLED.format(mask.name, "vectors"))
-    exact = knowledge.coordinate_error == 0
-    if exact and mask.possible(np.zeros(1), holder.unit) is not None:
-        return _list_possible(masked, mask, holder, knowledge.common)
-    return _undo_noise(masked, mask, holder, knowledge)
+    if knowledge.coordinate_error == 0 and mask.possible(np.zeros(1), unit_of(holder.exact.distances)) is not None:
+        return _list_possible(masked, mask, holder, places)
+    return _undo_noise(masked, mask, holder, places)
 
 
-def _replay(holder: Holder, knowledge: Knowledge) -> Claims:
-    """Name for every known person the released records that nothing tells apart: those at the same place."""
-    if knowledge.coordinate_error:
-        return _replay_nearly(holder, knowledge)
-    fitting, find_twins = _fitting(holder.candidates), _twins(holder.released.distances)
+def _replay(holder: Holder, places: Places | None) -> Claims:
+    """Name for every known person the released records that nothing tells apart: those at the same place.
+
+    For a snooper whose own places are not exact each lies around the true one.
+    """
+    if holder.knowledge.coordinate_error:
+        if places is None or not places.are_maps:
+            raise InputError("what errors of the snooper's own data leave is not modelled for these")
+        there = locate_known(places.theirs).place(Points(places.own.coordinates, metric=places.theirs.metric))
+        return _weigh(there, np.zeros(places.own.size), places.theirs, holder)
+    find_twins = _twins(holder.exact.distances)
     rows, columns, chances = [], [], []
     for target, known in holder.truth.pairs.tolist():
         same = find_twins(target)
-        twins = same[fitting(known)[same]]
+        twins = same[holder.candidates.allowed(same, known)]
         rows.append(twins)
         columns.append(np.full(len(twins), known, np.int32))
         chances.append(np.full(len(twins), 1 / max(len(twins), 1)))
@@ -146,38 +143,6 @@ def _twins(distances: Distances) -> Callable[[int], IntArray]:
     return find_twins
 
 
-def _replay_nearly(holder: Holder, knowledge: Knowledge) -> Claims:
-    """Do the same for a snooper whose own places are not exact: each lies around the true one."""
-    own, theirs = holder.own, holder.theirs
-    if own is None or theirs is None or not (own.is_map and theirs.is_map):
-        raise InputError("what errors of the snooper's own data leave is not modelled for these")
-    return _weigh_places(theirs, own.coordinates, np.zeros(own.size), holder, knowledge)
-
-
-def _fitting(candidates: Candidates) -> Callable[[int], NDArray[np.bool_]]:
-    """Return a function that says of a known record which released ones may match it by their labels."""
-    ours, theirs = candidates.target_class, candidates.known_class
-    related: dict[int, NDArray[np.bool_]] = {}
-
-    def fitting(known: int) -> NDArray[np.bool_]:
-        own = int(theirs[known])
-        if own not in related:
-            related[own] = np.isin(ours, candidates.relation[candidates.relation[:, 1] == own, 0]) & (ours >= 0)
-        return related[own]
-
-    return fitting
-
-
-def _count_pairs(candidates: Candidates) -> int:
-    """Count the pairs that may match by their labels."""
-    related = candidates.relation
-    many = [
-        np.bincount(side[side >= 0], minlength=int(related.max(initial=0)) + 1)
-        for side in (candidates.target_class, candidates.known_class)
-    ]
-    return int((many[0][related[:, 0]].astype(np.int64) * many[1][related[:, 1]]).sum())
-
-
 def _claims(rows: Sequence[IntArray], columns: Sequence[IntArray], chances: Sequence[FloatArray]) -> Claims:
     none = np.zeros(0, np.int32)
     parts = (
@@ -188,24 +153,24 @@ def _claims(rows: Sequence[IntArray], columns: Sequence[IntArray], chances: Sequ
     return make_claims(parts, attack=NAME, floor=0.0)
 
 
-def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder, knowledge: Knowledge) -> Claims:
+def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder) -> Claims:
     """Weigh vectors that Gaussian noise has moved, by their straight distance from every known one, one-to-one."""
-    spread = knowledge.mask.displacement_spread() if knowledge.mask is not None else None
-    if spread is None or not knowledge.mask.gaussian or theirs.metric != "euclidean":  # type: ignore[union-attr]
-        name = "a mask" if knowledge.mask is None else knowledge.mask.name
-        raise InputError(_UNMODELLED.format(name, "vectors"))
+    knowledge, mask = holder.knowledge, holder.knowledge.mask
+    assert mask is not None
+    spread = mask.displacement_spread()
+    if spread is None or not mask.gaussian or theirs.metric != "euclidean":
+        raise InputError(_UNMODELLED.format(mask.name, "vectors"))
     variance = spread.east**2 / len(masked) + knowledge.coordinate_error**2
     mean = np.mean([one.coordinates for one in masked], axis=0)
-    if theirs.size * len(mean) > PAIRS and _count_pairs(holder.candidates) > PAIRS:
+    if theirs.size * len(mean) > PAIRS and holder.candidates.count > PAIRS:
         raise InputError(_UNMODELLED.format("a mask", "so many vectors"))
-    fitting = _fitting(holder.candidates)
-    rows, columns, likely = [], [], []
-    for known in range(theirs.size):
-        fits = np.flatnonzero(fitting(known))
-        rows.append(fits)
-        columns.append(np.full(len(fits), known))
-        likely.append(-((mean[fits] - theirs.coordinates[known]) ** 2).sum(axis=1) / (2 * variance))
-    target, known_rows, ratio = np.concatenate(rows), np.concatenate(columns), np.concatenate(likely)
+    known_rows, target = holder.candidates.swapped.pairs()
+    ratio = np.concatenate(
+        [
+            -((mean[target[part]] - theirs.coordinates[known_rows[part]]) ** 2).sum(axis=1) / (2 * variance)
+            for part in np.array_split(np.arange(len(target)), max(len(target) * mean.shape[1] // 10_000_000, 1))
+        ]
+    )
     top = np.full(len(mean), -np.inf)
     np.maximum.at(top, target, ratio)
     # a stranger lies where the known vectors are
@@ -228,12 +193,10 @@ def _match(
     return _claims([target.astype(np.int32)], [known.astype(np.int32)], [chances])
 
 
-def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, common: float | None) -> Claims:
+def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, places: Places) -> Claims:
     """Name for every known person the records whose published distances are all possible from that person's place."""
-    own, theirs = holder.own, holder.theirs
-    assert own is not None
-    assert theirs is not None
-    everybody, unit, exact = np.arange(own.size, dtype=np.int32), holder.unit, holder.released.distances
+    own, theirs, exact = places.own, places.theirs, holder.exact.distances
+    everybody, unit = np.arange(own.size, dtype=np.int32), unit_of(exact)
 
     def find_ends(rows: IntArray, others: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return between which lengths the published distances of some records may truly be."""
@@ -245,7 +208,6 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, comm
         return low - ROOM * np.maximum(low, 1.0), high + ROOM * np.maximum(high, 1.0)
 
     whole = find_ends(everybody, everybody) if own.size <= FORMED else None
-    fitting = _fitting(holder.candidates)
     rows, columns = [], []
     first = np.unique(np.linspace(0, own.size - 1, min(SOME, own.size)).astype(np.int32))
     lowest, highest = find_ends(everybody, first)
@@ -254,7 +216,7 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, comm
             away = exact.values[target]
         else:
             away = pairwise(theirs.coordinates[[known]], own.coordinates, own.metric)[0]
-        likely = everybody[fitting(known)]
+        likely = everybody[holder.candidates.allowed(everybody, known)]
         here = (away[first] >= lowest[likely]) & (away[first] <= highest[likely])
         own_column = likely[:, None] == first[None, :]
         likely = likely[(here | own_column).all(axis=1)]
@@ -269,18 +231,15 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, comm
         return _claims([], [], [])
     target_rows, known_rows = np.concatenate(rows), np.concatenate(columns)
     sure = np.full(len(target_rows), SURE)
-    return _match(target_rows, known_rows, sure, (own.size, theirs.size), common)
+    return _match(target_rows, known_rows, sure, (own.size, theirs.size), holder.knowledge.common)
 
 
-def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, knowledge: Knowledge) -> Claims:
+def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, places: Places) -> Claims:
     """Place every record as well as its published distances to the true places of all others allow, and weigh it.
 
     Of many records the distances to some say how large and of which shape the error is that those to all would leave.
     """
-    own, theirs = holder.own, holder.theirs
-    assert own is not None
-    assert theirs is not None
-    map_, n, unit = locate_known(own), own.size, holder.unit
+    map_, n, unit = locate_known(places.own), places.own.size, unit_of(holder.exact.distances)
     everybody = np.arange(n, dtype=np.int32)
     others = everybody if n <= FORMED else np.unique(np.linspace(0, n - 1, PARTNERS).astype(np.int32))
     part = len(others) / n
@@ -288,7 +247,7 @@ def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, knowled
     step = max(2_000_000 // max(len(others), 1), 1)
     for begin in range(0, n, step):
         rows = everybody[begin : begin + step]
-        true = holder.released.distances.block(rows, others)
+        true = holder.exact.distances.block(rows, others)
         slope, information = np.zeros((len(rows), 2)), np.zeros((len(rows), 2, 2))
         towards = _directions(map_, rows, others)
         for one in masked:
@@ -311,7 +270,7 @@ def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, knowled
         variance[rows] = np.trace(doubt, axis1=1, axis2=2) / 2
     if map_.radius:
         moved *= map_.radius / np.linalg.norm(moved, axis=1, keepdims=True)
-    return _weigh(moved, variance + holder.gap, theirs, holder, knowledge)
+    return _weigh(moved, variance + _measure_gap(holder, places), places.theirs, holder)
 
 
 def _score(mask: Mask, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray] | None:
@@ -335,22 +294,14 @@ def _directions(map_: KnownMap, rows: IntArray, others: IntArray) -> FloatArray:
     return np.asarray(along / np.maximum(np.linalg.norm(along, axis=2, keepdims=True), 1e-300))
 
 
-def _weigh_places(
-    theirs: Points, places: FloatArray, variance: FloatArray, holder: Holder, knowledge: Knowledge
-) -> Claims:
-    map_ = locate_known(theirs)
-    there = map_.place(Points(places, metric=theirs.metric))
-    return _weigh(there, variance, theirs, holder, knowledge)
-
-
-def _weigh(positions: FloatArray, variance: FloatArray, theirs: Points, holder: Holder, knowledge: Knowledge) -> Claims:
+def _weigh(positions: FloatArray, variance: FloatArray, theirs: Points, holder: Holder) -> Claims:
     """Weigh records at ``positions``, each off by a further ``variance``, against all known ones around."""
-    inputs = AttackInputs(locate_known(theirs), holder.candidates, knowledge)
+    inputs = AttackInputs(locate_known(theirs), holder.candidates, holder.knowledge)
     exact = Spread(0.0, 0.0, "plane" if inputs.known_map.flat else "km")
     model = inputs.build_model(exact, inputs.finest)
     who = np.flatnonzero(model.matchable)
     pairs = find_pairs(model, positions[who], variance[who], who)
-    _, probability = weigh_matchings(pairs, (len(positions), theirs.size), knowledge.common)
+    _, probability = weigh_matchings(pairs, (len(positions), theirs.size), holder.knowledge.common)
     return make_claims(
         (pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability), attack=NAME, floor=0.0
     )

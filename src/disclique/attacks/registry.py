@@ -12,13 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Self, TypeVar
 
-import numpy as np
-
 from disclique.arguments import check_kind, short_repr, show
-from disclique.attacks.claims import no_claims
-from disclique.attacks.knowledge import Knowledge, Search
-from disclique.errors import DiscliqueError, InputError, TooLarge, guess_meant
-from disclique.measures.risk import Truth
+from disclique.attacks.knowledge import Holder, Knowledge, Search
+from disclique.errors import InputError, TooLarge, guess_meant
 from disclique.model import Candidates, Claims, Microdata
 
 ALL = "all"  # stands for every attack that a snooper would carry out
@@ -85,8 +81,8 @@ class Attack:
                     f"at once; it takes at most {most:,}"
                 )
 
-    def find_most(self, oracle: Oracle) -> int | None:
-        """Return how many people the attack could find at the most, had its search come to the best end.
+    def find_most(self, target: Microdata, holder: Holder) -> int | None:
+        """Return how many people the attack could find in ``target`` at the most, had its search come to the best end.
 
         None where that is not known. An audit asks it of work that was cut short, and takes it for a proof: an attack
         that only expects not to find more must not answer.
@@ -95,46 +91,6 @@ class Attack:
 
 
 Fetch = Callable[[Attack], Claims]
-
-
-def fetcher(target: Microdata, known: Microdata, candidates: Callable[[Attack], Candidates]) -> Fetch:
-    """Return a function that carries out attacks on these files, equal ones once, whoever asks for them first.
-
-    ``candidates`` chooses the pairs that an attack may link. InputError says that an attack does not apply to these
-    files. One that would apply but could not be carried out claims nothing and was cut short.
-
-    >>> import disclique as dq
-    >>> from disclique.attacks import LabelAttack
-    >>> target, known = dq.poets()
-    >>> fetch = fetcher(target, known, lambda attack: dq.LabelRule().candidates(target, known))
-    >>> fetch(LabelAttack()) is fetch(LabelAttack())
-    True
-    """
-    done: dict[Attack, Claims] = {}
-
-    def fetch(attack: Attack) -> Claims:
-        if attack not in done:
-            try:
-                attack.check_size(target, known)
-                claims = attack.run_from(fetch, target, known, candidates(attack))
-            except InputError:
-                raise
-            except (DiscliqueError, ImportError, np.linalg.LinAlgError) as error:  # too large, not installed, unsolved
-                claims = no_claims(str(error), attack=attack.name, cut=f"it was not carried out: {error}")
-            done[attack] = claims
-        return done[attack]
-
-    return fetch
-
-
-@dataclass(frozen=True, eq=False)
-class Oracle:
-    """What only the data holder has: an attack's files and candidates, and who is who."""
-
-    target: Microdata
-    known: Microdata
-    candidates: Candidates
-    truth: Truth
 
 
 A = TypeVar("A", bound=type[Attack])
@@ -236,19 +192,19 @@ def parse_attacks(specs: str | Iterable[str]) -> tuple[AttackSpec, ...]:
     return tuple(parse_attack(spec) for spec in dict.fromkeys(named))
 
 
-def build_attacks(specs: Iterable[AttackSpec], knowledge: Knowledge, search: Search) -> dict[str, Attack | str]:
-    """Build attacks by their specs; in the place of one that needs to know more stands the sentence that says so.
+def build_attacks(specs: Iterable[AttackSpec], knowledge: Knowledge, search: Search) -> dict[str, Attack | InputError]:
+    """Build attacks by their specs; in the place of one that needs to know more stands the error that says so.
 
     >>> built = build_attacks(parse_attacks(["clique", "profiles"]), Knowledge(), Search())
     >>> [isinstance(one, Attack) for one in built.values()]
     [False, True]
     """
-    built: dict[str, Attack | str] = {}
+    built: dict[str, Attack | InputError] = {}
     for spec in specs:
         try:
             built[spec.spec] = spec.build(knowledge, search)
         except InputError as error:
-            built[spec.spec] = str(error)
+            built[spec.spec] = error
     return built
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from disclique.attacks.knowledge import Knowledge, Search
-from disclique.attacks.link import LabelRule
+from disclique.attacks.labels import LabelRule
 from disclique.attacks.profiles import ProfilesAttack
 from disclique.attacks.registration import RegisterAttack
 from disclique.errors import DiscliqueError

@@ -18,8 +18,7 @@ from disclique.audits.records import ReleaseRecord, Trials
 from disclique.audits.yardsticks import consult_oracle, count_hits, find_chances, match_labels
 from disclique.errors import InputError
 from disclique.masks import Mask, parse_mask
-from disclique.measures.risk import Truth
-from disclique.measures.scenarios import SCENARIOS, Hits
+from disclique.measures.risk import SCENARIOS, Hits, Truth
 from disclique.model import Distances
 from disclique.records.tables import select_records
 from disclique.runs import Unit
@@ -51,7 +50,7 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
             labels = match_labels(audit, known.released, known.data)
             found = consult_oracle(masked, known, know(known.share), labels)
             if found.claims is None:
-                raise InputError(found.why)
+                raise found.refusal or InputError("the oracle was not asked")
             hits = count_hits(found.claims, known, labels.exact)
             chances = find_chances(found.claims, known, labels.exact, audit.plan.scenario)
             rows = known.rows[known.sought.pairs[:, 0]]

@@ -11,7 +11,7 @@ from disclique.arguments import check_number, check_seed, check_share, check_who
 from disclique.attacks import parse_attacks
 from disclique.audits.ranges import SEARCHED, SPREAD, MaskRange, parse_range
 from disclique.errors import InputError
-from disclique.measures.scenarios import SCENARIOS
+from disclique.measures.risk import SCENARIOS
 from disclique.measures.utility import rankings
 from disclique.model import Json
 from disclique.records.label_ranges import ALL_STEPS, FEW_STEPS, list_label_settings

@@ -18,7 +18,7 @@ import numpy as np
 
 from disclique.audits.records import Attempt, Records, ReleaseRecord, fill_spared
 from disclique.measures.bounds import lower_end, repetitions_needed, smooth_upper_end, upper_end
-from disclique.measures.scenarios import Hits, trials
+from disclique.measures.risk import Hits, trials
 
 GUESS = "guess"
 ROOM = 0.02  # by which an attack may pass the oracle: it weighs by estimates, and may be lucky

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from disclique.measures.scenarios import Hits
+from disclique.measures.risk import Hits
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from disclique.attacks import Attack, Tried
+from disclique.attacks import Attack, Outcome
 from disclique.attacks.knowledge import Knowledge
 from disclique.audits.known_file import KnownFile
 from disclique.audits.records import Records
 from disclique.audits.yardsticks import find_chances
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw
-from disclique.measures.scenarios import trials
+from disclique.measures.risk import trials
 from disclique.model import Candidates
 
 GAIN = 0.01  # of the people: what could be found beyond that is not looked for
@@ -45,18 +45,18 @@ class Sparing:
     scenario: str
     repetition: int
 
-    def __call__(self, attack: Attack, tries: Sequence[Tried]) -> str:
-        """Say why an attack is not carried out after ``tries``; an empty text if it is."""
+    def __call__(self, attack: Attack, tries: Sequence[Outcome]) -> str | None:
+        """Say why an attack is not carried out after ``tries``; None if it is."""
         if self.oracle is None or attack.cost <= CHEAP:
-            return ""
+            return None
         ran = [one for one in tries if one.claims is not None]
         if self.gap(ran) <= GAIN:
             return (
                 f"nothing to gain: the attacks before it find all but {GAIN:.0%} of those whom any can be expected to"
             )
-        full = [one.spec for one in ran if one.laid]
+        full = [one.spec for one in ran if one.used_whole_map]
         if not full:
-            return ""
+            return None
         sizes = len(self.known.released), len(self.known.data)
         if sizes[0] * sizes[1] > LARGE and self.scenario != JOURNALIST:
             return (
@@ -64,9 +64,9 @@ class Sparing:
             )
         if self.repetition >= FIRST:
             return f"it was tried on the first {FIRST} releases only, where it found no more than others"
-        return ""
+        return None
 
-    def gap(self, ran: Iterable[Tried]) -> float:
+    def gap(self, ran: Iterable[Outcome]) -> float:
         """Return the share of people whom the oracle finds and none of the attacks does."""
         if self.oracle is None:
             return 1.0
@@ -76,7 +76,7 @@ class Sparing:
 
 
 def find_spared(
-    oracle: Tried, knowledge: Knowledge, known: KnownFile, exact: Candidates, *, scenario: str, repetition: int
+    oracle: Outcome, knowledge: Knowledge, known: KnownFile, exact: Candidates, *, scenario: str, repetition: int
 ) -> Sparing:
     """Return what may be spared on a release of which the oracle says this; nothing if it is only approximate."""
     law = knowledge.law

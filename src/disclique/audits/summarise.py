@@ -64,7 +64,7 @@ from disclique.audits.sentences import (
 from disclique.audits.settings import describe_labels, parse_setting_mask, shorten
 from disclique.masks.base import Mask
 from disclique.measures.bounds import smooth_upper_end
-from disclique.measures.scenarios import Hits
+from disclique.measures.risk import Hits
 from disclique.measures.utility import usefulness
 from disclique.messages import percent
 from disclique.records.checks import Inspection

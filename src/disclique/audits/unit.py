@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 
-from disclique.attacks import Attack, Knowledge, Search, learn, parse_attacks, run_attacks
+from disclique.attacks import Attack, Holder, Knowledge, Search, act, fetcher, learn, parse_attacks
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
-from disclique.attacks.registry import Oracle
 from disclique.attacks.series import link_releases
 from disclique.audits.definition import Audit
 from disclique.audits.known_file import KnownFile, draw_known_file
@@ -30,9 +29,9 @@ from disclique.audits.yardsticks import (
 from disclique.errors import DiscliqueError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Mask, parse_mask
-from disclique.measures.scenarios import Hits
+from disclique.measures.risk import Hits
 from disclique.measures.utility import utility
-from disclique.model import Budget, Distances
+from disclique.model import Budget, Distances, Microdata
 from disclique.progress import tell
 from disclique.records.tables import select_records
 from disclique.runs import Unit
@@ -75,13 +74,14 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     saved = None
     if asked is not None and not plan.thorough:
         saved = find_spared(asked, knowledge, known, labels.exact, scenario=plan.scenario, repetition=unit.repetition)
-    tries = run_attacks(attacks, target, known.data, labels, spare=saved)
+    run = fetcher(target, known.data, labels)
+    tries = act(attacks, run, truth=known.truth, seeds=known.seeds, spare=saved)
     attempts = []
     for tried in tries:
         attempt, attack = weigh_attempt(tried, known, labels.exact, plan.scenario), attacks[tried.spec]
         if attempt.cut:
-            oracle = Oracle(target, known.data, labels(attack), known.truth)
-            attempt = replace(attempt, most=_find_most(attack, oracle))
+            holder = Holder(known.released, known.data, labels(attack), known.truth, knowledge)
+            attempt = replace(attempt, most=_find_most(attack, target, holder))
         attempts.append(attempt)
     common = tuple(known.rows[known.sought.pairs[:, 0]].tolist())
     record = ReleaseRecord(len(known.data), common, Hits(), None, None, tuple(attempts), len(target))
@@ -94,7 +94,7 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     )
     if unit.repetition >= SAMPLED or variant is not None:
         return record
-    build = partial(build_attacks, audit, unit, without={one.spec for one in tries if one.spared})
+    build = partial(build_attacks, audit, unit, without={one.spec for one in tries if one.spared is not None})
     again = consult_oracle(masked, known, knowledge, labels)
     useful = utility(known.released.distances, masked[0], rng=rng("utility", unit.repetition), mask=mask)
     if unit.repetition == 0 or unit.repetition * len(target) < CONTROLLED:
@@ -177,9 +177,9 @@ def calibrate_for(audit: Audit, mask: Mask) -> Calibration:
     return found.blurred(audit.coordinate_error, rng, across=across)
 
 
-def _find_most(attack: Attack, oracle: Oracle) -> int | None:
+def _find_most(attack: Attack, target: Microdata, holder: Holder) -> int | None:
     """Return how many people an attack that was cut short could have found; None where nobody knows."""
     try:
-        return attack.find_most(oracle)
+        return attack.find_most(target, holder)
     except DiscliqueError:
         return None

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from disclique.attacks import Attack, Ceiling, LabelAttack, LabelRule, Tried, parse_attack, run_attacks
+from disclique.attacks import Attack, Ceiling, Holder, LabelAttack, LabelRule, Outcome, act, fetcher, parse_attack
+from disclique.attacks.act import judge_outcome
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.oracle import NAME, Holder, ask_oracle
+from disclique.attacks.oracle import NAME, ask_oracle
 from disclique.audits.definition import Audit
 from disclique.audits.known_file import KnownFile, draw_control
 from disclique.audits.records import Attempt, Seeded
-from disclique.errors import InputError
-from disclique.measures.risk import judge
-from disclique.measures.scenarios import SCENARIOS, Hits, name_people, name_records
+from disclique.measures.risk import SCENARIOS, Hits, judge, name_people, name_records
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
 from disclique.records.labels import Exact
 from disclique.records.tables import select_records
@@ -66,13 +64,12 @@ def guess_by_labels(known: KnownFile, exact: Candidates) -> Hits:
     return replace(count_hits(None, known, exact), journalist=float(judge(alone, known.truth, known.seeds).risk.tp))
 
 
-def weigh_attempt(tried: Tried, known: KnownFile, exact: Candidates, scenario: str) -> Attempt:
-    """Judge what the attack claims; or say why it does not apply."""
-    if tried.claims is None:
-        why = "" if tried.spared else tried.why or "it failed"
-        return Attempt(tried.spec, why=why, spared=tried.spared, seconds=tried.seconds)
-    claims = tried.claims
-    judged = judge(claims, known.truth, known.seeds)
+def weigh_attempt(tried: Outcome, known: KnownFile, exact: Candidates, scenario: str) -> Attempt:
+    """Return what an attack found of the people sought; or why it does not apply."""
+    claims, judged = tried.claims, tried.judged
+    if claims is None or judged is None:
+        why = "" if tried.refusal is None else str(tried.refusal)
+        return Attempt(tried.spec, why=why, spared=tried.spared or "", seconds=tried.seconds)
     chances = find_chances(claims, known, exact, scenario)
     rows, sought = known.rows, known.sought.pairs[:, 0]
     return Attempt(
@@ -114,14 +111,10 @@ def find_taken(claims: Claims, known: KnownFile, scenario: str) -> list[tuple[in
     return [(t, k) for t, k in pairs[wrong].tolist()]
 
 
-def consult_oracle(masked: Sequence[Distances], known: KnownFile, knowledge: Knowledge, labels: LabelPairs) -> Tried:
+def consult_oracle(masked: Sequence[Distances], known: KnownFile, knowledge: Knowledge, labels: LabelPairs) -> Outcome:
     """Ask what the masked data give one who knows how they lie, under the exact law of the mask; or say why not."""
-    holder, begun = Holder(known.released, known.data, labels(Ceiling), known.truth), time.perf_counter()
-    try:
-        claims = ask_oracle(masked, holder, knowledge)
-    except InputError as error:
-        return Tried(NAME, None, str(error), 0.0)
-    return Tried(NAME, claims, "", round(time.perf_counter() - begun, 6))
+    holder = Holder(known.released, known.data, labels(Ceiling), known.truth, knowledge)
+    return judge_outcome(NAME, lambda: ask_oracle(masked, holder), known.truth, known.seeds)
 
 
 def ask_insiders(
@@ -129,7 +122,7 @@ def ask_insiders(
     repetition: int,
     target: Microdata,
     known: KnownFile,
-    tries: Sequence[Tried],
+    tries: Sequence[Outcome],
     build: Callable[[KnownFile], dict[str, Attack]],
 ) -> tuple[Seeded, ...]:
     """Count what insiders find who know some true pairs beforehand: by the attacks that start from these, or any other.
@@ -141,13 +134,13 @@ def ask_insiders(
         return ()
     found = []
     labels = match_labels(audit, target, known.data)
-    spared = any(one.spared and parse_attack(one.spec).kind.by_seeds for one in tries)
+    spared = any(one.spared is not None and parse_attack(one.spec).kind.by_seeds for one in tries)
     for count in INSIDERS:
         if count > len(known.truth) / 2:  # too few people are left to be found
             continue
         insider = known.with_seeds(count, audit.chance.rng("insider", count, repetition))
         attacks = {spec: attack for spec, attack in build(insider).items() if attack.by_seeds}
-        told = run_attacks(attacks, target, known.data, labels)
+        told = act(attacks, fetcher(target, known.data, labels))
         if spared or any(one.claims is not None for one in told):
             claims = [one.claims for one in (*told, *tries) if one.claims is not None]
             hits = [count_hits(one, insider, labels.exact) for one in claims]
@@ -171,7 +164,7 @@ def run_control(
     rows, strangers = control.rows, control.data
     attacked = target if len(rows) == len(target) else select_records(target, rows)
     attacks = build(replace(known, seeds=control.seeds))
-    tries = run_attacks(attacks, attacked, strangers, match_labels(audit, attacked, strangers))
+    tries = act(attacks, fetcher(attacked, strangers, match_labels(audit, attacked, strangers)))
     told = [row for row, _ in control.seeds]
     claimed = {
         one.spec: int((~np.isin(one.claims.claimed()[0], told)).sum()) for one in tries if one.claims is not None

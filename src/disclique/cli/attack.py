@@ -333,13 +333,13 @@ def _tell(release: Microdata, known: Microdata | Register, key: Path, options: A
 
 def _carry_out(
     files: Files,
-    attacks: dict[str, Attack | str],
+    attacks: dict[str, Attack | InputError],
     truth: str | None,
     rule: LabelRule,
     screen: Screen,
     step: Any,
     work: RegisterWork | None,
-) -> dict[str, AttackResult | str]:
+) -> dict[str, AttackResult | InputError]:
     """Return what each attack finds; one of several that does not apply says so instead of ending the rest."""
     from disclique.attacks import attack, attack_by_all
     from disclique.attacks.link_register import attack_register
@@ -348,7 +348,7 @@ def _carry_out(
 
     if not warm():
         screen.say(["compiling the kernels, once: this takes about half a minute"])
-    built = {spec: one for spec, one in attacks.items() if not isinstance(one, str)}
+    built = {spec: one for spec, one in attacks.items() if not isinstance(one, InputError)}
     if work is not None:
         with listening(step):
             found = attack_register(work, built, truth=truth)
@@ -356,20 +356,20 @@ def _carry_out(
         return {spec: attack(*files, by=one, truth=truth, labels=rule, progress=step) for spec, one in built.items()}
     else:
         found = attack_by_all(*files, built, truth=truth, labels=rule, progress=step)
-    results = {spec: found.get(spec, str(one)) for spec, one in attacks.items()}
-    refused = {spec: why for spec, why in results.items() if isinstance(why, str)}
+    results = {spec: one if isinstance(one, InputError) else found[spec] for spec, one in attacks.items()}
+    refused = {spec: why for spec, why in results.items() if isinstance(why, InputError)}
     if len(refused) == len(results):
         spec, why = next(iter(refused.items()))
-        raise InputError(why if len(results) == 1 else f"no attack applies, not even {spec}: {why}")
+        raise why if len(results) == 1 else InputError(f"no attack applies, not even {spec}: {why}")
     screen.say([f"{spec} does not apply: {why}" for spec, why in refused.items()])
-    done = [one for one in results.values() if not isinstance(one, str)]
+    done = [one for one in results.values() if not isinstance(one, InputError)]
     screen.say([f"{one.attack}: no sign of safety: {one.claims.cut}" for one in done if one.lower_bound])
     return results
 
 
 def _show(
     screen: Screen,
-    found: dict[str, AttackResult | str],
+    found: dict[str, AttackResult | InputError],
     files: Files,
     to: dict[str, Path | None],
     repeat: dict[str, Any],
@@ -379,7 +379,7 @@ def _show(
 
     from disclique.records.write import write_json, write_table
 
-    results = [one for one in found.values() if not isinstance(one, str)]
+    results = [one for one in found.values() if not isinstance(one, InputError)]
     several = len(results) > 1
     tables = [result.matches.assign(attack=result.attack) if several else result.matches for result in results]
     matches = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
@@ -399,10 +399,10 @@ def _show(
         screen.table(matches, title="Matches")
 
 
-def _entry(spec: str, found: AttackResult | str) -> dict[str, Any]:
+def _entry(spec: str, found: AttackResult | InputError) -> dict[str, Any]:
     """Return what is written of an attack: what it found, or why it does not apply."""
-    if isinstance(found, str):
-        return {"attack": spec, "applies": False, "why": found, "matches": []}
+    if isinstance(found, InputError):
+        return {"attack": spec, "applies": False, "why": str(found), "matches": []}
     return found.to_dict()
 
 

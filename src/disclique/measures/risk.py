@@ -1,4 +1,15 @@
-"""Risk: what the claims of an attack are worth against the truth that only the data holder has."""
+"""Risk: what the claims of an attack are worth against the truth that only the data holder has.
+
+What is counted depends on the scenario, in the words of disclosure control: the prosecutor's, the journalist's or the
+marketer's.
+
+A *prosecutor* knows that a person took part and names the record that is most probably theirs: the risk is the share of
+the known people named rightly, whatever the odds. A *journalist* wants to show one person for certain and claims only
+what is more probable than not: the risk is the share of the known people claimed rightly. A *marketer* names a person
+for every released record: the risk is the share of the whole file named rightly.
+
+Where an attack names nobody, the snooper guesses among those whose label fits; equally probable names share the chance.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.model import Claims
+from disclique.model import Candidates, Claims, FloatArray
 
 Interval = tuple[float, float]
+Rows = NDArray[np.integer[Any]]
+Pairs = Sequence[tuple[int, int]]
+SCENARIOS = ("prosecutor", "journalist", "marketer")
+EQUAL = 1e-9  # probabilities that differ by less, relatively, are one
 RowNumbers = Sequence[int] | NDArray[Any]
 
 
@@ -111,7 +126,7 @@ class Judged:
     tied: tuple[int, ...]
 
 
-def judge(claims: Claims, truth: Truth, seeds: Sequence[tuple[int, int]] = ()) -> Judged:
+def judge(claims: Claims, truth: Truth, seeds: Pairs = ()) -> Judged:
     """Hold the claims of an attack against the truth: the one place where it is decided what is correct.
 
     ``seeds`` are pairs that the snooper knew beforehand: these people are neither found nor missed, and a claim about
@@ -139,3 +154,75 @@ def judge(claims: Claims, truth: Truth, seeds: Sequence[tuple[int, int]] = ()) -
         weighed=truth.holds(claims.target, claims.known),
         tied=tuple(int(truth.holds(tie[:, 0], tie[:, 1]).sum()) for tie in claims.ties),
     )
+
+
+@dataclass(frozen=True)
+class Hits:
+    """How many people are expected to be identified, by scenario.
+
+    >>> Hits(30, 12, 25).share("prosecutor", 100, 500), Hits(30, 12, 25).share("marketer", 100, 500)
+    (0.3, 0.05)
+    """
+
+    prosecutor: float = 0.0
+    journalist: float = 0.0
+    marketer: float = 0.0
+
+    def of(self, scenario: str) -> float:
+        """Return the number of people in a scenario."""
+        return float(getattr(self, scenario))
+
+    def share(self, scenario: str, common: int, released: int) -> float:
+        """Return the risk: a share of the known people who took part, or of the whole file."""
+        return self.of(scenario) / max(trials(scenario, common, released), 1)
+
+
+def trials(scenario: str, common: int, released: int) -> int:
+    """Return of how many people the risk is a share."""
+    return released if scenario == "marketer" else common
+
+
+def name_records(claims: Claims | None, truth: Truth, candidates: Candidates, told: Pairs = ()) -> FloatArray:
+    """Return for each true pair the chance that the prosecutor names the right record of that person.
+
+    ``told`` are pairs that were known beforehand: their records are nobody else's. Without ``claims`` all is guessed.
+
+    >>> from disclique.attacks.claims import make_claims
+    >>> pairs = np.array([0, 1, 1], np.int32), np.array([0, 0, 1], np.int32), np.array([0.3, 0.1, 0.2])
+    >>> alike = Candidates(np.zeros(4, np.int32), np.zeros(3, np.int32), np.zeros((1, 2), np.int32))
+    >>> who = Truth(np.array([[0, 0], [2, 1], [3, 2]]))
+    >>> name_records(make_claims(pairs, attack="mine"), who, alike)
+    array([1.  , 0.  , 0.25])
+    """
+    return _name(claims, truth.pairs, candidates.swapped, told, 1)
+
+
+def name_people(claims: Claims | None, truth: Truth, candidates: Candidates, told: Pairs = ()) -> FloatArray:
+    """Return for each true pair the chance that the marketer names the right person for that record."""
+    return _name(claims, truth.pairs, candidates, told, 0)
+
+
+def _name(claims: Claims | None, pairs: Rows, candidates: Candidates, told: Pairs, side: int) -> FloatArray:
+    """Return the chance that each record of one ``side`` is given its true partner, or that of a guess by labels.
+
+    ``candidates`` are those from that side.
+    """
+    seeds = np.array(told, dtype=np.int64).reshape(-1, 2)
+    asked, right = pairs[:, side], pairs[:, 1 - side]
+    ours, theirs, probability = np.zeros((3, 0))
+    if claims is not None:
+        keep = (claims.probability > 0) & ~np.isin(claims.target, seeds[:, 0]) & ~np.isin(claims.known, seeds[:, 1])
+        both = claims.target[keep], claims.known[keep]
+        ours, theirs, probability = both[side], both[1 - side], claims.probability[keep]
+    ours, theirs = ours.astype(np.int64), theirs.astype(np.int64)
+    own, others = candidates.sizes
+    top = np.zeros(own)
+    np.maximum.at(top, ours, probability)
+    best = probability >= top[ours] * (1 - EQUAL)
+    many = np.bincount(ours[best], minlength=own)
+    by_claim = np.isin(asked * others + right, ours[best] * others + theirs[best]) / np.maximum(many[asked], 1)
+    free = np.ones(others, dtype=bool)
+    free[seeds[:, 1 - side]] = False
+    fitting = np.maximum(candidates.keep_known(free).fitting[asked], 1)
+    by_guess = np.where(candidates.allowed(asked, right), 1 / fitting, 0.0)
+    return np.where(top[asked] > 0, by_claim, by_guess)

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.attacks import Attack, Tried, parse_attacks, run_attacks
+from disclique.attacks import Attack, Outcome, act, fetcher, parse_attacks
 from disclique.errors import InputError
-from disclique.measures.risk import judge
 from disclique.model import Claims, Microdata
 from disclique.records.recoding import join_setting, split_setting
 from disclique.runs import Unit
@@ -69,7 +68,7 @@ def run_unit(study: Study, unit: Unit) -> list[Cell]:
     return [replace(cell, labels=labels or FULL) for cell in cells]
 
 
-def _tried(study: Study, unit: Unit, made: Draw) -> Iterator[tuple[float | None, list[Tried]]]:
+def _tried(study: Study, unit: Unit, made: Draw) -> Iterator[tuple[float | None, list[Outcome]]]:
     """Run the attacks of every α, those that share a start together, and then those that need no α."""
     specs = parse_attacks(study.grid.attacks)
     search = replace(study.search, seed=study.chance.seed("guess", unit.mask, unit.repetition))
@@ -84,20 +83,20 @@ def _tried(study: Study, unit: Unit, made: Draw) -> Iterator[tuple[float | None,
         yield alpha, sorted(found, key=lambda tried: place.index(tried.spec))
 
 
-def _run(attacks: dict[str, Attack], target: Microdata, made: Draw) -> list[Tried]:
+def _run(attacks: dict[str, Attack], target: Microdata, made: Draw) -> list[Outcome]:
     """Run attacks; in a study one that cannot be carried out is an error, since a cell would be missing."""
-    tried = run_attacks(attacks, target, made.known, lambda attack: made.candidates)
+    tried = act(attacks, fetcher(target, made.known, lambda attack: made.candidates), truth=made.truth, seeds=())
     for one in tried:
-        if one.claims is None:
-            raise InputError(f"attack {one.spec}: {one.why}")
+        if one.refusal is not None:
+            raise InputError(f"attack {one.spec}: {one.refusal}")
     return tried
 
 
-def _cell(study: Study, unit: Unit, made: Draw, alpha: float | None, tried: Tried) -> Cell:
+def _cell(study: Study, unit: Unit, made: Draw, alpha: float | None, tried: Outcome) -> Cell:
     """Measure the claims of one attack."""
-    claims = tried.claims
+    claims, judged = tried.claims, tried.judged
     assert claims is not None
-    judged = judge(claims, made.truth)
+    assert judged is not None
     size, work = len(judged.correct) + len(judged.wrong), claims.work
     tied = judged.tied or (judged.risk.tp,)
     unknown = claims.most is None and not claims.complete  # work was cut short, and nothing tells how much was missed

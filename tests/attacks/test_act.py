@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import disclique as dq
-from disclique.attacks import CliqueAttack, ExtendAttack, LabelAttack, ProfilesAttack, run_attacks
+from disclique.attacks import CliqueAttack, ExtendAttack, LabelAttack, ProfilesAttack, act, fetcher
 from disclique.errors import MissingDependency, TooLarge
 from disclique.measures.risk import Truth, judge
 from disclique.model import Candidates
@@ -54,7 +54,7 @@ def test_a_start_that_attacks_share_is_searched_once(data: dq.Microdata) -> None
     for order in (("clique", "extend", "wide"), ("wide", "extend", "clique")):
         first, equal = CountedSearch(dq.Within(0.1)), CountedSearch(dq.Within(0.1))
         every = {"clique": first, "extend": ExtendAttack(equal, 0.1), "wide": ExtendAttack(first, 0.5)}
-        tried = run_attacks({name: every[name] for name in order}, data, data, lambda attack: pairs)
+        tried = act({name: every[name] for name in order}, fetcher(data, data, lambda attack: pairs))
         assert [one.spec for one in tried] == list(order)
         assert len(first.runs) + len(equal.runs) == 1
         for one in tried:
@@ -62,7 +62,7 @@ def test_a_start_that_attacks_share_is_searched_once(data: dq.Microdata) -> None
             for left, right in zip(one.claims.claimed(), alone.claimed(), strict=True):
                 np.testing.assert_array_equal(left, right)
     other = CountedSearch(dq.Within(0.2))
-    run_attacks({"one": first, "other": ExtendAttack(other, 0.1)}, data, data, lambda attack: pairs)
+    act({"one": first, "other": ExtendAttack(other, 0.1)}, fetcher(data, data, lambda attack: pairs))
     assert len(other.runs) == 1
 
 
@@ -70,11 +70,11 @@ def test_an_attack_that_does_not_apply_says_why(data: dq.Microdata) -> None:
     """Wrong input is no claim at all, and the others go on."""
     pairs = candidates(data.labels, data.labels)
     wrong = Failing(dq.InputError("these distances have a direction"))
-    bad, good = run_attacks({"bad": wrong, "labels": LabelAttack()}, data, data, lambda attack: pairs)
+    bad, good = act({"bad": wrong, "labels": LabelAttack()}, fetcher(data, data, lambda attack: pairs))
     assert bad.claims is None
-    assert bad.why == "these distances have a direction"
+    assert str(bad.refusal) == "these distances have a direction"
     assert good.claims is not None
-    assert good.why == ""
+    assert good.refusal is None
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_an_attack_that_does_not_apply_says_why(data: dq.Microdata) -> None:
 def test_an_attack_that_cannot_be_carried_out_is_cut_short(data: dq.Microdata, error: Exception) -> None:
     """It would apply: it claims nothing, but that is a lower bound and no reason to think the data safe."""
     pairs = candidates(data.labels, data.labels)
-    [tried] = run_attacks({"big": Failing(error)}, data, data, lambda attack: pairs)
-    assert tried.why == ""
+    [tried] = act({"big": Failing(error)}, fetcher(data, data, lambda attack: pairs))
+    assert tried.refusal is None
     assert tried.claims is not None
     assert not tried.claims.complete
     assert tried.claims.cut.startswith("it was not carried out")
@@ -96,9 +96,9 @@ def test_an_attack_whose_start_fails_fails_the_same_way(data: dq.Microdata) -> N
     """Extension from a search that cannot be made: too large stays a lower bound, wrong input stays wrong input."""
     pairs = candidates(data.labels, data.labels)
     for error, applies in ((TooLarge("it needs 900 GB"), True), (dq.InputError("no"), False)):
-        [tried] = run_attacks({"extend": ExtendAttack(Failing(error), 1.0)}, data, data, lambda attack: pairs)
+        [tried] = act({"extend": ExtendAttack(Failing(error), 1.0)}, fetcher(data, data, lambda attack: pairs))
         assert (tried.claims is not None) == applies
-        assert applies == (tried.why == "")
+        assert applies == (tried.refusal is None)
         if tried.claims is not None:
             assert not tried.claims.complete
 
@@ -163,6 +163,6 @@ def test_an_attack_that_needs_all_distances_refuses_large_files(monkeypatch: pyt
         dq.attack(target, known, by="profiles")
     pairs = candidates(target.labels, known.labels)
     attack = ProfilesAttack.build(dq.Knowledge(), dq.Search())
-    (tried,) = run_attacks({"profiles": attack}, target, known, lambda attack: pairs)
+    (tried,) = act({"profiles": attack}, fetcher(target, known, lambda attack: pairs))
     assert tried.claims is not None
     assert "too many for profiles" in tried.claims.cut

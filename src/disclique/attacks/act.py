@@ -1,0 +1,146 @@
+"""The one act: attacks carried out, and what they claim held against the truth where there is one.
+
+What they are carried out on is in the function that does it: two files (``fetcher``), or a register read in pieces.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from disclique.attacks.claims import AttackResult, ComparedFiles, no_claims
+from disclique.attacks.registry import Attack, Fetch
+from disclique.errors import DiscliqueError, InputError
+from disclique.measures.risk import Judged, Truth, judge
+from disclique.model import Candidates, Claims, Microdata
+from disclique.progress import tell
+
+Pairs = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How an attack went: its claims, and what they are worth where the truth is known.
+
+    Without claims, ``refusal`` says why it cannot be carried out here, or ``spared`` why it need not be.
+    """
+
+    spec: str
+    claims: Claims | None = None
+    judged: Judged | None = None
+    refusal: InputError | None = None
+    spared: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def used_whole_map(self) -> bool:
+        """True if the attack laid a map of all records on the known file, and so used all that the release says."""
+        found = self.claims
+        return found is not None and len(found.target) > 0 and found.details.get("unlaid") == 0
+
+
+Spare = Callable[[Attack, Sequence[Outcome]], str | None]
+
+
+def act(
+    attacks: Mapping[str, Attack],
+    run: Fetch,
+    *,
+    truth: Truth | None = None,
+    seeds: Pairs | None = None,
+    spare: Spare | None = None,
+) -> list[Outcome]:
+    """Carry out attacks, given by their specs, and judge them; cheap ones first, returned in their own order.
+
+    ``run`` carries out one of them; an InputError says that the attack does not apply, and the others go on.
+    ``seeds`` are the pairs that were known beforehand and count for nothing: what the attacks were told unless said.
+    ``spare`` says of an attack, after those before it, why it need not be carried out.
+
+    >>> import disclique as dq
+    >>> target, known = dq.poets()
+    >>> fetch = fetcher(target, known, lambda attack: dq.LabelRule().candidates(target, known))
+    >>> truth = Truth.of_people(list(target.table["name"]), list(known.table["name"]))
+    >>> act({"labels": dq.attacks.LabelAttack()}, fetch, truth=truth)[0].judged.risk
+    Risk(tp=1, fp=0, fn=3)
+    """
+    told = list(dict.fromkeys(pair for one in attacks.values() for pair in one.told)) if seeds is None else seeds
+    outcomes: list[Outcome] = []
+    for spec, attack in sorted(attacks.items(), key=lambda one: one[1].cost):
+        needless = None if spare is None else spare(attack, outcomes)
+        if needless is not None:
+            outcomes.append(Outcome(spec, spared=needless))
+            continue
+        tell(spec)
+        outcomes.append(judge_outcome(spec, lambda: run(attack), truth, told))  # noqa: B023 - called at once
+    place = {spec: number for number, spec in enumerate(attacks)}
+    return sorted(outcomes, key=lambda one: place[one.spec])
+
+
+def judge_outcome(spec: str, make: Callable[[], Claims], truth: Truth | None, seeds: Pairs = ()) -> Outcome:
+    """Return how one attack goes whose claims ``make`` returns."""
+    begun = time.perf_counter()
+    try:
+        claims = make()
+    except InputError as error:
+        return Outcome(spec, refusal=error, seconds=round(time.perf_counter() - begun, 6))
+    seconds = round(time.perf_counter() - begun, 6)
+    return Outcome(spec, claims, None if truth is None else judge(claims, truth, seeds), seconds=seconds)
+
+
+def fetcher(target: Microdata, known: Microdata, candidates: Callable[[Attack], Candidates]) -> Fetch:
+    """Return a function that carries out attacks on two files, equal ones once, whoever asks for them first.
+
+    ``candidates`` chooses the pairs that an attack may link. InputError says that an attack does not apply to these
+    files. One that would apply but could not be carried out claims nothing and was cut short: no sign of safety.
+
+    >>> import disclique as dq
+    >>> target, known = dq.poets()
+    >>> fetch = fetcher(target, known, lambda attack: dq.LabelRule().candidates(target, known))
+    >>> fetch(dq.attacks.LabelAttack()) is fetch(dq.attacks.LabelAttack())
+    True
+    """
+    done: dict[Attack, Claims] = {}
+
+    def fetch(attack: Attack) -> Claims:
+        if attack not in done:
+            try:
+                done[attack] = carry_out(attack, target, known, candidates(attack), fetch)
+            except InputError:
+                raise
+            except (DiscliqueError, ImportError, np.linalg.LinAlgError) as error:  # too large, not installed, unsolved
+                done[attack] = fail(attack, error)
+        return done[attack]
+
+    return fetch
+
+
+def fail(attack: Attack, error: Exception) -> Claims:
+    """Return the claims of an attack that applies but could not be carried out."""
+    return no_claims(str(error), attack=attack.name, cut=f"it was not carried out: {error}")
+
+
+def carry_out(attack: Attack, target: Microdata, known: Microdata, candidates: Candidates, fetch: Fetch) -> Claims:
+    """Carry out one attack on two files, with what ``fetch`` returns of others; any error is raised."""
+    attack.check_size(target, known)
+    return attack.run_from(fetch, target, known, candidates)
+
+
+def show_outcomes(
+    outcomes: Sequence[Outcome], attacks: Mapping[str, Attack], files: Callable[[Claims], ComparedFiles]
+) -> dict[str, AttackResult | InputError]:
+    """Return what each attack found, as people are shown it, or why it does not apply.
+
+    ``files`` returns the files with which claims are shown.
+    """
+    shown: dict[str, AttackResult | InputError] = {}
+    for one in outcomes:
+        if one.claims is None:
+            assert one.refusal is not None
+            shown[one.spec] = one.refusal
+            continue
+        agreement = getattr(attacks[one.spec], "agreement", None)
+        shown[one.spec] = files(one.claims).show(one.claims, one.judged, seconds=one.seconds, agreement=agreement)
+    return shown
