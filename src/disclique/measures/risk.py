@@ -209,12 +209,11 @@ def _name(claims: Claims | None, pairs: Rows, candidates: Candidates, told: Pair
     """
     seeds = np.array(told, dtype=np.int64).reshape(-1, 2)
     asked, right = pairs[:, side], pairs[:, 1 - side]
-    ours, theirs, probability = np.zeros((3, 0))
+    ours, theirs, probability = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     if claims is not None:
         keep = (claims.probability > 0) & ~np.isin(claims.target, seeds[:, 0]) & ~np.isin(claims.known, seeds[:, 1])
-        both = claims.target[keep], claims.known[keep]
+        both = claims.target[keep].astype(np.int64), claims.known[keep].astype(np.int64)
         ours, theirs, probability = both[side], both[1 - side], claims.probability[keep]
-    ours, theirs = ours.astype(np.int64), theirs.astype(np.int64)
     own, others = candidates.sizes
     top = np.zeros(own)
     np.maximum.at(top, ours, probability)
