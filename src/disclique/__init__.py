@@ -37,11 +37,10 @@ if TYPE_CHECKING:
     from disclique.measures.utility import utility
     from disclique.model import Budget, Claims, Microdata, Spread
     from disclique.records.checks import Inspection, inspect
+    from disclique.records.companions import read_seeds
     from disclique.records.labels import Exact
-    from disclique.records.reading import read
+    from disclique.records.reading import microdata, read
     from disclique.records.registers import Register, read_register
-    from disclique.records.seeds import read_seeds
-    from disclique.records.tables import microdata
     from disclique.releases import Release, mask, read_key, release
     from disclique.runs import OnDask, Processes, Serial
     from disclique.show.report import annex, report
@@ -71,10 +70,9 @@ _ROOMS = {
     "spaces.bits": ("Encodings",),
     "records.checks": ("Inspection", "inspect"),
     "records.labels": ("Exact",),
-    "records.reading": ("read",),
+    "records.reading": ("microdata", "read"),
     "records.registers": ("Register", "read_register"),
-    "records.seeds": ("read_seeds",),
-    "records.tables": ("microdata",),
+    "records.companions": ("read_seeds",),
     "spaces.strings": ("Texts",),
     "engine": ("maximum_clique", "maximum_cliques"),
     "engine.agreement": ("Between", "Relative", "Within", "quantiles"),

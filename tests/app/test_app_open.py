@@ -20,6 +20,7 @@ from disclique.app import preview as previews
 from disclique.app.beside import name_files, named
 from disclique.app.preview import preview
 from disclique.app.roles import guess_roles
+from disclique.records.formats import list_suffixes
 from disclique.synthetic.survey import survey_file
 from invented_towns import towns
 from plausible_mistakes import list_mistakes, make_files, make_mistake
@@ -376,11 +377,11 @@ def test_a_wrong_file_is_a_sentence(visitor: Visitor) -> None:
     assert Page(visitor.get(f"{at}/open").text).alerts
 
 
-def test_of_a_large_file_only_the_beginning_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(previews, "SMALL", 20_000)
-    table = pd.DataFrame(
-        {"id": range(9000), "text": [f'say "{k},\n{k}"' for k in range(9000)], "lon": 9.5, "lat": 50.5}
-    )
+@pytest.mark.parametrize(("records", "long"), [(9000, 500), (1200, 5000)])
+def test_of_a_large_file_only_the_beginning_is_read(tmp_path: Path, records: int, long: int) -> None:
+    """So many rows that columns can be judged by them, however long each is."""
+    texts = [f'say "{k},\n{k}"' + long * "x" for k in range(records)]
+    table = pd.DataFrame({"id": range(records), "text": texts, "lon": 9.5, "lat": 50.5})
     read: list[int] = []
 
     def seen(path: Path) -> Any:
@@ -397,13 +398,43 @@ def test_of_a_large_file_only_the_beginning_is_read(tmp_path: Path, monkeypatch:
         assert not found.whole
         assert [column.name for column in found.columns] == list(table.columns)
         assert list(found.columns[1].values[:3]) == list(table.text[:3])
-    assert all(0 < count <= previews.ROWS for count in read)
+    assert read == [previews.ROWS, previews.ROWS]
 
 
-def test_a_large_file_is_looked_at_in_two_steps(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_package_reads_can_be_opened(visitor: Visitor) -> None:
+    """Every ending of the registry is offered from the folder and taken from a browser; nothing else is."""
+    start = visitor.site.places.start
+    for suffix in (*list_suffixes(), ".exe", ".xls"):
+        (start / f"t{suffix}").write_bytes(b"x")
+    assert {path.suffix for path in visitor.site.places.files()} == set(list_suffixes())
+    offered = visitor.get("/").text
+    assert {suffix for suffix in list_suffixes() if f"<option>t{suffix}</option>" in offered} == set(list_suffixes())
+
+
+@pytest.mark.parametrize("suffix", [".xlsm", ".por", ".xpt", ".fgb"])
+def test_formats_that_few_have_are_previewed(visitor: Visitor, suffix: str) -> None:
+    """Roles are guessed from the first rows of each."""
+    path, table = visitor.site.places.start / f"t{suffix}", towns(20)[["geschlecht", "laenge", "breite"]]
+    table.columns = pd.Index(["SEX", "LON", "LAT"])
+    if suffix == ".xlsm":
+        pytest.importorskip("openpyxl")
+        table.to_excel(path, index=False, engine="openpyxl")
+    elif suffix == ".fgb":
+        geopandas = pytest.importorskip("geopandas")
+        places = geopandas.points_from_xy(table["LON"], table["LAT"], crs=4326)
+        geopandas.GeoDataFrame(table[["SEX"]], geometry=places).to_file(path, driver="FlatGeobuf")
+    else:
+        pyreadstat = pytest.importorskip("pyreadstat")
+        (pyreadstat.write_por if suffix == ".por" else pyreadstat.write_xport)(table, str(path))
+    _, page = opened(visitor, path.name)
+    assert page.fields["role:SEX"] == "label"
+    assert ("role:LON" in page.fields) == (suffix != ".fgb")
+    assert page.alerts == []
+
+
+def test_a_large_file_is_looked_at_in_two_steps(visitor: Visitor) -> None:
     """The first rows at once, then all: what is wrong further down is seen, and nothing is confirmed before that."""
-    monkeypatch.setattr(previews, "SMALL", 20_000)
-    table = towns(5000)
+    table = towns(5000).assign(remark=900 * "x")
     table.loc[4000, "laenge"] = np.nan
     put(visitor, "p.csv", table)
     at, page = opened(visitor, "p.csv")

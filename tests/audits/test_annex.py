@@ -31,7 +31,7 @@ from disclique.audits.yardsticks import find_taken
 from disclique.errors import InputError
 from disclique.measures.risk import Truth
 from disclique.measures.utility import measures
-from disclique.records.tables import microdata
+from disclique.records.reading import microdata
 from disclique.runs import Unit
 from disclique.show.formats import figure, measured, title_of
 from disclique.spaces.distances import full_matrix

@@ -13,7 +13,7 @@ from disclique.audits import Audit, AuditResult, Plan, Snooper, run_audit
 from disclique.audits.known_file import draw_control, draw_known_file
 from disclique.audits.rates import rate
 from disclique.errors import InputError
-from disclique.records.tables import microdata
+from disclique.records.reading import microdata
 from disclique.runs import Processes
 from disclique.spaces.distances import Matrix, Points, full_matrix
 from small_files import make_audit, make_file, make_plan, people, without_times

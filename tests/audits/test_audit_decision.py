@@ -23,7 +23,7 @@ from disclique.errors import InputError
 from disclique.masks import parse_mask
 from disclique.measures.risk import Hits, Truth, judge
 from disclique.model import Microdata
-from disclique.records.tables import select_records
+from disclique.records.reading import select_records
 from disclique.runs import Serial, Unit
 from disclique.spaces.distances import Matrix, Points, full_matrix
 from small_files import make_audit, make_file, make_plan

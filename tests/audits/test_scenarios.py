@@ -13,7 +13,7 @@ from disclique.audits.yardsticks import count_hits, guess_by_labels, match_label
 from disclique.errors import InputError
 from disclique.measures.risk import Hits, Truth, name_people, name_records
 from disclique.model import Candidates, Claims
-from disclique.records.tables import microdata
+from disclique.records.reading import microdata
 from small_files import make_audit, make_plan, people
 
 

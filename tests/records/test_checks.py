@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import disclique as dq
-from disclique.records.checks.land import name_places
+from disclique.records.checks.places import name_places
 from disclique.spaces.distances import full_matrix
 
 LABELS = ["sex", "age_class"]

@@ -1,7 +1,7 @@
 """Files that data centres have: the same table means the same in every format, and traps of formats are told."""
 
-import builtins
 import datetime as dt
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ import pytest
 import disclique as dq
 from conftest import Run
 from disclique.options.audits import AuditOptions, read_audit
-from disclique.records.formats.files import TABLES, Part, read_table
+from disclique.records.formats import Part, formats, list_suffixes, read_table
 from disclique.values import canonical
+from packaged import ROOT
 from small_files import people
 
 SEXES = {1: "female", 2: "male"}
@@ -304,21 +305,15 @@ def test_an_index_of_a_parquet_file_is_a_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["t.xlsx", "t.sav", "t.dta", "t.sas7bdat", "t.gpkg"])
 def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """It says how to get it."""
-    real = builtins.__import__
-
-    def refuse(module: str, *rest: Any, **more: Any) -> Any:
-        if module.partition(".")[0] in ("openpyxl", "pyreadstat", "geopandas"):
-            raise ImportError(module)
-        return real(module, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    for package in ("openpyxl", "pyreadstat", "geopandas"):
+        monkeypatch.setitem(sys.modules, package, None)  # an import of it fails
     (tmp_path / name).write_bytes(b"x")
     extra = "geo" if name == "t.gpkg" else "stat"
     with pytest.raises(dq.DiscliqueError, match=rf'{name}: .*: pip install "disclique\[{extra}\]"$'):
         dq.read(tmp_path / name, coordinates="lon,lat")
 
 
-@pytest.mark.parametrize("suffix", [suffix for suffix in TABLES if suffix not in (".csv", ".tsv", ".txt")])
+@pytest.mark.parametrize("suffix", list_suffixes(lambda one: one.grid is not None and one.name != "CSV"))
 def test_files_that_are_no_such_files_end_in_one_sentence(tmp_path: Path, suffix: str) -> None:
     """Bytes, and a table of another kind under this name."""
     for module in ("openpyxl", "pyreadstat"):
@@ -437,3 +432,22 @@ def test_a_reference_system_that_does_not_fit_is_refused(tmp_path: Path) -> None
     for wrong in ({"coordinates": "y,x", "crs": "EPSG:25832"}, {"coordinates": "x,y", "crs": "EPSG:27700"}):
         with pytest.raises(dq.InputError, match=r"east and north swapped|outside the reference system"):
             dq.read(metres, **wrong)
+
+
+def test_the_registry_names_every_format_once() -> None:
+    """Each is read as a table or an array, says what its parts are called, and stands on the page of files."""
+    page = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
+    for suffix, found in formats().items():
+        assert found.table is not None or found.array is not None
+        assert (found.section in ("sheet", "layer")) or found.parts is None
+        assert found.extra in (None, "stat", "geo")
+        assert f"`{suffix}`" in page or found.name in page, suffix
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".sav"])
+def test_some_rows_of_a_file_are_its_first(tmp_path: Path, suffix: str) -> None:
+    """At least as many as were asked for, and the same as in all of it."""
+    path = write(tmp_path / f"t{suffix}", coded(40))
+    every, some = read_table(path), read_table(path, rows=7)
+    assert 7 <= len(some) <= 40
+    pd.testing.assert_frame_equal(some, every.iloc[: len(some)])

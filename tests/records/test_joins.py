@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import disclique as dq
 from conftest import Run
-from disclique.records.joins import count_of
-from disclique.records.spellings import describe_difference
-from disclique.records.tables import select_records
+from disclique.records.joins import count_of, describe_difference
+from disclique.records.reading import select_records
+from disclique.values import canonical
 from small_files import LIGHT
 
 N = 7
@@ -463,7 +463,7 @@ def test_swapped_orders_change_the_figure(tmp_path: Path) -> None:
 def test_any_names_join_or_are_refused(names: list[str], data: st.DataObject) -> None:
     """Whatever the names: in their own order, shuffled, or one changed; never a wrong order without a word."""
     names = [name for name in dict.fromkeys(names) if name not in ("NA", "NaN")]
-    plain = [dq.data.canonical(name) for name in names]
+    plain = [canonical(name) for name in names]
     if len(names) < 2 or len(set(plain)) != len(names):
         return
     n = len(names)

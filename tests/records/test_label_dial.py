@@ -20,9 +20,8 @@ from disclique.audits import Audit, AuditResult, Plan, Snooper
 from disclique.audits.known_file import draw_control, draw_known_file
 from disclique.audits.settings import at_labels, recode
 from disclique.model import Microdata
-from disclique.records.label_ranges import list_label_settings, nest_widths
-from disclique.records.recoding import join_setting, parse_recoding, split_setting
-from disclique.records.tables import microdata
+from disclique.records.coarsening import join_setting, list_label_settings, nest_widths, parse_recoding, split_setting
+from disclique.records.reading import microdata
 from disclique.runs import Unit
 from disclique.studies import define_study, load_study
 from disclique.synthetic.people import germany

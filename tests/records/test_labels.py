@@ -9,9 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import disclique as dq
-from disclique.records.comparators import Hierarchy, Similar, Tolerance, parse_comparator
-from disclique.records.generalise import century, parse_generaliser
-from disclique.records.labels import Exact, candidates, canonical_labels
+from disclique.records.coarsening import century, parse_generaliser
+from disclique.records.labels import (
+    Exact,
+    Hierarchy,
+    Similar,
+    Tolerance,
+    candidates,
+    canonical_labels,
+    parse_comparator,
+)
 from disclique.values import canonical
 
 

@@ -26,7 +26,7 @@ from disclique.masks.nearest import list_nearest
 from disclique.measures.risk import Truth
 from disclique.model import FloatArray, Spread
 from disclique.records import Layout
-from disclique.releases.matrices import Writing, describe_size, estimate_size, write_distances
+from disclique.releases.files import Writing, describe_size, estimate_size, write_distances
 from disclique.spaces.distances import Matrix, Points, as_matrix, full_matrix, select_distances, unit_of
 from disclique.spaces.lazy import FORMED, Listed, Unformed, hide
 from disclique.spaces.metrics import paired

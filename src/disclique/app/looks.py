@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from disclique.app.beside import hide_paths
 from disclique.app.fields import LAYOUT
 from disclique.app.places import Places
-from disclique.app.preview import SMALL, first_rows
+from disclique.app.preview import first_rows
 from disclique.app.works import FILES, Work
 from disclique.errors import DiscliqueError
 from disclique.locale import LANGUAGES, texts_in
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from disclique.model import Microdata
     from disclique.records.checks import FileLook, Inspection
 
+LARGE_BYTES = 4_000_000
 _LARGE = threading.Lock()  # large files are looked at one after the other: each takes memory
 TRIED = 60  # records on which a mask is tried to see whether it applies
 
@@ -75,7 +76,7 @@ def look_at(work: Work, places: Places, wanted: Callable[[], bool] = lambda: Tru
     Of large files one is looked at after the other; what is not ``wanted`` any more when its turn comes is left out.
     """
     layout, stamps = _layout(work)
-    with _LARGE if sum(size for _, size in stamps) > SMALL else nullcontext():
+    with _LARGE if sum(size for _, size in stamps) > LARGE_BYTES else nullcontext():
         if not wanted():
             return Seen()
         return _look(work.file, json.dumps(layout, sort_keys=True), stamps, _Hidden(work, places))

@@ -27,7 +27,7 @@ def name_plainly(audit: Audit, work: Work) -> Audit:
 
     What came from the browser lies under names of ours; its content tells which of the inputs it is.
     """
-    from disclique.records.provenance import sha256
+    from disclique.records.write import sha256
 
     names = name_files(work)
     ours: dict[str, list[str]] = {}

@@ -17,8 +17,6 @@ from disclique.errors import InputError
 PREFIX = "disclique-app-"
 OWNER = "server.lock"  # held for as long as the server lives, however it ends
 YOUNG = 60.0  # seconds in which a folder without a lock may be one that is just being made
-TABLES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".dta", ".sav", ".zsav", ".sas7bdat", ".npy")
-LAYERS = (".gpkg", ".geojson", ".shp", ".geoparquet")
 MOST = 500  # files of a folder that are listed
 LONGEST = 80  # characters of a folder's name
 TRIES = 20
@@ -40,11 +38,10 @@ class Places:
         return [path for path in there if self._offered(path)][:MOST]
 
     def _offered(self, path: Path) -> bool:
+        from disclique.records.formats import format_of
+
         return (
-            not path.name.startswith(".")
-            and path.suffix.lower() in (*TABLES, *LAYERS)
-            and not path.is_symlink()
-            and path.is_file()
+            not path.name.startswith(".") and format_of(path) is not None and not path.is_symlink() and path.is_file()
         )
 
     def file(self, name: str) -> Path:

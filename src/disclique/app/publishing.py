@@ -89,7 +89,7 @@ def make_release(work: Work, places: Places, result: AuditResult, setting: str, 
 
 
 def _write(work: Work, place: Path, result: AuditResult, setting: str, matrix: str) -> Made:
-    from disclique.records.provenance import hashes
+    from disclique.records.write import hashes
     from disclique.releases import Use, release, write_release
 
     options = work.options.filled()
@@ -143,7 +143,7 @@ def read_for_release(work: Work, setting: str) -> tuple[Microdata, str]:
     from disclique.options.audits import read_target
     from disclique.options.files import refuse_hidden
     from disclique.records.checks import inspect
-    from disclique.records.recoding import parse_recoding, split_setting
+    from disclique.records.coarsening import parse_recoding, split_setting
 
     options = work.options.filled()
     mask, labels = split_setting(setting)

@@ -158,7 +158,7 @@ def _split_rule(rule: str) -> tuple[str, str, tuple[str, str]]:
 
 
 def _is_dial(rule: str) -> bool:
-    from disclique.records.label_ranges import is_dial
+    from disclique.records.coarsening import is_dial
 
     return is_dial(rule)
 
@@ -199,7 +199,7 @@ def check_plan(work: Work) -> None:
     """Raise an error if what is asked cannot be a plan; a plan without a mask is one that is not finished."""
     from disclique.audits.declaration import declare
     from disclique.options.audits import read_plan
-    from disclique.records.label_ranges import list_label_settings
+    from disclique.records.coarsening import list_label_settings
 
     options = work.options.filled()
     declare(work.declared)

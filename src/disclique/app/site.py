@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module, resources
 from threading import Thread
 from typing import Any
@@ -20,6 +20,7 @@ from disclique.app.forms import changing
 from disclique.app.guard import Guard, Keys
 from disclique.app.pages import LANGUAGE, LANGUAGES, go, page, site_of
 from disclique.app.places import Places
+from disclique.app.preview import Previews
 from disclique.app.runner import Runner
 from disclique.app.uploads import MOST, Refused
 from disclique.app.works import Missing, Works
@@ -37,6 +38,7 @@ class Site:
     most: int = MOST  # bytes of an upload
     ending: bool = False  # somebody asked the server to end
     warmed: bool = False
+    previews: Previews = field(default_factory=Previews)
 
     def warm(self) -> None:
         """Import what the next pages need, beside the first one, which waits for nothing."""

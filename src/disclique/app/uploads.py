@@ -12,7 +12,6 @@ from typing import BinaryIO
 from starlette.requests import ClientDisconnect, Request
 
 from disclique.app.guard import CSRF, Keys
-from disclique.app.places import LAYERS, TABLES
 from disclique.errors import InputError
 
 MOST = 2_000_000_000  # bytes of one file, unless the server was started with another limit
@@ -146,6 +145,8 @@ class _Taken:
     def _headers_finished(self) -> None:
         from python_multipart.multipart import parse_options_header
 
+        from disclique.records.formats import list_suffixes
+
         _, options = parse_options_header(self.disposition)
         self.name, self.value = options.get(b"name", b"").decode("utf-8", "replace"), b""
         if b"filename" not in options:
@@ -155,9 +156,9 @@ class _Taken:
         self.shown = plain_name(options[b"filename"].decode("utf-8", "replace"))
         if not options[b"filename"] or self.path is not None:
             raise InputError("choose one file")
-        suffix = Path(self.shown).suffix.lower()
-        if suffix not in (*TABLES, *LAYERS):
-            raise InputError(f"{self.shown}: give a file that ends in one of {', '.join((*TABLES, *LAYERS))}")
+        suffix, known = Path(self.shown).suffix.lower(), list_suffixes()
+        if suffix not in known:
+            raise InputError(f"{self.shown}: give a file that ends in one of {', '.join(known)}")
         self.path = self.folder / f"upload{suffix}"
         self.file = self.path.open("xb")
 

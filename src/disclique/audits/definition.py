@@ -15,10 +15,9 @@ from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian, parse_mask
 from disclique.masks.registry import name_units
 from disclique.model import Json, Microdata
-from disclique.records.label_ranges import check_sources
+from disclique.records.coarsening import check_sources, parse_recoding
+from disclique.records.joins import describe_difference
 from disclique.records.labels import label_tuples
-from disclique.records.recoding import parse_recoding
-from disclique.records.spellings import describe_difference
 from disclique.runs import Chance, Unit
 from disclique.spaces.bits import Encodings
 from disclique.spaces.distances import Matrix, Points, can_join, full_matrix, shared_unit

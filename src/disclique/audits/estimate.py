@@ -12,7 +12,7 @@ from disclique.audits.records import ReleaseRecord
 from disclique.audits.rehearsal import Costs, Rehearsal
 from disclique.audits.sentences import NOBODY
 from disclique.audits.unit import SAMPLED, run_unit
-from disclique.records.recoding import parse_recoding
+from disclique.records.coarsening import parse_recoding
 from disclique.runs import Estimate, Executor, Journal, Progress, Unit, try_units
 
 TRIALS = 4  # masks of which releases are tried before an estimate

@@ -17,8 +17,8 @@ from disclique.audits.records import Records
 from disclique.audits.settings import recode
 from disclique.messages import percent
 from disclique.model import FloatArray
+from disclique.records.coarsening import split_setting
 from disclique.records.labels import label_tuples
-from disclique.records.recoding import split_setting
 
 GROUPS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, None))  # label group sizes shown together
 SPARSE = ((0.0, 0.1), (0.1, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0))  # shares of the file, the sparsest first

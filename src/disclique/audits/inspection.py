@@ -14,7 +14,7 @@ from disclique.masks import parse_mask
 from disclique.model import IntArray
 from disclique.records.checks import Inspection, Remark, inspect
 from disclique.records.checks.lengths import name_unit
-from disclique.records.checks.people import find_doubles
+from disclique.records.checks.pairs import find_doubles
 from disclique.records.checks.values import show_length
 from disclique.spaces.distances import Matrix, full_matrix, select_distances
 from disclique.spaces.scaled import ScaledMatrix

@@ -14,7 +14,7 @@ from disclique.audits.plan import GERMANY
 from disclique.masks import Gaussian
 from disclique.measures.risk import Truth
 from disclique.model import Microdata
-from disclique.records.tables import select_records
+from disclique.records.reading import select_records
 from disclique.spaces.distances import Points, can_join, join_distances
 from disclique.synthetic.settlements import home_points
 from disclique.synthetic.strangers import can_invent, invent

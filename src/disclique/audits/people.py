@@ -20,7 +20,7 @@ from disclique.errors import InputError
 from disclique.masks import Mask, parse_mask
 from disclique.measures.risk import SCENARIOS, Hits, Truth
 from disclique.model import Distances
-from disclique.records.tables import select_records
+from disclique.records.reading import select_records
 from disclique.runs import Unit
 
 GROUPS = 10  # groups of known people in one release, at the most

@@ -14,7 +14,7 @@ from disclique.errors import InputError
 from disclique.measures.risk import SCENARIOS
 from disclique.measures.utility import rankings
 from disclique.model import Json
-from disclique.records.label_ranges import ALL_STEPS, FEW_STEPS, list_label_settings
+from disclique.records.coarsening import ALL_STEPS, FEW_STEPS, list_label_settings
 from disclique.records.labels import MISSING_POLICIES
 from disclique.runs import Chance, Unit
 from disclique.units import LENGTH_UNITS, Quantity, parse_quantity

@@ -9,7 +9,7 @@ import numpy as np
 from disclique.errors import InputError
 from disclique.masks import Mask, parse_mask
 from disclique.masks.base import spec_name
-from disclique.records.recoding import join_setting
+from disclique.records.coarsening import join_setting
 from disclique.units import KM_IN, Quantity
 
 SEARCHED = 17  # settings among which the smallest sufficient one is searched

@@ -13,7 +13,7 @@ from disclique.audits.rates import AttackRisk, SettingRisk
 from disclique.audits.unit import SAMPLED
 from disclique.measures.utility import describe
 from disclique.messages import percent
-from disclique.records.recoding import split_setting
+from disclique.records.coarsening import split_setting
 from disclique.spaces.kinds import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
 from disclique.spaces.scaled import ScaledMatrix
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from disclique.audits.definition import Audit
 from disclique.masks import Mask, parse_mask
 from disclique.measures.label_information import count_classes, share_kept
-from disclique.records.recoding import join_setting, parse_recoding, split_setting
+from disclique.records.coarsening import join_setting, parse_recoding, split_setting
 from disclique.runs import Unit
 
 

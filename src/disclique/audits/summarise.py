@@ -69,9 +69,8 @@ from disclique.measures.utility import usefulness
 from disclique.messages import percent
 from disclique.records.checks import Inspection
 from disclique.records.checks.lengths import name_unit
-from disclique.records.provenance import versions
-from disclique.records.recoding import split_setting
-from disclique.records.write import plain
+from disclique.records.coarsening import split_setting
+from disclique.records.write import plain, versions
 from disclique.spaces.distances import Points
 from disclique.spaces.kinds import EARTH
 

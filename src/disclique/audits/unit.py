@@ -33,7 +33,7 @@ from disclique.measures.risk import Hits
 from disclique.measures.utility import utility
 from disclique.model import Budget, Distances, Microdata
 from disclique.progress import tell
-from disclique.records.tables import select_records
+from disclique.records.reading import select_records
 from disclique.runs import Unit
 from disclique.spaces.distances import as_matrix
 from disclique.spaces.series import Series

@@ -17,7 +17,7 @@ from disclique.audits.records import Attempt, Seeded
 from disclique.measures.risk import SCENARIOS, Hits, judge, name_people, name_records
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
 from disclique.records.labels import Exact
-from disclique.records.tables import select_records
+from disclique.records.reading import select_records
 
 INSIDERS = (10, 50)  # true pairs that insiders know beforehand
 

@@ -172,7 +172,7 @@ class AttackOptions(ReadOptions):
         """Return what the snooper knows: as it was said, or by simulating the mask at the known places."""
         from dataclasses import replace
 
-        from disclique.records.seeds import read_seeds
+        from disclique.records.companions import read_seeds
         from disclique.spaces.distances import shared_unit
 
         names = target.name, known.name
@@ -258,7 +258,7 @@ def command(
     from disclique.memory import parse_memory
     from disclique.model import Budget
     from disclique.records.checks import inspect
-    from disclique.records.comparators import parse_comparator
+    from disclique.records.labels import parse_comparator
     from disclique.records.registers import Register
     from disclique.records.write import check_writable
     from disclique.runs import OnDask
@@ -428,8 +428,7 @@ def _provenance(target: Path, theirs: Microdata | Register, known: Path, options
     """Return what makes the run repeatable: its options, versions, and the hashes of all input files."""
     from dataclasses import asdict
 
-    from disclique.records.provenance import hashes, versions
-    from disclique.records.write import plain
+    from disclique.records.write import hashes, plain, versions
 
     sides = [options.source(side) for side in ("target", "known")]
     beside = [side[what] for side in sides for what in ("distances", "vectors")]

@@ -45,7 +45,7 @@ def command(
     from disclique.cli.screen import Screen
     from disclique.masks import parse_mask
     from disclique.masks.registry import refuse_bare
-    from disclique.records.formats.layers import is_geographic
+    from disclique.records.formats import has_places
     from disclique.records.reading import Layout, read
     from disclique.records.write import check_writable, write_table
     from disclique.spaces.distances import Points
@@ -53,7 +53,7 @@ def command(
     check_writable([out], force=force)
     screen, source = Screen(quiet), None
     if points is not None:
-        columns: Any = coordinates or (None if is_geographic(points) else "lon,lat")
+        columns: Any = coordinates or (None if has_places(points) else "lon,lat")
         layout = Layout(coordinates=columns, metric=metric, crs=crs, sheet=sheet, layer=layer)
         found_places = read(points, layout).distances
         source = found_places.coordinates if isinstance(found_places, Points) else None

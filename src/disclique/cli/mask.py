@@ -55,12 +55,10 @@ def command(
     from disclique.cli.screen import Screen
     from disclique.masks.registry import refuse_bare
     from disclique.records.checks import inspect
-    from disclique.records.provenance import hashes
     from disclique.records.reading import Layout, read
-    from disclique.records.write import check_writable
+    from disclique.records.write import check_writable, hashes
     from disclique.releases import TRIAL, Use, release, write_release
-    from disclique.releases.files import NO_MATRIX, choose_kind, name_files
-    from disclique.releases.matrices import describe_size
+    from disclique.releases.files import NO_MATRIX, choose_kind, describe_size, name_files
 
     options = options.filled()
     read_from = [file, options.distances, options.vectors, *options.encoding_files]

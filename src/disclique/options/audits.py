@@ -106,7 +106,7 @@ class AuditOptions(FileOptions):
     @property
     def columns(self) -> dict[str, Any]:
         """The fields of ``Layout``; labels that are tried in several ways are read as they are."""
-        from disclique.records.label_ranges import read_beforehand
+        from disclique.records.coarsening import read_beforehand
 
         return super().columns | {"generalise": read_beforehand(list_of(self.generalise))}
 
@@ -151,8 +151,8 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     from disclique.audits import Audit
     from disclique.audits.registers import hold_known, hold_others
     from disclique.memory import parse_memory
-    from disclique.records.provenance import hashes
     from disclique.records.registers import read_known
+    from disclique.records.write import hashes
 
     named = ("distances", "vectors", "known", "known_distances", "known_vectors", "others_vectors")
     paths = {name: None if (path := getattr(options, name)) is None else Path(path) for name in named}
@@ -195,7 +195,7 @@ def _takes_unit(options: AuditOptions) -> dict[str, bool]:
 
 def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
     from disclique.audits import Plan, Snooper
-    from disclique.records.label_ranges import is_dial
+    from disclique.records.coarsening import is_dial
 
     def number(value: object) -> float | None:
         return None if value is None else float(str(value))

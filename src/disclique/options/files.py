@@ -88,9 +88,8 @@ class FileOptions(ReadOptions):
 
 def refuse_hidden(options: ReadOptions) -> None:
     """Raise an error if a label is what a release hides: ids, coordinates, text and encodings."""
-    from disclique.records.formats.layers import LAT, LON
-    from disclique.records.reading import Layout
-    from disclique.records.tables import CATEGORY
+    from disclique.records.formats.projections import LAT, LON
+    from disclique.records.reading import CATEGORY, Layout
 
     layout = Layout(**options.columns)
     hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]

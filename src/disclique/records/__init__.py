@@ -6,8 +6,7 @@ results are written (``write``, ``provenance``). Nothing here alters a distance,
 """
 
 from disclique.records.labels import Comparator, Exact, candidates, label_tuples
-from disclique.records.reading import Layout, read
-from disclique.records.tables import microdata, select_records
+from disclique.records.reading import Layout, microdata, read, select_records
 from disclique.spaces.bits import Encodings
 from disclique.spaces.distances import Matrix, Points, as_matrix, full_matrix, select_distances
 from disclique.spaces.metrics import Metric, paired, pairwise

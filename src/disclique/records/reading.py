@@ -1,29 +1,37 @@
-"""From files to microdata: the one way in for Python and for every command."""
+"""Microdata from files, frames, arrays and lists: the one way in for Python and for every command."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
-from disclique.arguments import check_kind, check_path
+from disclique.arguments import check_kind, check_path, show
 from disclique.errors import InputError, guess_meant
 from disclique.geodesy import GEOGRAPHIC
-from disclique.model import Microdata
-from disclique.records.formats.files import Part, read_distances, read_encodings, read_table, read_vectors
-from disclique.records.formats.layers import LAT, LON, is_geographic, read_points, to_degrees
-from disclique.records.formats.workbooks import check_dates, plain_dates
-from disclique.records.generalise import parse_generaliser
-from disclique.records.joins import Roster
-from disclique.records.tables import check_names, microdata, record_ids
+from disclique.model import Distances, Microdata
+from disclique.records.coarsening import parse_generaliser
+from disclique.records.companions import entry_of, matrix, numbers_in, read_distances, read_encodings, read_vectors
+from disclique.records.formats import Part, has_places, plain_dates, read_table
+from disclique.records.formats.layers import read_points
+from disclique.records.formats.projections import LAT, LON, check_degrees, to_degrees
+from disclique.records.formats.spreadsheets import check_dates
+from disclique.records.joins import BY_POSITION, Roster, names_of_index, roster_of_index
+from disclique.records.labels import canonical_labels
 from disclique.spaces.bits import Encodings, parse_encodings
-from disclique.spaces.distances import Matrix
-from disclique.spaces.metrics import Metric
-from disclique.units import check_unit
+from disclique.spaces.distances import ZERO, Matrix, Points, check_matrix, select_distances, unit_of
+from disclique.spaces.gower import Gower, mixed_table
+from disclique.spaces.metrics import GOWER, Metric
+from disclique.spaces.strings import DEFAULT, Texts, join_columns
+from disclique.units import AROUND, KM, check_unit
+from disclique.values import canonical
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,7 @@ class Layout:
         given = [name for name, there in sources.items() if there]
         if len(given) > 1:
             raise InputError(f"{path}: {' and '.join(given)} are given; distances come from one of them")
-        if not given and not is_geographic(path):
+        if not given and not has_places(path):
             raise InputError(f"{path}: nothing gives distances; name {', '.join(sources)}")
 
 
@@ -181,3 +189,257 @@ def _records(path: Path, layout: Layout, *, by_columns: bool) -> tuple[pd.DataFr
     if (layout.metric or "sphere") not in GEOGRAPHIC:
         raise InputError(f"{path}: places of a known reference system are measured on the sphere or wgs84")
     return frame, (LON, LAT)
+
+
+Coordinates = Sequence[str] | ArrayLike
+CATEGORY = ":category"  # after the name of a column for gower: its numbers are codes of categories
+
+
+def microdata(  # noqa: PLR0913 - the public door
+    table: pd.DataFrame,
+    labels: Sequence[str] = (),
+    *,
+    distances: Any = None,
+    coordinates: Coordinates | None = None,
+    text: str | Sequence[str] | None = None,
+    metric: Metric | None = None,
+    ids: str | None = None,
+    unit: str | None = None,
+    name: str = "microdata",
+    **options: bool,
+) -> Microdata:
+    """Return microdata in a metric space from a table and one source of distances.
+
+    >>> people = pd.DataFrame({"sex": ["f", "m"], "lon": [13.4, 2.35], "lat": [52.5, 48.86]})
+    >>> microdata(people, ["sex"], coordinates=["lon", "lat"])
+    Microdata('microdata': 2 records, label (sex), 2 points, sphere)
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per record.
+    labels : list of column names
+        The quasi-identifiers; records match only if all of them coincide. Without any, all records may match.
+    distances : array, DataFrame or Distances
+        A square matrix, symmetric but for rounding unless ``directed``: an array in the order of the rows, or a
+        DataFrame, which is joined by its index, columns or first column to ``ids`` (without them to the index of the
+        table) if they are more than a default numbering. Or a DataFrame with three columns i, j, distance (record ids,
+        or row numbers counted from 1), where a pair that is not listed is a distance that was not published. Or what
+        ``Texts`` and ``Encodings`` of this many records are.
+    coordinates : column names, or array of shape (records, columns)
+        Longitude and latitude in degrees, or any number of columns with ``metric="euclidean"``, ``"cosine"`` (1 - cos)
+        or ``"gower"`` (numbers and categories; write ``"religion:category"`` where categories are written as numbers).
+        Give this, ``distances`` or ``text``.
+    text : column name, or list of them
+        Strings to compare, such as names; several columns are joined by one blank.
+    metric : "sphere" (km, R = 6371), "wgs84" (km), "euclidean", "cosine", "gower", or a function of two points
+        For text "dice:q=2" (the default there), "levenshtein", "damerau" or "jaro-winkler".
+    ids : column name
+        Names the records in results; row numbers counted from 1 by default.
+    unit : "km", "m" or "none"
+        Of ``distances``, or of Euclidean coordinates: metres are converted to kilometres, ``none`` is for what is no
+        length (travel times). Without one, lengths with a unit are refused, and so is a file of coordinates beside it.
+    name : str
+        How messages call this table.
+    directed : bool
+        The distance from i to j may differ from the one from j to i.
+    unpublished : bool
+        NaN in a matrix means that the distance was not published.
+    by_position : bool
+        Take matrices and coordinates in the order of the rows whatever names they carry; False insists on names.
+    """
+    strange = set(options) - {"directed", "unpublished", "by_position"}
+    if strange:
+        raise InputError(f"{name}: unknown option {min(strange)!r}")
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(f"{name}: a table is a pandas DataFrame, not {type(table).__name__}")
+    if len(table) == 0:
+        raise InputError(f"{name}: the table has no records")
+    labels = check_names(labels, f"{name}: labels")
+    for flag, held in options.items():
+        if flag != "by_position" or held is not None:  # None: by ids where there are some
+            check_kind(held, bool, f"{name}: {flag}", "wanted_truth_value")
+    given = [what for what in (distances, coordinates, text) if what is not None]
+    if len(given) != 1:
+        raise InputError(f"{name}: give one of distances, coordinates and text{', not several' if given else ''}")
+    if isinstance(distances, (str, PathLike)):
+        raise InputError(
+            f"{name}: distances = {show(distances)}: give the distances themselves, or let read() read them"
+        )
+    named = record_ids(table, ids, name)
+    directed, unpublished = options.get("directed", False), options.get("unpublished", False)
+    by_position = options.get("by_position")
+    roster = roster_of_index(table, name, by_position) if ids is None else Roster(named, ids, name, table, by_position)
+    roster = replace(roster, parts=("index", "columns"))
+    source: Distances
+    joined = ""
+    if text is not None:
+        columns = check_names(text, f"{name}: text")
+        source = Texts(join_columns(table, columns, name=name), str(metric or DEFAULT), columns)
+    elif coordinates is not None:
+        if isinstance(coordinates, str):
+            coordinates = [part.strip() for part in coordinates.split(",")]
+        if not _are_names(coordinates):
+            coordinates, joined = _in_order(coordinates, roster, name)
+        source = place_records(table, coordinates, metric or "sphere", directed=directed, name=name)
+    elif isinstance(distances, (Matrix, Points, Texts, Encodings)):
+        source, joined = distances, BY_POSITION
+    else:
+        values, listed, joined = matrix(distances, roster, directed=directed, name=name)
+        values = check_matrix(values, directed=directed, unpublished=unpublished or listed, where=entry_of(name))
+        source = Matrix(values, directed, unpublished or listed)
+    source = say_unit(source, unit, name)
+    if source.size != len(table):
+        raise InputError(f"{name}: {len(table)} records, but distances between {source.size}")
+    return Microdata(table, canonical_labels(table, labels, name), source, named, name, joined)
+
+
+def check_names(names: object, what: str) -> tuple[Any, ...]:
+    """Return one or more names of columns as a tuple."""
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, Iterable):
+        raise InputError(f"{what} = {show(names)}: give names of columns")
+    return tuple(names)
+
+
+def say_unit(source: Distances, unit: str | None, name: str) -> Distances:
+    """Return the distances with the unit that is said of them; refuse one that they cannot have."""
+    said, has = check_unit(unit, f"{name}: unit"), unit_of(source)
+    if said is None or said == has:
+        return source
+    if has is not None or not isinstance(source, (Matrix, Points)):
+        are = "in km already" if has == KM else "plain numbers"
+        raise InputError(
+            f"{name}: unit {said}: its distances ({source!r}) are {are}; a unit is said of a matrix of distances, or "
+            "of euclidean coordinates"
+        )
+    found = replace(source, unit=said)
+    largest = _largest(found)
+    if unit_of(found) == KM and largest > AROUND:
+        raise InputError(
+            f"{name}: unit {said}: the largest distance would be {largest:,.0f} km, longer than the way around the "
+            f"Earth{'; are these metres? then say unit m' if said == KM else ''}"
+        )
+    return found
+
+
+def _largest(source: Matrix | Points) -> float:
+    """Return the largest distance, of points a lower bound on it."""
+    if isinstance(source, Matrix):
+        return float(np.nanmax(source.values, initial=0.0))
+    return float(np.ptp(source.coordinates, axis=0).max()) if source.metric == "euclidean" else 0.0
+
+
+def select_records(data: Microdata, rows: NDArray[np.integer]) -> Microdata:
+    """Return some records of a file, in the order of ``rows``."""
+    table, labels = (frame.iloc[rows].reset_index(drop=True) for frame in (data.table, data.labels))
+    ids = tuple(data.ids[row] for row in rows)
+    return Microdata(table, labels, select_distances(data.distances, rows), ids, data.name, data.joined)
+
+
+def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hashable, ...]:
+    """Return a name for each record: the column's values, or row numbers counted from 1."""
+    if column is None:
+        return tuple(range(1, len(table) + 1))
+    if not isinstance(column, Hashable):
+        raise InputError(f"{name}: ids = {show(column)}: give the name of one column")
+    if column not in table.columns:
+        raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
+    found = [canonical(value) for value in table[column]]
+    seen: dict[Hashable, int] = {}
+    for row, value in enumerate(found):
+        if value is None:
+            raise InputError(f"{name}: row {row + 1}, column {column!r}: an id is missing")
+        if seen.setdefault(value, row) != row:
+            raise InputError(
+                f"{name}: row {row + 1}, column {column!r} = {value!r}: the id stands in row {seen[value] + 1} already"
+            )
+    return tuple(seen)
+
+
+def place_records(
+    table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, directed: bool = False, name: str
+) -> Points:
+    """Return the records as points with their metric."""
+    if metric == GOWER and _are_names(coordinates):
+        return _place_by_gower(table, [str(column) for column in coordinates], name)  # type: ignore[union-attr]
+    check_order(coordinates, metric, name)
+    found = points(table, coordinates, metric, name=name)
+    if metric == "cosine" and found.ndim == 2 and found.dtype.kind in "fiu":
+        for row in np.flatnonzero((found == 0).all(axis=1)):
+            raise InputError(f"{name}: row {row + 1}: {ZERO}")
+    return Points(found, metric, directed)
+
+
+_LATITUDE = re.compile(r"(geo|gps|wgs84)?[ _.-]*(lat|latitude|breite|breitengrad)([ _.-]*(wgs84|deg|grad))?")
+_LONGITUDE = re.compile(
+    r"(geo|gps|wgs84)?[ _.-]*(lon|long|lng|longitude|l(ä|ae)nge|l(ä|ae)ngengrad)([ _.-]*(wgs84|deg|grad))?"
+)
+
+
+def check_order(coordinates: Coordinates, metric: Metric, name: str) -> None:
+    """Refuse columns that call themselves latitude and longitude, in this order: swapped places look safe."""
+    if metric not in GEOGRAPHIC or not _are_names(coordinates) or len(coordinates) != 2:  # type: ignore[arg-type]
+        return
+    first, second = (str(column) for column in coordinates)  # type: ignore[union-attr]
+    if _LATITUDE.fullmatch(first.strip().casefold()) or _LONGITUDE.fullmatch(second.strip().casefold()):
+        raise InputError(
+            f"{name}: coordinates {first},{second}: longitude comes first and latitude second, and these columns are "
+            f"called the other way round; write {second},{first}, or rename them if they are called wrongly"
+        )
+
+
+def _are_names(coordinates: Coordinates) -> bool:
+    return isinstance(coordinates, (list, tuple)) and all(isinstance(column, str) for column in coordinates)
+
+
+def _place_by_gower(table: pd.DataFrame, columns: list[str], name: str) -> Points:
+    """Return the records of a mixed table; a column written ``name:category`` is one of categories."""
+    coded = [column not in table.columns and column.endswith(CATEGORY) for column in columns]
+    names = [column.removesuffix(CATEGORY) if code else column for column, code in zip(columns, coded, strict=True)]
+    _check_columns(table, names, name)
+    values = mixed_table(table[names], coded, name=name)
+    for row in np.flatnonzero([all(value is None for value in record) for record in values]):
+        raise InputError(f"{name}: row {row + 1}: no value in any of the columns {', '.join(names)}")
+    return Points(values, Gower.of(values))
+
+
+def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, name: str) -> NDArray[Any]:
+    """Return the coordinates of every record, from columns of the table or as given."""
+    if not _are_names(coordinates):
+        found = np.asarray(coordinates)
+        if found.ndim < 1:
+            raise InputError(f"{name}: coordinates = {show(coordinates)}: give names of columns, or an array")
+        if len(found) != len(table):
+            raise InputError(f"{name}: {len(table)} records, but {len(found)} coordinates")
+        if metric in GEOGRAPHIC and found.ndim == 2 and found.shape[1] == 2 and found.dtype.kind in "fiu":
+            check_degrees(found, name)
+        return found
+    columns = [str(c) for c in coordinates]  # type: ignore[union-attr]
+    _check_columns(table, columns, name)
+    if callable(metric):
+        return np.asarray(table[columns if len(columns) > 1 else columns[0]].to_numpy())
+    if metric in GEOGRAPHIC and len(columns) != 2:
+        raise InputError(
+            f"{name}: coordinates {','.join(columns)}: {metric} takes two columns, longitude and latitude; for "
+            "vectors say the metric, euclidean, cosine or gower"
+        )
+    found = np.column_stack([numbers_in(table[column], name) for column in columns])
+    if metric in GEOGRAPHIC:
+        check_degrees(found, name, columns)
+    return found
+
+
+def _check_columns(table: pd.DataFrame, columns: Sequence[str], name: str) -> None:
+    for column in columns:
+        if column not in table.columns:
+            raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
+
+
+def _in_order(source: Any, roster: Roster, name: str) -> tuple[Any, str]:
+    """Return coordinates that are given beside the table in the order of its records, and how they were joined."""
+    if not isinstance(source, (pd.DataFrame, pd.Series)):
+        return source, roster.order(None, where=name)[1]
+    order, joined = roster.order(names_of_index(source.index, roster), where=f"{name}, index of the coordinates")
+    return source.to_numpy() if order is None else source.to_numpy()[order], joined

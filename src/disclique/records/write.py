@@ -1,13 +1,15 @@
-"""Results into files: every file is written whole or not at all."""
+"""Results into files, each written whole or not at all, and what a result rests on: its input and the software."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from disclique.errors import InputError
+from disclique.records.formats import format_of
 
 _ASKING = threading.Lock()  # two that ask at once would leave the process without a mask
 
@@ -120,3 +123,34 @@ def plain(value: Any) -> Any:
     if isinstance(value, (np.floating, float)):
         return float(value) if np.isfinite(value) else None
     return value if value is None or isinstance(value, str) else str(value)
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file's content, by which a run can be repeated on the same input."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for chunk in iter(lambda: file.read(1 << 20), b""):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def hashes(paths: Sequence[Path | None]) -> tuple[tuple[str, str], ...]:
+    """Return name and hash of every input file; of a shapefile also those of its companions."""
+    found: list[tuple[str, str]] = []
+    for path in paths:
+        if path is not None:
+            kind = format_of(path)
+            family = kind is not None and kind.family
+            files = sorted(path.parent.glob(f"{path.stem}.*")) if family else [path]
+            found += [(one.name, sha256(one)) for one in files if one.is_file()]
+    return tuple(found)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions on which a result depends."""
+    import platform
+    from importlib.metadata import version
+
+    packages = ("disclique", "numpy", "scipy", "numba", "pandas")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

@@ -25,7 +25,7 @@ from disclique.arguments import check_kind, check_whole
 from disclique.engine.kernels.threads import available
 from disclique.errors import DiscliqueError, InputError, MissingDependency
 from disclique.progress import tell
-from disclique.records.provenance import versions
+from disclique.records.write import versions
 from disclique.runs.interrupts import holding_interrupts
 from disclique.runs.process_pool import WorkersLost, same
 from disclique.runs.watch import Steps, find_watcher, reporting

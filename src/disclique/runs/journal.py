@@ -20,8 +20,7 @@ import msgspec
 
 from disclique.errors import InputError
 from disclique.model import Json
-from disclique.records.provenance import versions
-from disclique.records.write import write_json
+from disclique.records.write import versions, write_json
 from disclique.runs.unit import Unit
 
 JOURNAL = "journal.jsonl"

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from disclique.records.recoding import parse_recoding
+from disclique.records.coarsening import parse_recoding
 from disclique.show.plots import COLOURS
 from disclique.studies import StudyResult, tabulate_labels
 from disclique.studies.definition import FULL

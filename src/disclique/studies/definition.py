@@ -15,8 +15,7 @@ from disclique.engine.solvers import find_solver
 from disclique.errors import InputError, guess_meant
 from disclique.masks import parse_mask
 from disclique.model import Budget, Json
-from disclique.records.label_ranges import list_label_settings
-from disclique.records.recoding import join_setting, parse_recoding
+from disclique.records.coarsening import join_setting, list_label_settings, parse_recoding
 from disclique.runs import Chance, Unit
 
 FORMAT = 2  # raised when the same definition no longer gives the same records

@@ -15,10 +15,9 @@ from disclique.masks import parse_mask
 from disclique.measures.label_information import count_classes, share_kept
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Distances, Microdata
+from disclique.records.coarsening import parse_recoding, split_setting
 from disclique.records.labels import candidates
-from disclique.records.reading import Layout, read
-from disclique.records.recoding import parse_recoding, split_setting
-from disclique.records.tables import microdata
+from disclique.records.reading import Layout, microdata, read
 from disclique.runs import Unit
 from disclique.spaces.distances import Points, as_matrix
 from disclique.studies.definition import FULL, People, Study

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from disclique.attacks import Attack, Outcome, act, fetcher, parse_attacks
 from disclique.errors import InputError
 from disclique.model import Claims, Microdata
-from disclique.records.recoding import join_setting, split_setting
+from disclique.records.coarsening import join_setting, split_setting
 from disclique.runs import Unit
 from disclique.studies.definition import FULL, Study
 from disclique.studies.draws import Draw, draw

@@ -18,7 +18,7 @@ from disclique.app.forms import changing, in_thread
 from disclique.app.looks import Seen, look_at, look_at_first
 from disclique.app.pages import go, page, site_of
 from disclique.app.plans import write_plan
-from disclique.app.preview import Preview, preview
+from disclique.app.preview import Preview
 from disclique.app.roles import EAST, ENCODING, ID, LABEL, NORTH, NUMBER, ROLES, TEXT, Guess, guess_roles
 from disclique.app.works import DONE, NEW, PAUSED, RUNNING, Work
 from disclique.errors import DiscliqueError, InputError
@@ -127,7 +127,8 @@ async def _page(
     try:
         part = {name: str(form.get(name, "")) if form else asked.said.get(name, "") for name in ("sheet", "layer")}
         codes = bool(form.get("codes")) if form else bool(asked.said.get("codes"))
-        found = await in_thread(preview, Path(work.file), part["sheet"] or None, part["layer"] or None, codes=codes)
+        sheet, layer = part["sheet"] or None, part["layer"] or None
+        found = await in_thread(site.previews.get, Path(work.file), sheet, layer, codes=codes)
     except DiscliqueError as error:
         unread = _hide(str(error), work, site)
     parts = found.parts if found else await in_thread(_parts, Path(work.file))
@@ -143,7 +144,7 @@ async def _page(
         "preview": found,
         "unread": unread,
         "sections": parts,
-        "section": "layer" if Path(work.file).suffix.lower() not in (".xlsx", ".xlsm") else "sheet",
+        "section": await in_thread(_section, Path(work.file)),
         "guesses": guesses[:MOST],
         "more": len(guesses) - MOST,
         "roles": ROLES,
@@ -160,9 +161,17 @@ async def _page(
 
 
 def _parts(path: Path) -> tuple[str, ...]:
-    from disclique.app.preview import list_parts
+    from disclique.records.formats import list_parts
 
     return list_parts(path)
+
+
+def _section(path: Path) -> str:
+    """Return what a part of the file is called: sheet or layer."""
+    from disclique.records.formats import format_of
+
+    found = format_of(path)
+    return "" if found is None else found.section
 
 
 def _has_layout(work: Work) -> bool:
@@ -244,7 +253,7 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
 
 def _read_form(work: Work, form: FormData, site: Any) -> Work:
     """Return the work with what the form says of the file; an error in one sentence if that cannot be."""
-    from disclique.records.label_ranges import is_dial
+    from disclique.records.coarsening import is_dial
 
     known = {role for role, _, _ in ROLES}
     roles = {name.removeprefix(ROLE): str(role) for name, role in form.items() if name.startswith(ROLE)}
@@ -283,7 +292,7 @@ def _values(work: Work, form: FormData | None, choices: list[Any]) -> dict[str, 
     names = (*WORDS, *SWITCHES, *BESIDE, "by_position", "generalise", "more_labels")
     if form is not None:
         return {name: str(form.get(name, "")) for name in names}
-    from disclique.records.label_ranges import is_dial
+    from disclique.records.coarsening import is_dial
 
     found = {name: show_value(work.said.get(name)) for name in (*WORDS, *SWITCHES, "by_position")}
     found |= {name: value_of(work.said.get(name), choices) for name in BESIDE}
@@ -295,7 +304,7 @@ def _values(work: Work, form: FormData | None, choices: list[Any]) -> dict[str, 
 
 def _systems(found: Preview | None, guesses: list[tuple[Any, Guess]]) -> list[str]:
     """Return reference systems that plane coordinates look like."""
-    from disclique.records.formats.projections import LARGEST, likely_systems
+    from disclique.records.formats.projections import RANGES, likely_systems
 
     middles = []
     for role in (EAST, NORTH):
@@ -303,7 +312,7 @@ def _systems(found: Preview | None, guesses: list[tuple[Any, Guess]]) -> list[st
         if not numbers:
             return []
         middles.append(sorted(numbers)[len(numbers) // 2])
-    return likely_systems(*middles) if max(map(abs, middles)) > LARGEST else []
+    return [str(one) for one in likely_systems(*middles)] if max(map(abs, middles)) > RANGES.largest_degrees else []
 
 
 routes = [

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from disclique.app.forms import changing
+from disclique.app.forms import changing, in_thread
 from disclique.app.pages import go, page, site_of
 from disclique.app.uploads import receive_file
 from disclique.app.works import INPUT
@@ -19,8 +19,9 @@ async def show(request: Request) -> Response:
     """Show the files that can be opened, and the audits that are there."""
     site = site_of(request)
     works = [(work, site.runner.state(work), site.works.is_kept(work)) for work in site.works.list()]
+    files = await in_thread(site.places.files)
     site.warm()
-    return page(request, "start", files=[path.name for path in site.places.files()], works=works, most=site.most)
+    return page(request, "start", files=[path.name for path in files], works=works, most=site.most)
 
 
 async def upload(request: Request) -> Response:

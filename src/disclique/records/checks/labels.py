@@ -12,7 +12,7 @@ import pandas as pd
 
 from disclique.messages import percent
 from disclique.model import Microdata
-from disclique.records.checks.people import number_labels
+from disclique.records.checks.pairs import number_labels
 from disclique.records.checks.values import LabelColumn, Remark, some
 from disclique.records.labels import label_tuples
 from disclique.spaces.distances import Points

@@ -1,22 +1,30 @@
-"""Two files side by side: whether their ids, labels, places and distances can be those of the same people."""
+"""Two files side by side: whether their ids, labels, places and distances can be those of the same people.
+
+An attack looks for exactly these people. Where one file has another label for them, or another place, they are not
+found, and the release looks safe because of the file it is held against.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from disclique.geodesy import GEOGRAPHIC
+from disclique.messages import percent
 from disclique.model import FloatArray, IntArray, Microdata
 from disclique.records.checks.lengths import name_unit, sample_block
-from disclique.records.checks.people import ENOUGH, compare_people, find_doubles
 from disclique.records.checks.places import inspect_places
 from disclique.records.checks.values import Meeting, Remark, name_shares, show_length, some
-from disclique.records.spellings import find_twins
+from disclique.records.joins import find_twins
+from disclique.records.labels import label_tuples
 from disclique.spaces.distances import Points
+from disclique.spaces.lazy import read_in_blocks
+from disclique.spaces.metrics import paired
 
 
 @dataclass(frozen=True)
@@ -156,3 +164,236 @@ def _median(data: Microdata) -> float:
     values = block[~np.eye(len(block), dtype=bool)]
     values = values[~np.isnan(values)]
     return float(np.median(values)) if len(values) else 0.0
+
+
+ENOUGH = 10  # shared people from which agreement says something
+SAME = 0.96  # share of the shared people whose labels should coincide
+SOME = 3  # people who differ before anything is said
+LIKELY = (0.9, 1.1)  # how long distances may be in one file, where they are 1 in the other
+POSSIBLE = (0.65, 1.55)  # by road it is farther than on a map, but not so much; a mile is 1.6 km
+ASTRAY = 0.05  # share of the people who lie elsewhere from which it is worth a sentence
+BLURRED = 0.3  # error of places, in distances to the nearest person of the same label, that mixes people up
+DOUBLES = 0.1  # share of records that are people of the other file under another id
+
+Rows = tuple[IntArray, IntArray]
+
+
+def compare_people(
+    target: Microdata, known: Microdata, rows: Rows, *, forgiven: Collection[str] = (), errors: float = 0.0
+) -> list[Remark]:
+    """Compare the labels, distances and places that two files give the same people; ``rows`` say who they are."""
+    columns = [str(column) for column in target.labels.columns if column not in forgiven]
+    said = [remark for column in columns for remark in _agreement(target, known, column, rows, errors)]
+    return [*(said or _together(target, known, columns, rows, errors)), *_moved(target, known, rows)]
+
+
+def find_doubles(target: Microdata, known: Microdata) -> list[Remark]:
+    """Find records that are equal in everything but their id to one of the other file that has a person's own place.
+
+    As strangers they would be taken for look-alikes, one for each person who is released.
+    """
+    a, b = target.distances, known.distances
+    if not (isinstance(a, Points) and isinstance(b, Points) and len(target.labels.columns)):
+        return []
+    mine, theirs = (
+        list(zip(label_tuples(data.labels), map(str, side.identities()), strict=True))
+        for data, side in ((target, a), (known, b))
+    )
+    often = Counter(mine)
+    if sum(count == 1 for count in often.values()) < 0.8 * len(target):  # coarse places are shared by many
+        return []
+    released, held = set(target.ids), set(known.ids)
+    free = {key for key, person in zip(mine, target.ids, strict=True) if person not in held}
+    twice = sum(key in free for key, person in zip(theirs, known.ids, strict=True) if person not in released)
+    if twice < max(SOME, DOUBLES * min(len(target), len(known))):
+        return []
+    return [
+        Remark(
+            f"{twice} records of {known.name} are equal to one of {target.name} in everything but their id: are they "
+            "the same people? As strangers they hide them"
+        )
+    ]
+
+
+def _agreement(target: Microdata, known: Microdata, column: str, rows: Rows, errors: float) -> Iterator[Remark]:
+    """Compare the labels of the same people in both files."""
+    pairs = [
+        (a, b)
+        for a, b in zip(target.labels[column].iloc[rows[0]], known.labels[column].iloc[rows[1]], strict=True)
+        if a is not None and b is not None
+    ]
+    if len(pairs) < ENOUGH:
+        return
+    same = sum(a == b for a, b in pairs) / len(pairs)
+    if same >= min(SAME, 1 - 2 * errors) or (1 - same) * len(pairs) < SOME:
+        return
+    recoded = _recoding(pairs)
+    here = f"label {column!r}: it coincides for {percent(same)} of the {len(pairs)} people who are in both files"
+    if recoded:
+        shown = ", ".join(f"{a!r} is {b!r}" for a, b in recoded[:3])
+        yield Remark(f"{here}: what {target.name} codes one way {known.name} codes another ({shown})", mistake=True)
+    elif same <= _by_chance(pairs) + 0.1:
+        yield Remark(f"{here}, hardly more than by chance: do the ids mean the same people?", mistake=True)
+    else:
+        yield Remark(f"{here}: say --label-error {round(1 - same, 2)} if the snooper's labels are so, else mend them")
+
+
+def _recoding(pairs: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[Hashable, Hashable]]:
+    """Find values of the one file that nearly always are one other value of the other file."""
+    found = []
+    for value in dict.fromkeys(a for a, _ in pairs):
+        there = Counter(b for a, b in pairs if a == value)
+        other, often = there.most_common(1)[0]
+        total = sum(there.values())
+        spread = Counter(b for _, b in pairs)[other] / len(pairs)
+        if other != value and total >= 5 and often / total > 0.8 and spread < 0.8:
+            found.append((value, other))
+    return found
+
+
+def _by_chance(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
+    left, right = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    return sum(left[value] * right[value] for value in left) / len(pairs) ** 2
+
+
+def _together(
+    target: Microdata, known: Microdata, columns: Sequence[str], rows: Rows, errors: float
+) -> Iterator[Remark]:
+    """Count the people with any label that differs, where no label stands out."""
+    mine, theirs = (
+        data.labels[list(columns)].iloc[side].to_numpy(dtype=object)
+        for data, side in zip((target, known), rows, strict=True)
+    )
+    given = np.array(
+        [
+            [a is not None and b is not None for a, b in zip(*pair, strict=True)]
+            for pair in zip(mine, theirs, strict=True)
+        ]
+    )
+    other = int(((mine != theirs) & given.reshape(mine.shape)).any(axis=1).sum())
+    if other >= SOME and other / len(mine) > 1 - min(SAME, (1 - 2 * errors) ** len(columns)):
+        yield Remark(
+            f"{other} of the {len(mine)} people who are in both files have another label in {known.name}, and match "
+            f"nobody by it: say --label-error {round(other / len(mine) / len(columns), 3):g} if the snooper's labels "
+            "are so, else mend them"
+        )
+
+
+def _moved(target: Microdata, known: Microdata, rows: Rows) -> Iterator[Remark]:
+    """Say whether the people whom both files have lie elsewhere in one of them."""
+    few = _spread(len(rows[0]))
+    here, there = rows[0][few], rows[1][few]
+    a, b = target.distances.block(here, here), known.distances.block(there, there)
+    upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
+    if upper.sum() < ENOUGH or not a[upper].std() or not b[upper].std():
+        return
+    alike = float(np.corrcoef(a[upper], b[upper])[0, 1])
+    ratio = float(np.median(b[upper & (a > 0)] / a[upper & (a > 0)]))
+    if alike < 0.5:
+        yield Remark(
+            f"the distances between the people whom both files have do not correspond (correlation {alike:.2f}): are "
+            "the rows of one file in another order than its distances, or do the ids mean other people?",
+            mistake=True,
+        )
+    elif not LIKELY[0] < ratio < LIKELY[1]:
+        yield Remark(
+            f"the distances between the people whom both files have are {ratio:.3g} times as long in {known.name} as "
+            f"in {target.name}: are both in the unit that was said, and of the same kind?",
+            mistake=not POSSIBLE[0] < ratio < POSSIBLE[1],
+        )
+    else:
+        said = list(_displaced(target, known, (here, there), np.abs(a - b), float(np.median(a[upper]))))
+        yield from said or _unlike(a, b)
+
+
+def _unlike(a: FloatArray, b: FloatArray) -> Iterator[Remark]:
+    """Say whether distances differ although nobody stands out; the few who have moved are left aside."""
+    differ = _middles(np.abs(a - b))
+    rest = np.flatnonzero(differ <= np.nanquantile(differ, 1 - ASTRAY))
+    a, b = a[np.ix_(rest, rest)], b[np.ix_(rest, rest)]
+    upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
+    alike = float(np.corrcoef(a[upper], b[upper])[0, 1]) if upper.any() and a[upper].std() and b[upper].std() else 1.0
+    if alike < 0.95:
+        yield Remark(
+            f"the distances between the people whom both files have differ (correlation {alike:.2f}): a snooper whose "
+            "file is worse than the truth finds less"
+        )
+
+
+def _displaced(target: Microdata, known: Microdata, rows: Rows, differ: FloatArray, typical: float) -> Iterator[Remark]:
+    """Say whether people lie elsewhere although the distances correspond on the whole: few of them, or a little."""
+    near = nearest_alike(target, rows[0])
+    near = near[np.isfinite(near) & (near > 0)]
+    unit, vague = name_unit(target.distances), BLURRED * float(np.median(near)) if len(near) else np.inf
+    vectors = _vectors(target, known, rows)
+    if vectors is None:  # whoever moves changes their distances by some two thirds of that
+        apart = 1.5 * _middles(differ)
+        same_way = False
+    else:
+        apart = np.hypot(*vectors.T)
+        middle = np.median(vectors, axis=0)
+        same_way = float(np.median(np.hypot(*(vectors - middle).T))) < 0.2 * float(np.hypot(*middle))
+    usual = float(np.nanmedian(apart))
+    if usual > vague:
+        yield Remark(
+            f"the people whom both files have lie {show_length(usual, unit)} apart in them"
+            + (
+                ", all in the same direction: is a reference system wrong, or are places shifted?"
+                if same_way
+                else ": with such an error a snooper mixes up people and finds less; is this the file they would have?"
+            ),
+            mistake=same_way or usual > typical / 2,
+        )
+    elif (lost := int((apart > max(vague, 10 * usual)).sum())) > max(SOME, ASTRAY * len(apart)):
+        yield Remark(
+            f"{lost} of {len(apart)} people whom both files have lie elsewhere in {known.name}, and cannot be found "
+            "there: have they moved, or are places and ids mixed up?"
+        )
+
+
+def _middles(differ: FloatArray) -> FloatArray:
+    """Return the median of each row without its own entry; nan where nothing is published."""
+    others = np.where(np.eye(len(differ), dtype=bool), np.nan, differ)
+    found = np.full(len(others), np.nan)
+    there = ~np.isnan(others).all(axis=1)
+    found[there] = np.nanmedian(others[there], axis=1)
+    return found
+
+
+def nearest_alike(data: Microdata, rows: IntArray) -> FloatArray:
+    """Return how far the nearest person of the same label is from each of some records."""
+    label, nearest = number_labels(data), [np.zeros(0)]
+    for here, block in read_in_blocks(data.distances, rows):
+        found = np.where((label[here][:, None] != label[None, :]) | np.isnan(block), np.inf, block)
+        found[np.arange(len(here)), here] = np.inf
+        nearest.append(found.min(axis=1))
+    return np.concatenate(nearest)
+
+
+def number_labels(data: Microdata) -> IntArray:
+    """Return a number for the label of each record, the same for equal ones."""
+    labels = label_tuples(data.labels)
+    codes = {label: code for code, label in enumerate(dict.fromkeys(labels))}
+    return np.array([codes[label] for label in labels], dtype=np.int32)
+
+
+def _vectors(target: Microdata, known: Microdata, rows: Rows) -> FloatArray | None:
+    """Return from where to where people move between two maps, in the unit of the distances; None without two maps."""
+    mine, theirs = target.distances, known.distances
+    if not (isinstance(mine, Points) and isinstance(theirs, Points) and mine.is_map and mine.metric == theirs.metric):
+        return None
+    a, b = mine.coordinates[rows[0]], theirs.coordinates[rows[1]]
+    if a.shape[1] != 2:
+        return None
+    step = b - a
+    along = np.column_stack(
+        [
+            paired(a, np.column_stack([b[:, 0], a[:, 1]]), mine.metric),
+            paired(np.column_stack([b[:, 0], a[:, 1]]), b, mine.metric),
+        ]
+    )
+    return np.asarray(np.sign(step) * along)
+
+
+def _spread(count: int, most: int = 300) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))

@@ -1,49 +1,102 @@
-"""Plane coordinates that were given as degrees, or the reverse: which reference system the numbers look like."""
+"""Reference systems of coordinates: into degrees of WGS 84, and which system plane numbers look like."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from textwrap import shorten
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from disclique.errors import InputError
 from disclique.model import FloatArray
 
-LARGEST = 360.0  # degrees; larger numbers are metres of a projection
-WORLD = "Web Mercator"  # which nearly all numbers fit
-# Where people of each system live: west, east, south and north ends, in metres. The first that fit are named.
-SYSTEMS: tuple[tuple[str, str, tuple[float, float, float, float]], ...] = (
-    ("EPSG:25832", "UTM zone 32, or another zone: 25831, 25833", (-100_000, 1_000_000, 3_800_000, 7_900_000)),
-    ("EPSG:4647", "UTM zone 32 with the zone in front", (32_166_000, 32_834_000, 3_800_000, 7_900_000)),
-    ("EPSG:5650", "UTM zone 33 with the zone in front", (33_166_000, 33_834_000, 3_800_000, 7_900_000)),
-    ("EPSG:31466", "Gauss-Krüger zone 2", (2_400_000, 2_700_000, 5_200_000, 6_150_000)),
-    ("EPSG:31467", "Gauss-Krüger zone 3", (3_300_000, 3_700_000, 5_200_000, 6_150_000)),
-    ("EPSG:31468", "Gauss-Krüger zone 4", (4_300_000, 4_700_000, 5_200_000, 6_150_000)),
-    ("EPSG:31469", "Gauss-Krüger zone 5", (5_300_000, 5_700_000, 5_200_000, 6_150_000)),
-    ("EPSG:27700", "the British grid", (80_000, 660_000, 5_000, 1_220_000)),
-    ("EPSG:28992", "the Dutch grid", (10_000, 280_000, 300_000, 620_000)),
-    ("EPSG:31287", "the Austrian Lambert system", (100_000, 700_000, 250_000, 600_000)),
-    ("EPSG:2056", "the Swiss grid LV95", (2_480_000, 2_850_000, 1_070_000, 1_300_000)),
-    ("EPSG:21781", "the Swiss grid LV03", (480_000, 850_000, 70_000, 300_000)),
-    ("EPSG:2154", "Lambert-93 of France", (90_000, 1_250_000, 6_000_000, 7_200_000)),
-    ("EPSG:3035", "the European grid LAEA", (2_500_000, 6_600_000, 1_400_000, 5_500_000)),
-    ("EPSG:3857", WORLD, (-20_040_000, 20_040_000, -20_050_000, 20_050_000)),
-)
-NAMED = 4
+LON, LAT = "longitude (WGS 84)", "latitude (WGS 84)"
 
 
-def likely_systems(east: float, north: float) -> list[str]:
-    """Return the reference systems in which a place of these coordinates would lie where people live.
+@dataclass(frozen=True)
+class Ranges:
+    """Which numbers are degrees, kilometres or metres, and how far from its area a reference system is used."""
 
-    >>> likely_systems(3_480_000, 5_540_000)[0]
-    'EPSG:31467 (Gauss-Krüger zone 3)'
+    largest_degrees: float = 360.0  # larger numbers are metres of a projection
+    largest_kilometres: float = 20_000.0  # metres of a projection are larger: its origin is not where people live
+    beside_degrees: float = 4.0  # people next to the area of a system use it too, such as UTM 32 in all of Germany
+    far_degrees: float = 10.0  # neighbours are computed well enough, other continents are a mistake
+    named_systems: int = 4
+
+
+RANGES = Ranges()
+WORLD = "3857"  # Web Mercator, which nearly all numbers fit
+# Systems in which files come, the most frequent first; for those of zones what the other ones are.
+SYSTEMS = {
+    "25832": ("25831", "25833"),
+    "4647": (),
+    "5650": (),
+    "31466": (),
+    "31467": (),
+    "31468": (),
+    "31469": (),
+    "27700": (),
+    "28992": (),
+    "31287": (),
+    "2056": (),
+    "21781": (),
+    "2154": (),
+    "3035": (),
+    WORLD: (),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A reference system of EPSG: its name, where it is used (west, south, east, north), and the way to degrees."""
+
+    code: str
+    name: str
+    area: tuple[float, float, float, float]
+    to_degrees: Any
+
+    def __str__(self) -> str:
+        others = ", ".join(SYSTEMS[self.code])
+        return f"EPSG:{self.code} ({self.name}{f', or another zone: {others}' if others else ''})"
+
+    def holds(self, east: float, north: float) -> bool:
+        """Say whether a place of these coordinates lies in the area, or next to it."""
+        lon, lat = self.to_degrees.transform(east, north)
+        back = self.to_degrees.transform(lon, lat, direction="INVERSE")
+        west, south, far, top = self.area
+        beside = RANGES.beside_degrees
+        inside = west - beside <= lon <= far + beside and south - beside <= lat <= top + beside
+        return bool(inside and np.allclose(back, (east, north), rtol=0, atol=1.0))  # some planes begin anew far away
+
+
+@cache
+def _list_systems() -> tuple[System, ...]:
+    """Return the systems with what the database of PROJ knows of them."""
+    from pyproj import Transformer
+    from pyproj.database import query_crs_info
+    from pyproj.enums import PJType
+
+    known = {one.code: one for one in query_crs_info("EPSG", PJType.PROJECTED_CRS)}
+    found = []
+    for code in SYSTEMS:
+        about = known[code]
+        assert about.area_of_use is not None
+        inverse = Transformer.from_crs(f"EPSG:{code}", 4326, always_xy=True)
+        found.append(System(code, about.name, about.area_of_use.bounds, inverse))
+    return tuple(found)
+
+
+def likely_systems(east: float, north: float) -> list[System]:
+    """Return the reference systems in which a place of these coordinates would lie where they are used.
+
+    >>> str(likely_systems(3_480_000, 5_540_000)[0])
+    'EPSG:31467 (DHDN / 3-degree Gauss-Kruger zone 3)'
     """
-    return [
-        f"{code} ({what})"
-        for code, what, (west, far, south, top) in SYSTEMS
-        if west <= east <= far and south <= north <= top
-    ][:NAMED]
+    return [system for system in _list_systems() if system.holds(east, north)][: RANGES.named_systems]
 
 
 def check_degrees(places: FloatArray, name: str, columns: list[str] | None = None, *, first: int = 0) -> None:
@@ -51,10 +104,10 @@ def check_degrees(places: FloatArray, name: str, columns: list[str] | None = Non
 
     ``first`` is the row at which they begin in their file.
     """
-    for row, column in np.argwhere(np.abs(places) > LARGEST):
+    for row, column in np.argwhere(np.abs(places) > RANGES.largest_degrees):
         x, y = (float(value) for value in np.median(places, axis=0))
         where = "" if columns is None else f", column {columns[column]!r}"
-        if max(abs(x), abs(y)) <= LARGEST:
+        if max(abs(x), abs(y)) <= RANGES.largest_degrees:
             raise InputError(
                 f"{name}: row {first + row + 1}{where} = {places[row, column]}: no degrees, as most others are"
             )
@@ -73,22 +126,63 @@ def check_degrees(places: FloatArray, name: str, columns: list[str] | None = Non
 def _advice(x: float, y: float) -> str:
     """Return what to say of places about here: the systems that fit, turned round or in kilometres if none does so."""
     say = "say their reference system with --crs, which looks like"
-    for systems, before, after in (
-        (likely_systems(x, y), say, ""),
-        (likely_systems(y, x), say, ", and name the east first"),
-        (likely_systems(1000 * x, 1000 * y), "kilometres, it seems: turn them into metres and say --crs, like", ""),
-    ):
-        if any(WORLD not in system for system in systems):
-            return f"{before} {_either(systems)}{after}"
-    fits = likely_systems(x, y)
-    return f"{say} {_either(fits)}" if fits else "say their reference system with --crs, such as --crs EPSG:25832"
+    ways = [(likely_systems(x, y), say, ""), (likely_systems(y, x), say, ", and name the east first")]
+    if max(abs(x), abs(y)) <= RANGES.largest_kilometres:
+        metres = likely_systems(1000 * x, 1000 * y)
+        ways.insert(0, (metres, "kilometres, it seems: turn them into metres and say --crs, like", ""))
+    systems, before, after = min(ways, key=lambda way: _rank(way[0]))
+    if _rank(systems) == list(SYSTEMS).index(WORLD):  # turned round it fits as well
+        systems, before, after = likely_systems(x, y), say, ""
+    return f"{before} {_either(systems)}{after}" if systems else f"{say.partition(',')[0]}, such as --crs EPSG:25832"
 
 
-def _either(names: list[str]) -> str:
+def _rank(systems: list[System]) -> int:
+    """Return how frequent the most frequent of some systems is, 0 at best; the largest number for none."""
+    return min((list(SYSTEMS).index(system.code) for system in systems), default=len(SYSTEMS))
+
+
+def _either(systems: list[System]) -> str:
+    names = [str(system) for system in systems]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def check_plane(east: FloatArray, north: FloatArray, crs: Any, name: str) -> None:
+def read_crs(text: str) -> Any:
+    """Return a reference system by its name."""
+    from pyproj import CRS
+    from pyproj.exceptions import CRSError
+
+    try:
+        return CRS.from_user_input(text)
+    except CRSError:
+        raise InputError(f"--crs {text}: no such coordinate reference system; write one such as EPSG:25832") from None
+
+
+def to_degrees(frame: pd.DataFrame, columns: Sequence[str], crs: str, name: str) -> pd.DataFrame:
+    """Return ``frame`` with ``LON`` and ``LAT`` computed from two columns in the reference system ``crs``."""
+    from pyproj import Transformer
+
+    if len(columns) != 2:
+        raise InputError(f"{name}: coordinates {','.join(columns)}: two columns are needed, east and north")
+    numbers = []
+    for column in columns:
+        if column not in frame.columns:
+            raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, frame.columns)))}")
+        found = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        for row in np.flatnonzero(~np.isfinite(found)):
+            raise InputError(f"{name}: row {row + 1}, column {column!r} = {frame[column].iloc[row]!r}: not a number")
+        numbers.append(found)
+    system = read_crs(crs)
+    _check_plane(numbers[0], numbers[1], system, name)
+    lon, lat = Transformer.from_crs(system, 4326, always_xy=True).transform(numbers[0], numbers[1])
+    for row in np.flatnonzero(~(np.isfinite(lon) & np.isfinite(lat))):
+        raise InputError(
+            f"{name}: row {row + 1}: ({numbers[0][row]}, {numbers[1][row]}) is outside the reference system {crs}"
+        )
+    _check_area(lon, lat, system, name)
+    return frame.assign(**{LON: lon, LAT: lat})
+
+
+def _check_plane(east: FloatArray, north: FloatArray, crs: Any, name: str) -> None:
     """Raise an error if coordinates of a projected system are degrees, which are a few metres there."""
     if crs.is_projected and np.abs(east).max(initial=0.0) <= 180 and np.abs(north).max(initial=0.0) <= 180:
         raise InputError(
@@ -97,12 +191,12 @@ def check_plane(east: FloatArray, north: FloatArray, crs: Any, name: str) -> Non
         )
 
 
-def check_area(lon: FloatArray, lat: FloatArray, crs: Any, name: str) -> None:
+def _check_area(lon: FloatArray, lat: FloatArray, crs: Any, name: str) -> None:
     """Raise an error if most places lie far from where a reference system is used: swapped, or of another system."""
     area = crs.area_of_use
     if area is None or not len(lon):
         return
-    margin = 10.0  # degrees; neighbours of the area are computed well enough, other continents are a mistake
+    margin = RANGES.far_degrees
     x, y = float(np.median(lon)), float(np.median(lat))
     width = (area.east - area.west) % 360 or 360.0
     off_east = width + 2 * margin < 360 and (x - area.west + margin) % 360 > width + 2 * margin

@@ -13,42 +13,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from disclique.errors import InputError, MissingDependency
-from disclique.records.formats.workbooks import as_text
+from disclique.errors import InputError
+from disclique.records.formats import Format, Part, Reader, as_text, first_line, need, read_table
 from disclique.values import canonical
 
-READERS = {
-    ".dta": "read_dta",
-    ".sav": "read_sav",
-    ".zsav": "read_sav",
-    ".por": "read_por",
-    ".sas7bdat": "read_sas7bdat",
-    ".xpt": "read_xport",
-}
-SUFFIXES = tuple(READERS)
 CATALOGUE = ".sas7bcat"  # where SAS keeps the labels of values
 
 
-def read_statfile(path: Path, *, codes: bool = False, most: int | None = None) -> pd.DataFrame:
-    """Return the records of a file as text, the first ``most`` if not all are wanted.
+def _reader(name: str) -> Reader:
+    """Return what reads a file by a function of pyreadstat; with ``codes`` labelled values stay as they are coded."""
 
-    With ``codes`` the values of labelled columns stay as they are coded.
-    """
-    try:
-        import pyreadstat
-    except ImportError:
-        raise MissingDependency(f'{path}: reading it needs more packages: pip install "disclique[stat]"') from None
-    suffix = path.suffix.lower()
-    more: dict[str, Any] = {} if most is None else {"row_limit": most}
-    if suffix == ".sas7bdat" and path.with_suffix(CATALOGUE).is_file():
-        more["catalog_file"] = str(path.with_suffix(CATALOGUE))
-    try:
-        frame, about = getattr(pyreadstat, READERS[suffix])(str(path), **more)
-    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, OSError, ValueError) as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"{path}: not a file of the kind {suffix} ({said})") from None
-    labels = {} if codes else about.variable_value_labels
-    return pd.DataFrame({name: _in_words(frame[name], labels.get(name, {})) for name in frame.columns})
+    def read(path: Path, part: Part, rows: int | None) -> pd.DataFrame:
+        library = need("pyreadstat", path)
+        more: dict[str, Any] = {} if rows is None else {"row_limit": rows}
+        suffix = path.suffix.lower()
+        if suffix == ".sas7bdat" and path.with_suffix(CATALOGUE).is_file():
+            more["catalog_file"] = str(path.with_suffix(CATALOGUE))
+        try:
+            frame, about = getattr(library, name)(str(path), **more)
+        except (library.ReadstatError, library.PyreadstatError, OSError, ValueError) as error:
+            raise InputError(f"{path}: not a file of the kind {suffix} ({first_line(error)})") from None
+        labels = {} if part.codes else about.variable_value_labels
+        return pd.DataFrame({name: _in_words(frame[name], labels.get(name, {})) for name in frame.columns})
+
+    return read
 
 
 def _in_words(column: pd.Series[Any], labels: dict[Any, str]) -> pd.Series[Any]:
@@ -60,3 +48,23 @@ def _in_words(column: pd.Series[Any], labels: dict[Any, str]) -> pd.Series[Any]:
     labelled = bool(used) and used <= set(words) and len({words[value] for value in used}) == len(used)
     texts = [words[value] if labelled and value is not None else as_text(value) for value in plain]
     return pd.Series(np.array(texts, dtype=object)[places], dtype=object, name=column.name)
+
+
+def _format(name: str, function: str, *suffixes: str) -> Format:
+    return Format(
+        suffixes,
+        name,
+        table=_reader(function),
+        grid=lambda path, part: read_table(path, Part(codes=True)),  # numbers, whatever they are labelled
+        headed=True,
+        extra="stat",
+    )
+
+
+FORMATS = (
+    _format("Stata", "read_dta", ".dta"),
+    _format("SPSS", "read_sav", ".sav", ".zsav"),
+    _format("SPSS", "read_por", ".por"),
+    _format("SAS", "read_sas7bdat", ".sas7bdat"),
+    _format("SAS", "read_xport", ".xpt"),
+)

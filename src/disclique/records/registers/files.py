@@ -20,12 +20,10 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.memory import say_memory
 from disclique.model import FloatArray, IntArray, Microdata
-from disclique.records.formats.layers import LAT, LON, to_degrees
-from disclique.records.formats.projections import check_degrees
-from disclique.records.formats.workbooks import plain_dates
-from disclique.records.generalise import Generaliser, parse_generaliser
-from disclique.records.reading import Layout
-from disclique.records.tables import microdata, say_unit
+from disclique.records.coarsening import Generaliser, parse_generaliser
+from disclique.records.formats import plain_dates
+from disclique.records.formats.projections import LAT, LON, check_degrees, to_degrees
+from disclique.records.reading import Layout, microdata, say_unit
 from disclique.spaces.distances import Points
 from disclique.values import canonical
 

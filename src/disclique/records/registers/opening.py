@@ -15,9 +15,8 @@ from disclique.arguments import check_path
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Microdata
-from disclique.records.reading import Layout, read
+from disclique.records.reading import Layout, check_order, read
 from disclique.records.registers.files import Piece, Reader, Register
-from disclique.records.tables import check_order
 
 SMALL = 200_000  # records up to which a file is read as a whole, so that every attack applies
 PIECE = 1 << 18  # records of a piece, about: the row groups of a file that are one task

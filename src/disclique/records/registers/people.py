@@ -101,6 +101,6 @@ def draw_people(
     kept = np.array([row for row, person in enumerate(found.ids) if person not in strangers], dtype=np.int64)
     if len(kept) > count:
         kept = np.sort(rng.choice(kept, count, replace=False))
-    from disclique.records.tables import select_records
+    from disclique.records.reading import select_records
 
     return select_records(found, kept)

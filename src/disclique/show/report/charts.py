@@ -18,7 +18,7 @@ from disclique.locale import Texts
 from disclique.masks import parse_mask
 from disclique.measures.utility import measures
 from disclique.model import Json
-from disclique.records.recoding import split_setting
+from disclique.records.coarsening import split_setting
 from disclique.show.report.maps import draw_cells, draw_people
 from disclique.show.report.vega import COLOURS, PERCENT, SHAPES, alt_library, data, plain
 

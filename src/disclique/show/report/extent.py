@@ -8,7 +8,7 @@ from html import escape
 
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts, texts_in
-from disclique.records.checks.land import read_rings
+from disclique.records.checks.places import read_rings
 from disclique.records.checks.values import Extent
 
 WIDTH = 360.0  # pixels

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 import warnings
 from collections.abc import Iterable
@@ -13,18 +12,15 @@ from zipfile import ZipFile
 import numpy as np
 import pandas as pd
 
-from disclique.errors import InputError, MissingDependency
-from disclique.values import canonical
+from disclique.errors import InputError
+from disclique.records.formats import DAY, MISSING, SHEET, Format, as_text, first_line, need
 
-SUFFIXES = (".xlsx", ".xlsm")
-MISSING = ("", "NA", "NaN")  # cells of text that hold no value; anything else is a value
 _MONTHS = "jan|feb|mar|mär|mrz|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez"
 _CLASS = re.compile(r"\d+\s*[-–]\s*\d+")  # 10-14
 _DATE = re.compile(rf"(\d{{1,2}}[-. ]+({_MONTHS})[a-zé]*\.?|({_MONTHS})[a-zé]*\.?[- ]+\d{{1,4}})", re.IGNORECASE)
 _SERIAL = re.compile(r"[34]\d{4}(\.0)?")  # the same date as the number that spreadsheets store, from 1982 to 2036
 _MERGED = re.compile(rb'<mergeCell [^>]*ref="([A-Z]+\d+):([A-Z]+)(\d+)"')
 OLDEST = 150  # classes up to here are ages, among which a number of five digits is no other class
-_DAY = (dt.date, dt.datetime, pd.Timestamp)
 
 
 def read_sheet(path: Path, sheet: str | None = None) -> pd.DataFrame:
@@ -43,17 +39,14 @@ def read_sheet(path: Path, sheet: str | None = None) -> pd.DataFrame:
 
 def read_cells(path: Path, sheet: str | None = None) -> pd.DataFrame:
     """Return the cells of a sheet as text, dates as dates, without rows and columns in which nothing stands."""
-    try:
-        from openpyxl import load_workbook
-    except ImportError:
-        raise MissingDependency(f'{path}: reading it needs more packages: pip install "disclique[stat]"') from None
+    load_workbook = need("openpyxl", path).load_workbook
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of styles and validation rules, which nobody reads here
         try:
             views = (True, False) if _has_formulas(path) else (True,)  # their values, and where they stand
             books = [load_workbook(path, read_only=True, data_only=shown) for shown in views]
         except Exception as error:  # zip, XML and value errors of every kind
-            raise InputError(f"{path}: not a workbook of the kind .xlsx ({_first_line(error)})") from None
+            raise InputError(f"{path}: not a workbook of the kind .xlsx ({first_line(error)})") from None
         try:
             return _cells(path, books, sheet)
         finally:
@@ -137,42 +130,17 @@ def _address(row: int, column: int) -> str:
 
 def _plain(value: Any) -> Any:
     """Return a cell as a CSV file has it: numbers as text without needless digits; a date stays one for now."""
-    if isinstance(value, _DAY):
+    if isinstance(value, DAY):
         return value
     if isinstance(value, str):
         return np.nan if value in MISSING else value
     return as_text(value)
 
 
-def as_text(value: Any) -> Any:
-    """Return a value as text, as a CSV file would have it; NaN stays NaN."""
-    if value is pd.NaT:
-        return np.nan
-    if isinstance(value, dt.datetime):
-        return value.date().isoformat() if value.time() == dt.time() else value.isoformat(sep=" ")
-    if isinstance(value, (dt.date, dt.time)):
-        return value.isoformat()
-    plain = canonical(value)
-    return np.nan if plain is None else plain if isinstance(plain, str) else str(plain)
-
-
 def _as_text_of_dates(column: pd.Series[Any]) -> pd.Series[Any]:
     """Turn the dates of a column of dates into text; among other values they stay, to be found by ``check_dates``."""
     there = column[column.notna()]
-    return column.map(as_text) if all(isinstance(value, _DAY) for value in there) else column
-
-
-def plain_dates(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with its columns of dates as text, year-month-day, as other kinds of files have them."""
-    changed = {}
-    for name, column in frame.items():
-        dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
-        if column.dtype == object:
-            there = column[column.notna()]
-            dates = bool(len(there)) and all(isinstance(value, _DAY) for value in there)
-        if dates:
-            changed[name] = column.map(as_text, na_action="ignore").astype(object)
-    return frame.assign(**changed) if changed else frame  # type: ignore[arg-type]
+    return column.map(as_text) if all(isinstance(value, DAY) for value in there) else column
 
 
 def check_dates(frame: pd.DataFrame, columns: Iterable[str], name: str) -> None:
@@ -181,7 +149,7 @@ def check_dates(frame: pd.DataFrame, columns: Iterable[str], name: str) -> None:
         if column not in frame.columns or frame[column].dtype.kind not in "OTU":
             continue
         values = frame[column].tolist()
-        dates = [row for row, value in enumerate(values) if isinstance(value, _DAY)]
+        dates = [row for row, value in enumerate(values) if isinstance(value, DAY)]
         classes = [value for value in values if isinstance(value, str) and _CLASS.fullmatch(value.strip())]
         if not dates and classes:
             ages = max(int(end) for value in classes for end in re.findall(r"\d+", value)) <= OLDEST
@@ -199,5 +167,25 @@ def _is_date(text: str, *, serial: bool) -> bool:
     return bool(_DATE.fullmatch(text) or (serial and _SERIAL.fullmatch(text)))
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def _list_sheets(path: Path) -> tuple[str, ...]:
+    try:
+        book = need("openpyxl", path).load_workbook(path, read_only=True)
+    except Exception:  # zip, XML and value errors of every kind: reading it says what is wrong
+        return ()
+    try:
+        return tuple(map(str, book.sheetnames))
+    finally:
+        book.close()
+
+
+FORMATS = (
+    Format(
+        (".xlsx", ".xlsm"),
+        "xlsx",
+        table=lambda path, part, rows: read_sheet(path, part.sheet),
+        grid=lambda path, part: read_cells(path, part.sheet),
+        parts=_list_sheets,
+        section=SHEET,
+        extra="stat",
+    ),
+)

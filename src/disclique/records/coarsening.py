@@ -1,0 +1,379 @@
+"""Labels made coarser or left out: one value at a time, as a recoding of a file, and as a dial of several steps.
+
+A setting is written ``MASK | PART | PART``: a part makes one label coarser (``age=width:age:10``) or leaves it out
+(``drop:sex``); ``none`` leaves out all of them. A mask alone leaves the labels as they are.
+
+Every step of a range only joins classes of the step before, so that along the dial nobody ever becomes easier to tell
+apart. Widths are therefore multiples of each other, not merely larger.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, cached_property, lru_cache
+from itertools import product
+from math import isfinite, log
+from typing import Any
+
+import pandas as pd
+
+from disclique.errors import InputError
+from disclique.model import Microdata
+from disclique.records.labels import canonical_labels
+from disclique.values import canonical
+
+_CLASS = re.compile(r"\[?(?P<low>\d+(?:\.\d+)?)(?:\+|,\)|\s*[-–,]\s*(?P<high>\d+(?:\.\d+)?)\)?)")  # 18-24, 75+, [18,65)
+
+
+@dataclass(frozen=True)
+class Generaliser:
+    """A new column ``into`` computed from the column ``source``, value by value."""
+
+    into: str
+    source: str
+    rule: Callable[[Any], Any]
+    spec: str = ""
+
+    def apply(self, frame: pd.DataFrame, name: str = "table") -> pd.DataFrame:
+        """Return ``frame`` with the new column; one that has no ``source`` but has ``into`` already stays as it is.
+
+        Not so where raw values are asked for: coarse ones in their place would match nobody.
+        """
+        if self.source not in frame.columns:
+            if self.into in frame.columns and self.rule is not raw:
+                return frame
+            raise InputError(f"{name}: no column {self.source!r} to generalise into {self.into!r}")
+        made = []
+        for row, value in enumerate(frame[self.source]):
+            plain = canonical(value)
+            try:
+                made.append(None if plain is None else self.rule(plain))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InputError(f"{name}: row {row + 1}, column {self.source!r} = {value!r}: {error}") from None
+        return frame.assign(**{self.into: pd.Series(made, index=frame.index, dtype=object)})
+
+
+def raw(value: Any) -> Any:
+    """Return a value as it is: it is made coarser later, in several ways."""
+    return value
+
+
+def century(year: float) -> int:
+    """Return the century of a year: 1313 lies in the 14th, 43 before Christ in the first before (-1)."""
+    whole = math.floor(_number(year))
+    if whole == 0:
+        raise ValueError("there is no year 0")
+    return (whole - 1) // 100 + 1 if whole > 0 else -((-whole - 1) // 100 + 1)
+
+
+def _number(value: Any) -> float:
+    """Return a number; that of a class such as ``18-24``, ``75+`` or ``[18,65)`` is its lower end."""
+    if not isinstance(value, str):
+        return float(value)
+    found = _CLASS.fullmatch(value.strip())
+    if found is None or (found["high"] is not None and float(found["high"]) < float(found["low"])):
+        raise ValueError("neither a number nor a class such as 18-24 or 75+")
+    return float(found["low"])
+
+
+def _class_of(value: float, edges: tuple[float, ...]) -> str:
+    number = _number(value)
+    below = [e for e in edges if e <= number]
+    above = [e for e in edges if e > number]
+    low = f"{below[-1]:g}" if below else ""
+    return f"[{low},{above[0]:g})" if above else f"[{low},)"
+
+
+def parse_generaliser(spec: str) -> Generaliser:
+    """Read a generaliser from text: ``cob=century:yob``, ``age=classes:age:0,18,65``, ``inc=width:income:1000``, …"""
+    into, _, rest = spec.partition("=")
+    rule, _, tail = rest.partition(":")
+    source, _, argument = tail.partition(":")
+    if not (into and rule and source):
+        raise InputError(f"generaliser {spec!r}: write NEW=RULE:COLUMN[:ARGUMENT], such as cob=century:yob")
+    return Generaliser(into, source, _rule(rule, argument, spec), spec)
+
+
+def _rule(rule: str, argument: str, spec: str) -> Callable[[Any], Any]:
+    try:
+        if rule == "raw" and not argument:
+            return raw
+        if rule == "century" and not argument:
+            return century
+        if rule == "decade" and not argument:
+            return lambda value: math.floor(_number(value) / 10) * 10
+        if rule == "width" and float(argument) > 0:
+            width = Fraction(argument)  # exact: 0.6 / 0.1 rounded down is 6, so that wider classes never split others
+            return lambda value: canonical(float(Fraction(str(_number(value))) // width * width))
+        if rule == "classes":
+            edges = tuple(sorted(float(edge) for edge in argument.split(",")))
+            return lambda value: _class_of(value, edges)
+        if rule == "prefix" and int(argument) > 0:
+            length = int(argument)
+            return lambda value: str(value)[:length]
+    except ValueError:
+        pass
+    raise InputError(
+        f"generaliser {spec!r}: the rules are century:COL, decade:COL, width:COL:NUMBER, classes:COL:EDGE,EDGE,…, "
+        "prefix:COL:LENGTH and raw:COL"
+    )
+
+
+DROP, NONE = "drop:", "none"
+_BAR = "|"
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """Labels that are made coarser, value by value, and labels that are left out.
+
+    A generaliser works on the label that it makes: the label holds the raw values of its source.
+
+    >>> import disclique as dq
+    >>> people = dq.microdata(dq.survey(), ["sex", "age_class"], coordinates=["lon", "lat"], ids="id")
+    >>> coarse = parse_recoding("age_class=width:age_class:20 | drop:sex").apply(people)
+    >>> sorted(set(coarse.labels["age_class"]))
+    [0, 20, 40, 60]
+    """
+
+    parts: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """The text that ``parse_recoding`` reads back."""
+        return f" {_BAR} ".join(self.parts)
+
+    @cached_property
+    def made(self) -> tuple[Generaliser, ...]:
+        """The labels that are made coarser."""
+        return tuple(parse_generaliser(part) for part in self.parts if part != NONE and not part.startswith(DROP))
+
+    @cached_property
+    def dropped(self) -> tuple[str, ...]:
+        """The labels that are left out."""
+        return tuple(part.removeprefix(DROP).strip() for part in self.parts if part.startswith(DROP))
+
+    def apply(self, data: Microdata) -> Microdata:
+        """Return the file with the labels that are released."""
+        if not self.parts:
+            return data
+        labels = data.labels
+        for column in (*(one.into for one in self.made), *self.dropped):
+            if column not in labels.columns:
+                there = ", ".join(map(repr, map(str, labels.columns))) or "none"
+                raise InputError(f"{data.name}: no label {column!r} to be made coarser; its labels are {there}")
+        for one in self.made:
+            labels = replace(one, source=one.into).apply(labels, data.name)
+        if NONE in self.parts:
+            return replace(data, labels=pd.DataFrame(index=range(len(data))))
+        kept = [str(column) for column in labels.columns if column not in self.dropped]
+        return replace(data, labels=canonical_labels(labels, kept, data.name))
+
+    @property
+    def said(self) -> str:
+        """What is done to the labels, in words."""
+        said = [_describe(one) for one in self.made] + [f"without {column}" for column in self.dropped]
+        said = ["no labels"] if NONE in self.parts else said
+        return ", ".join(said) or "labels as they are"
+
+
+def _describe(one: Generaliser) -> str:
+    rule, _, rest = one.spec.partition("=")[2].partition(":")
+    argument = rest.partition(":")[2]
+    by_name = {
+        "width": f"{one.into} in classes of {argument}",
+        "prefix": f"the first {argument} of {one.into}",
+        "classes": f"{one.into} in classes from {argument}",
+    }
+    return by_name.get(rule, f"{one.into} by {rule}")
+
+
+def parse_recoding(text: str) -> Recoding:
+    """Read a recoding from its parts; an empty text leaves labels as they are.
+
+    >>> parse_recoding("age=width:age:10 | drop:sex").said
+    'age in classes of 10, without sex'
+    """
+    parts = tuple(part.strip() for part in text.split(_BAR)) if text.strip() else ()
+    found = Recoding(parts)
+    touched = [one.into for one in found.made] + list(found.dropped)
+    for column in touched:
+        if not column:
+            raise InputError(f"labels {text!r}: say which label to drop, such as drop:sex")
+        if touched.count(column) > 1:
+            raise InputError(f"labels {text!r}: {column} is recoded twice")
+    if NONE in parts and len(parts) > 1:
+        raise InputError(f"labels {text!r}: none leaves nothing else to recode")
+    return found
+
+
+def join_setting(mask: str, labels: str) -> str:
+    """Return the text of a setting: the mask, and what is done to the labels.
+
+    >>> join_setting("affine", "drop:sex"), join_setting("affine", "")
+    ('affine | drop:sex', 'affine')
+    """
+    return f"{mask} {_BAR} {labels}" if labels else mask
+
+
+def split_setting(text: str) -> tuple[str, str]:
+    """Return the mask of a setting and what is done to the labels, both as texts.
+
+    >>> split_setting("affine | age=width:age:10 | drop:sex")
+    ('affine', 'age=width:age:10 | drop:sex')
+    """
+    mask, _, labels = text.partition(_BAR)
+    return mask.strip(), labels.strip()
+
+
+ALL_STEPS = 17  # of a range of labels
+FEW_STEPS = 5  # where the dial of a mask is turned too
+_SMOOTH = (2, 3, 5)  # factors of the widths between the ends
+_WIDEST = 100_000  # as a multiple of the narrowest
+
+
+def is_dial(spec: str) -> bool:
+    """Say whether a generaliser stands for several settings: a range, or a label with and without.
+
+    >>> is_dial("age=width:age:1..40"), is_dial("drop:sex"), is_dial("age=width:age:5")
+    (True, True, False)
+    """
+    return spec.strip().startswith(DROP) or ".." in spec.rpartition(":")[2]
+
+
+def read_beforehand(specs: Sequence[str]) -> list[str]:
+    """Return what is to be done when a file is read: fixed generalisers, and raw values where a range works on them.
+
+    >>> read_beforehand(["cob=century:yob", "ac=width:age:1..40", "age=width:age:1..40", "drop:sex"])
+    ['cob=century:yob', 'ac=raw:age']
+    """
+    found = []
+    for spec in specs:
+        if not is_dial(spec):
+            found.append(spec)
+        elif not spec.strip().startswith(DROP):
+            into, _, source, _, _ = _parse(spec)
+            found += [f"{into}=raw:{source}"] if into != source else []
+    return found
+
+
+def list_label_settings(specs: Sequence[str], most: int = ALL_STEPS) -> tuple[str, ...]:
+    """Return every way to recode the labels that generalisers name, each with at most so many steps.
+
+    >>> list_label_settings(["age=width:age:5..20", "drop:sex"])[:3]
+    ('age=width:age:5', 'age=width:age:5 | drop:sex', 'age=width:age:10')
+    """
+    found = []
+    for chosen in product(*(_list_steps(spec, most) for spec in specs)):
+        parts = [part for part in chosen if part]
+        gone = {part.removeprefix(DROP).strip() for part in parts if part.startswith(DROP)}
+        kept = tuple(part for part in parts if part.startswith(DROP) or part.partition("=")[0].strip() not in gone)
+        found.append(parse_recoding(Recoding(kept).spec).spec)
+    return tuple(dict.fromkeys(found))
+
+
+def check_sources(specs: Sequence[str], data: Microdata) -> None:
+    """Raise an error unless every label that is made coarser holds the raw values of a column that is no label itself.
+
+    Of values that are coarse already the audit would show less risk than a release that follows the setting.
+    """
+    for spec in specs:
+        if spec.strip().startswith(DROP):
+            continue
+        one = parse_generaliser(spec.partition("..")[0])
+        if one.source == one.into:
+            continue
+        if one.source in data.labels.columns:
+            raise InputError(
+                f"generaliser {spec!r}: {one.source} stays a label as it is, so that a coarser {one.into} protects "
+                f"nobody; write {one.source}={spec.partition('=')[2]}"
+            )
+        if one.source in data.table.columns and one.into in data.labels.columns:
+            raw = canonical_labels(data.table, [one.source], data.name)[one.source]
+            if list(raw) != list(data.labels[one.into]):
+                raise InputError(
+                    f"generaliser {spec!r}: {one.into} of {data.name} does not hold the values of {one.source} as they "
+                    f"are, from which coarser ones are made; read it with generalise={one.into}=raw:{one.source}"
+                )
+
+
+@lru_cache(maxsize=256)
+def _list_steps(spec: str, most: int) -> tuple[str, ...]:
+    """Return the steps of one generaliser from fine to coarse; an empty text leaves the label as it is."""
+    spec = spec.strip()
+    if spec.startswith(DROP):
+        return ("", spec)
+    if not is_dial(spec):
+        parse_generaliser(spec)
+        return (spec,)
+    into, rule, source, low, high = _parse(spec)
+    if rule == "prefix":
+        if not (low.is_integer() and high.is_integer()):
+            raise InputError(f"generaliser {spec!r}: a code has a whole number of characters")
+        lengths = range(int(high), int(low) - 1, -1)
+        few = {round(k * (len(lengths) - 1) / (most - 1)) for k in range(most)}
+        return tuple(f"{into}=prefix:{source}:{lengths[place]}" for place in sorted(few))
+    return tuple(f"{into}=width:{source}:{canonical(width)}" for width in nest_widths(low, high, most))
+
+
+def _parse(spec: str) -> tuple[str, str, str, float, float]:
+    """Return label, rule, source and the two ends of a range, the smaller one first."""
+    into, _, rest = spec.strip().partition("=")
+    rule, _, tail = rest.partition(":")
+    source, _, ends = tail.partition(":")
+    try:
+        low, high = sorted(float(end) for end in ends.split(".."))
+    except ValueError:
+        low = high = 0.0
+    if not (into and source and low > 0 and isfinite(high) and rule in ("width", "classes", "prefix")):
+        raise InputError(
+            f"generaliser {spec!r}: a range is written NEW=width:COLUMN:1..40 (the width of classes) or "
+            "NEW=prefix:COLUMN:1..5 (characters kept); drop:LABEL tries with and without a label"
+        )
+    return into.strip(), rule, source.strip(), low, high
+
+
+def nest_widths(low: float, high: float, most: int = ALL_STEPS) -> list[float]:
+    """Return widths from ``low`` to about ``high`` in ratios as even as can be, each a multiple of the one before.
+
+    The last is the largest multiple of the first, up to ``high``, that has the factors 2, 3 and 5 only.
+
+    >>> nest_widths(1, 40), nest_widths(5, 42, most=3)
+    ([1.0, 2.0, 10.0, 20.0, 40.0], [5.0, 20.0, 40.0])
+    """
+    narrow = Fraction(str(low))  # exact, so that 0.3 is a multiple of 0.1
+    ratio = Fraction(str(high)) // narrow
+    if ratio > _WIDEST:
+        raise InputError(f"a range of widths from {low:g} to {high:g}: the widest is at most {_WIDEST} times the other")
+    times = next(n for n in range(ratio, 0, -1) if _count_factors(n) is not None)
+    steps = min((_count_factors(times) or 0) + 1, most)
+    divisors = [n for n in range(1, times + 1) if times % n == 0]
+
+    @cache
+    def go_on(place: int, here: int) -> tuple[float, tuple[int, ...]]:
+        """Return the cheapest way from a multiple at its place to the last one: cost, and the larger ones if equal."""
+        if place == steps - 1:
+            return (0.0, ()) if here == times else (float("inf"), ())
+        ways = []
+        for there in divisors:
+            if there > here and there % here == 0:
+                cost, rest = go_on(place + 1, there)
+                off = log(there) - log(times) * (place + 1) / (steps - 1)
+                ways.append((round(cost + off**2, 9), tuple(-n for n in (there, *rest))))
+        cost, chosen = min(ways, default=(float("inf"), ()))
+        return cost, tuple(-n for n in chosen)
+
+    return [float(narrow * n) for n in (1, *go_on(0, 1)[1])]
+
+
+def _count_factors(number: int) -> int | None:
+    """Count the prime factors of a number made of 2, 3 and 5; None for others."""
+    count = 0
+    for factor in _SMOOTH:
+        while number % factor == 0:
+            number, count = number // factor, count + 1
+    return count if number == 1 else None
