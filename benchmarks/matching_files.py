@@ -17,8 +17,8 @@ from disclique.errors import InputError
 from disclique.masks import Mask
 from disclique.model import Distances, Microdata
 from disclique.runs.chance import Chance
-from disclique.spaces.distances import Matrix, Points, full_matrix, select_distances
-from disclique.spaces.strings import Texts, join_columns
+from disclique.spaces import Matrix, Points, Texts, full_matrix
+from disclique.spaces.strings import join_columns
 from disclique.synthetic.misspelling import misspell
 from disclique.synthetic.people import germany
 
@@ -98,12 +98,12 @@ def draw_case(cell: Cell, split: int, data: Path | None) -> Case:
     order = rng.permutation(people)
     released, held = rng.permutation(order[: cell.targets]), rng.permutation(order[cell.targets - cell.common :])
     group = rng.integers(max(cell.groups, 1), size=people)
-    ours = select_distances(whole, held)
+    ours = whole.select(held)
     if cell.errors:
         assert isinstance(ours, Texts)
         ours = misspell(ours, rng, cell.errors)
     files = []
-    for rows, distances in ((released, mask.apply(select_distances(whole, released), rng)), (held, ours)):
+    for rows, distances in ((released, mask.apply(whole.select(released), rng)), (held, ours)):
         table = pd.DataFrame({"person": rows, "group": group[rows]})
         files.append(dq.microdata(table, ["group"] if cell.groups else [], distances=distances))
     return Case(replace(files[0], name="target"), replace(files[1], name="known"), mask)

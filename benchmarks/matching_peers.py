@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment, quadratic_assignment
 from scipy.spatial.distance import cdist
 
 from disclique.model import FloatArray
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 from matching_files import Case
 
 Solve = Callable[[FloatArray, FloatArray, float], FloatArray]  # two matrices, share of common records; a plan

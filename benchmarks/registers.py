@@ -25,12 +25,13 @@ import pandas as pd
 from disclique.attacks import Knowledge, attack
 from disclique.attacks.align.streaming import sample_size
 from disclique.attacks.registration import ceiling_streamed
-from disclique.model import Claims, Spread
+from disclique.geodesy import Spread
+from disclique.model import Claims
 from disclique.records.labels import candidates
 from disclique.records.reading import microdata
 from disclique.records.registers import read_register, survey_register
 from disclique.runs import OnDask, Serial
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces import Matrix, Points, full_matrix
 from disclique.synthetic.settlements import home_points, read_table
 
 PER_FILE = 500_000

@@ -24,8 +24,9 @@ from disclique.attacks.align.refine import Aligner, Alignment
 from disclique.attacks.align.search import CLEAR, Alignments, Quest, build_prior, find_alignments
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.registration import ceiling, isomap, register
-from disclique.model import Candidates, Claims, Distances, FloatArray, Spread
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.geodesy import Spread
+from disclique.model import Candidates, Claims, Distances, FloatArray
+from disclique.spaces import Matrix, Points, full_matrix
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import Motion, locate_known
 from disclique.spaces.rebuild.landmarks import TargetMap

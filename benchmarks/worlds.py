@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from disclique.attacks.knowledge import Knowledge
-from disclique.model import Candidates, FloatArray, Spread
-from disclique.spaces.distances import Points
+from disclique.geodesy import Spread
+from disclique.model import Candidates, FloatArray
+from disclique.spaces import Points
 
 Ints = NDArray[np.int64]
 SIDE = 100.0  # of the square in which everybody lives

@@ -16,7 +16,7 @@ from disclique.engine.product import product_graph
 from disclique.model import ProductGraph
 from disclique.records.labels import candidates
 from disclique.show.plots import COLOURS, layout
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 
 IMAGES = Path(__file__).resolve().parents[1] / "img"
 BLUE, ORANGE, GREEN, GREY = COLOURS[0], COLOURS[1], COLOURS[2], "#888888"

@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from disclique.engine import maximum_clique, maximum_cliques
     from disclique.engine.agreement import Between, Relative, Within, quantiles
     from disclique.errors import DiscliqueError, InputError
+    from disclique.geodesy import Spread
     from disclique.masks import parse_mask, register_mask
     from disclique.measures.utility import utility
-    from disclique.model import Budget, Claims, Microdata, Spread
+    from disclique.model import Budget, Claims, Microdata
     from disclique.records.checks import Inspection, inspect
     from disclique.records.companions import read_seeds
     from disclique.records.labels import Exact
@@ -44,9 +45,7 @@ if TYPE_CHECKING:
     from disclique.releases import Release, mask, read_key, release
     from disclique.runs import OnDask, Processes, Serial
     from disclique.show.report import annex, report
-    from disclique.spaces.bits import Encodings
-    from disclique.spaces.distances import Matrix, Points
-    from disclique.spaces.strings import Texts
+    from disclique.spaces import Encodings, Matrix, Points, Texts
     from disclique.studies import StudyResult, load_study, study
     from disclique.synthetic.examples import cities, poets
     from disclique.synthetic.people import germany
@@ -79,7 +78,8 @@ _ROOMS = {
     "errors": ("DiscliqueError", "InputError"),
     "masks": ("parse_mask", "register_mask"),
     "measures.utility": ("utility",),
-    "model": ("Budget", "Claims", "Microdata", "Spread"),
+    "geodesy": ("Spread",),
+    "model": ("Budget", "Claims", "Microdata"),
     "releases": ("Release", "mask", "read_key", "release"),
     "runs": ("OnDask", "Processes", "Serial"),
     "show.report": ("annex", "report"),

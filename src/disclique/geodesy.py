@@ -6,10 +6,14 @@ say how large the Earth is stand here. A metric is given by its name; this modul
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from disclique.arguments import check_number
 from disclique.errors import InputError
-from disclique.model import FloatArray
+from disclique.messages import Message
+from disclique.values import FloatArray
 
 EARTH_KM = 6371.0  # the paper's sphere
 KM_PER_DEGREE = EARTH_KM * np.pi / 180  # along a meridian
@@ -166,3 +170,30 @@ def _isometric(lat: FloatArray | float) -> FloatArray:
     """Return the isometric latitude on the ellipsoid."""
     e = np.sqrt(_ECCENTRICITY2)
     return np.asarray(np.arctanh(np.sin(lat)) - e * np.arctanh(e * np.sin(lat)))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Standard deviations, east and north, of the displacement of a masked point.
+
+    ``deg`` is the paper's mask: the same number of degrees on longitude and latitude, so that the displacement in
+    kilometres shrinks eastward with the latitude. ``km`` is metric; ``plane`` (or nothing) is the unit of Euclidean
+    coordinates.
+
+    >>> Spread(0.01, 0.01, "deg").unit
+    'deg'
+    """
+
+    east: float
+    north: float
+    unit: str = "km"
+
+    def __post_init__(self) -> None:
+        if self.unit == "":
+            object.__setattr__(self, "unit", "plane")
+        if self.unit not in ("km", "deg", "plane"):
+            raise InputError("spread_in_unknown_unit", unit=self.unit)
+        for name in ("east", "north"):
+            value = check_number(getattr(self, name), f"spread {name}", "wanted_deviation")
+            if not (np.isfinite(value) and value >= 0):
+                raise InputError("spread_is_not", value=value, unit=self.unit, wanted=Message("wanted_deviation"))

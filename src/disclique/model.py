@@ -17,27 +17,13 @@ from numpy.typing import NDArray
 
 from disclique.arguments import check_kind, check_number, short_repr, show
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.spaces.base import Distances as Distances  # noqa: PLC0414
+from disclique.spaces.base import wrap
+from disclique.values import FloatArray as FloatArray  # noqa: PLC0414
+from disclique.values import IntArray as IntArray  # noqa: PLC0414
+from disclique.values import Json as Json  # noqa: PLC0414
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int32]
-Json = dict[str, Any]
 Indices = NDArray[Any] | Sequence[int] | int  # rows of a file
-
-
-class Distances(Protocol):
-    """Distances between the records of one file; NaN is a distance that was not published."""
-
-    @property
-    def size(self) -> int:
-        """Number of records."""
-
-    @property
-    def directed(self) -> bool:
-        """True if the distance from i to j may differ from the one from j to i."""
-
-    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Return distances from each of ``rows`` to each of ``columns``, shape (len(rows), len(columns))."""
 
 
 class Executor(Protocol):
@@ -86,8 +72,10 @@ class Microdata:
     def __post_init__(self) -> None:
         check_kind(self.table, pd.DataFrame, "table", "wanted_table")
         check_kind(self.labels, pd.DataFrame, "labels", "wanted_labels")
-        if not callable(getattr(self.distances, "block", None)):
+        distances = wrap(self.distances)
+        if distances is None:
             raise InputError("distances_are_no_space", distances=show(self.distances))
+        object.__setattr__(self, "distances", distances)
         records = len(self.table)
         for what, found in (
             ("label rows", len(self.labels)),
@@ -310,33 +298,6 @@ class ProductGraph:
     def graph(self) -> Graph:
         """The graph in compressed rows, each edge stored both ways."""
         return self.complete(self.later)
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Standard deviations, east and north, of the displacement of a masked point.
-
-    ``deg`` is the paper's mask: the same number of degrees on longitude and latitude, so that the displacement in
-    kilometres shrinks eastward with the latitude. ``km`` is metric; ``plane`` (or nothing) is the unit of Euclidean
-    coordinates.
-
-    >>> Spread(0.01, 0.01, "deg").unit
-    'deg'
-    """
-
-    east: float
-    north: float
-    unit: str = "km"
-
-    def __post_init__(self) -> None:
-        if self.unit == "":
-            object.__setattr__(self, "unit", "plane")
-        if self.unit not in ("km", "deg", "plane"):
-            raise InputError("spread_in_unknown_unit", unit=self.unit)
-        for name in ("east", "north"):
-            value = check_number(getattr(self, name), f"spread {name}", "wanted_deviation")
-            if not (np.isfinite(value) and value >= 0):
-                raise InputError("spread_is_not", value=value, unit=self.unit, wanted=Message("wanted_deviation"))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Cell values freed of the type that a file happened to give them."""
+"""Arrays of numbers, and cell values freed of the type that a file happened to give them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int32]
+Json = dict[str, Any]
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)")
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,2})?")

@@ -35,9 +35,7 @@ from disclique.options.audits import AuditOptions, read_plan
 from disclique.runs import Forecast, Processes, Unit
 from disclique.runs.counter import Counter, Heard
 from disclique.runs.run import Estimate
-from disclique.spaces.bits import Encodings
-from disclique.spaces.distances import Matrix, Points
-from disclique.spaces.strings import Texts
+from disclique.spaces import Encodings, Matrix, Points, Texts
 from small_files import people
 
 PACKAGE = Path(dq.__file__).parent

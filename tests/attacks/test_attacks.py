@@ -12,7 +12,7 @@ from conftest import Run
 from disclique.attacks import CliqueAttack, ExtendAttack, LabelAttack
 from disclique.attacks.calibration import calibrate
 from disclique.masks import parse_mask
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 from disclique.synthetic.people import germany
 
 LABELS = ["sex", "age_class"]

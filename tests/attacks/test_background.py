@@ -16,9 +16,10 @@ from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.registration import ceiling
 from disclique.attacks.weigh.background import Background, learn_background
 from disclique.engine.kernels.neighbours import RelatedClasses
-from disclique.model import Candidates, FloatArray, Spread
+from disclique.geodesy import Spread
+from disclique.model import Candidates, FloatArray
 from disclique.records.labels import Exact, candidates
-from disclique.spaces.distances import Points
+from disclique.spaces import Points
 from disclique.spaces.positions import locate_known
 from disclique.synthetic.people import germany
 

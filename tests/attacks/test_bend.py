@@ -10,7 +10,7 @@ from disclique.attacks.bend.clouds import Basis, Cloud, locate_known, scale_targ
 from disclique.attacks.bend.fit import Fit, Problem, find_responsibilities, judge, measure_crowd, regress
 from disclique.errors import InputError
 from disclique.model import Microdata
-from disclique.spaces.distances import Matrix, Points, as_matrix, full_matrix
+from disclique.spaces import Matrix, Points, full_matrix
 
 KINDS = 8
 
@@ -35,7 +35,7 @@ def draw_files(n=160, common=80, seed=0):
 
 def released(microdata, spec, seed=0):
     masked = dq.mask(microdata, spec, seed=seed)
-    return people(as_matrix(masked.distances), microdata.labels["label"].tolist())
+    return people(masked.distances.as_matrix(), microdata.labels["label"].tolist())
 
 
 def run(target, known, **knowledge):
@@ -70,7 +70,7 @@ def test_a_lipschitz_embedding_is_undone_without_a_seed():
 
 def test_two_matrices_suffice():
     own, known, truth = draw_files()
-    bare = people(as_matrix(known.distances), known.labels["label"].tolist())
+    bare = people(known.distances.as_matrix(), known.labels["label"].tolist())
     claims = run(released(own, "projection:dimensions=2"), bare, common=0.5)
     assert share_right(claims, truth) > 0.98
 
@@ -144,7 +144,7 @@ def test_twins_at_one_place_cannot_be_told_apart():
 
 def test_scaling_gives_the_published_distances_back():
     own, _, _ = draw_files(50, 10)
-    cloud = scale_target(as_matrix(own.distances))
+    cloud = scale_target(own.distances.as_matrix())
     assert cloud.places.shape == (50, 2)
     assert cloud.places.std(axis=0) == pytest.approx([1, 1])
     turned = np.linalg.lstsq(

@@ -17,8 +17,7 @@ from disclique.attacks.equal.lookup import (
     measure_repeats,
 )
 from disclique.model import Microdata
-from disclique.spaces.distances import Matrix, Points, as_matrix, full_matrix
-from disclique.spaces.series import Series
+from disclique.spaces import Matrix, Points, Series, full_matrix
 
 EXACT = Tolerance(1e-12, 0.0)
 
@@ -109,7 +108,7 @@ def test_a_bold_snooper_follows_paths_to_people_without_a_common_neighbour():
 def test_strangers_are_never_claimed(seed):
     own, _, _ = draw_files(seed=seed)
     others, _, _ = draw_files(seed=seed + 1000)
-    target = people(nearest_only(own[0]) if seed % 2 else as_matrix(Points(own[0], "euclidean")), own[1])
+    target = people(nearest_only(own[0]) if seed % 2 else Points(own[0], "euclidean").as_matrix(), own[1])
     claims = run(target, people(*others), common=0.3)
     assert not len(claims.target)
     assert "nobody is in both files" in claims.doubt
@@ -169,7 +168,7 @@ def test_twins_at_one_place_share_the_probability():
     own, theirs, truth = draw_files(labels=0)
     twin = next(k for t, k in truth if t == 7)
     doubled = np.vstack((theirs[0], theirs[0][twin]))
-    claims = run(people(as_matrix(Points(own[0], "euclidean"))), people(doubled))
+    claims = run(people(Points(own[0], "euclidean").as_matrix()), people(doubled))
     shares = claims.probability[claims.target == 7]
     assert sorted(claims.known[claims.target == 7].tolist()) == [twin, len(doubled) - 1]
     assert shares == pytest.approx([0.5, 0.5], abs=0.01)

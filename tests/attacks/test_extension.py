@@ -11,7 +11,7 @@ from disclique.attacks.extend import extend
 from disclique.engine.kernels.profiles import Anchored, crowding, profile_scores
 from disclique.masks import parse_mask
 from disclique.records.labels import candidates
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 from disclique.synthetic.people import germany
 
 LABELS = ["sex", "age_class"]

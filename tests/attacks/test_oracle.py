@@ -18,13 +18,11 @@ from disclique.audits.unit import run_unit
 from disclique.errors import InputError
 from disclique.geodesy import sphere_km
 from disclique.masks import masks, parse_mask
-from disclique.masks.base import unit_of
 from disclique.measures.risk import Truth, name_records
 from disclique.model import Distances, FloatArray, Microdata
 from disclique.runs import Unit
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces import Matrix, Points, Series, full_matrix
 from disclique.spaces.metrics import pairwise
-from disclique.spaces.series import Series
 from small_files import make_audit, make_file, make_plan
 
 
@@ -80,7 +78,7 @@ def test_rounded_and_capped_distances_by_what_is_possible(spec: str) -> None:
         for t in range(own.size):
             if not fitting(holder)[known, t]:
                 continue
-            again = mask.perturbed(true, np.random.default_rng(0), unit_of(own))  # type: ignore[attr-defined]
+            again = mask.perturbed(true, np.random.default_rng(0), own.unit)  # type: ignore[attr-defined]
             # the person asked for is at distance 0 of themselves; everybody else publishes the distance to them
             rest = [j for j in range(own.size) if j not in (t, target)]
             if np.allclose(again[rest], published[t, rest]) and (t == target or published[t, target] <= 30.0):

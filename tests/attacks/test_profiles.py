@@ -20,7 +20,7 @@ from conftest import Run
 from disclique.attacks import CliqueAttack, ExtendAttack, ProfilesAttack, act, fetcher
 from disclique.attacks.extend import estimate_deviation
 from disclique.records.labels import Exact
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]

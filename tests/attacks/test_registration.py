@@ -10,9 +10,10 @@ import pytest
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.registration import best_of_each_target, ceiling, isomap, register
 from disclique.errors import InputError
-from disclique.model import Candidates, Claims, Spread
+from disclique.geodesy import Spread
+from disclique.model import Candidates, Claims
 from disclique.records.labels import candidates
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces import Matrix, Points, full_matrix
 from disclique.spaces.metrics import pairwise
 from disclique.synthetic.people import germany
 

@@ -12,14 +12,14 @@ from disclique.attacks.knowledge import Knowledge, learn
 from disclique.attacks.posterior import matching_posterior
 from disclique.attacks.registration import ceiling, register
 from disclique.attacks.weigh.law import measure_scatter
+from disclique.geodesy import Spread
 from disclique.masks import LENGTH, PointMask, parse_mask
 from disclique.masks.laws import GaussianLaw, RadialLaw, Ring, Walk
-from disclique.model import Candidates, Claims, FloatArray, Spread
+from disclique.model import Candidates, Claims, FloatArray
 from disclique.records.labels import candidates
-from disclique.spaces.distances import Points, as_matrix
+from disclique.spaces import Points, Series
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import locate_known
-from disclique.spaces.series import Series
 from disclique.synthetic.people import germany
 from disclique.units import Quantity
 
@@ -60,7 +60,7 @@ def make(spec: str, *, common: int, size: int = 200, seed: int = 0, releases: in
 
 def attack(case: Case) -> Claims:
     """Registration of what is released: distances."""
-    releases = [as_matrix(one) for one in case.released]
+    releases = [one.as_matrix() for one in case.released]
     target = releases[0] if len(releases) == 1 else Series(tuple(releases))
     return register(target, case.known, candidates=case.candidates, knowledge=case.knowledge)
 
@@ -319,7 +319,7 @@ def test_a_simulated_law_is_used() -> None:
     truth = np.where(np.arange(200) < 60, np.arange(200), -1)
     d = pairwise(masked.coordinates, known.coordinates, "euclidean")
     oracle = (label[:200, None] == label[rows]) * ((d >= 38) & (d <= 40)) * 1.0
-    link = register(as_matrix(masked), known, candidates=pairs, knowledge=replace(told, bold=True))
+    link = register(masked.as_matrix(), known, candidates=pairs, knowledge=replace(told, bold=True))
     weight = np.zeros(oracle.shape)
     weight[link.target, link.known] = link.probability
     assert name_people(weight, truth) > name_people(oracle, truth) - 0.05 > 0.7

@@ -6,10 +6,10 @@ import pytest
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.registration import isomap, register
 from disclique.errors import InputError
-from disclique.geodesy import EARTH_KM
+from disclique.geodesy import EARTH_KM, Spread
 from disclique.masks import parse_mask
-from disclique.model import Candidates, Spread
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.model import Candidates
+from disclique.spaces import Matrix, Points, full_matrix
 from disclique.spaces.rebuild.incomplete import (
     collect_pairs,
     find_determined,

@@ -16,8 +16,9 @@ from disclique.attacks.weigh.background import learn_background
 from disclique.attacks.weigh.pairs import equalise_ties
 from disclique.engine.kernels.alignment import AlignmentSearch, KnownRecords, evaluate_likelihood, score_motion
 from disclique.engine.kernels.neighbours import build_index, find_near
-from disclique.model import Candidates, Spread
-from disclique.spaces.distances import Points, full_matrix
+from disclique.geodesy import Spread
+from disclique.model import Candidates
+from disclique.spaces import Points, full_matrix
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import Motion, follow_step, locate_known
 from disclique.spaces.rebuild.landmarks import TargetMap, rebuild_from_landmarks

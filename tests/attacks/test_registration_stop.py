@@ -16,8 +16,9 @@ from disclique.attacks.align.search import build_prior
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.registration import ceiling, register
 from disclique.engine.kernels.neighbours import CountedCubes, build_index, count_around, sum_bells
-from disclique.model import Candidates, Claims, Spread
-from disclique.spaces.distances import Points
+from disclique.geodesy import Spread
+from disclique.model import Candidates, Claims
+from disclique.spaces import Points
 from disclique.spaces.positions import Motion, follow_step, locate_known
 from disclique.spaces.rebuild.landmarks import TargetMap
 

@@ -8,11 +8,10 @@ from disclique.attacks.calibration import calibrate
 from disclique.attacks.knowledge import Knowledge, learn
 from disclique.attacks.registration import register
 from disclique.errors import InputError
-from disclique.geodesy import EARTH_KM, to_space
+from disclique.geodesy import EARTH_KM, Spread, to_space
 from disclique.masks import parse_mask
-from disclique.model import Candidates, Spread
-from disclique.spaces import rebuild
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.model import Candidates
+from disclique.spaces import Matrix, Points, full_matrix, rebuild
 from disclique.spaces.rebuild import relative
 from disclique.synthetic.settlements import home_points
 

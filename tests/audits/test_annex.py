@@ -34,7 +34,7 @@ from disclique.measures.utility import measures
 from disclique.records.reading import microdata
 from disclique.runs import Unit
 from disclique.show.formats import figure, measured, title_of
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people
 
 DECISION = {"author": "A. Meyer", "purpose": "teaching <b>only</b>", "date": date(2026, 3, 1), "holder": "The Office"}

@@ -15,7 +15,7 @@ from disclique.audits.rates import rate
 from disclique.errors import InputError
 from disclique.records.reading import microdata
 from disclique.runs import Processes
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces import Matrix, Points, full_matrix
 from small_files import make_audit, make_file, make_plan, people, without_times
 
 

@@ -28,9 +28,8 @@ from disclique.cli import app
 from disclique.measures.linkage import best_f1
 from disclique.measures.risk import Truth, judge
 from disclique.model import Candidates, Claims, Microdata
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 from disclique.synthetic.misspelling import misspell
-from disclique.synthetic.strangers import invent
 from small_files import LIGHT, make_file
 
 FIRST = ("anna", "otto", "ida", "paul", "marie", "karl", "lena", "emil", "rosa", "hugo", "clara", "jakob")
@@ -108,7 +107,7 @@ def test_a_map_is_still_called_one() -> None:
 @given(seed=st.integers(0, 99), count=st.integers(0, 25))
 def test_strangers_are_of_the_kind_of_the_file_and_nobody_of_it(kind: str, seed: int, count: int) -> None:
     source = make(kind, 20).distances
-    found = invent(source, count, np.random.default_rng(seed))
+    found = source.invent(count, np.random.default_rng(seed))
     assert found.size == count
     assert type(found) is type(source)
     if isinstance(source, dq.Texts):
@@ -128,7 +127,7 @@ def test_strangers_are_of_the_kind_of_the_file_and_nobody_of_it(kind: str, seed:
 
 def test_strangers_of_single_words_are_put_together_from_parts() -> None:
     source = dq.Texts(("anna", "otto", "ida"))
-    found = invent(source, 20, np.random.default_rng(0))
+    found = source.invent(20, np.random.default_rng(0))
     assert isinstance(found, dq.Texts)
     assert not set(found.strings) & set(source.strings)
 

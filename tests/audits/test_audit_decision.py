@@ -25,7 +25,7 @@ from disclique.measures.risk import Hits, Truth, judge
 from disclique.model import Microdata
 from disclique.records.reading import select_records
 from disclique.runs import Serial, Unit
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces import Matrix, Points, full_matrix
 from small_files import make_audit, make_file, make_plan
 
 

@@ -22,7 +22,7 @@ from disclique.audits.estimate import estimate_audit
 from disclique.audits.result import decode_result, encode_result
 from disclique.errors import InputError
 from disclique.runs import Executor, OnDask, Processes, Serial, Unit
-from disclique.spaces.distances import Matrix, full_matrix
+from disclique.spaces import Matrix, full_matrix
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
 
 pytestmark = pytest.mark.long

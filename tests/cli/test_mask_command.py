@@ -11,7 +11,7 @@ import pytest
 import disclique as dq
 from conftest import Run
 from disclique.records.write import whole_file
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 
 
 @pytest.fixture(autouse=True)

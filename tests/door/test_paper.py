@@ -9,7 +9,7 @@ import pytest
 import disclique as dq
 from disclique.engine.product import product_graph
 from disclique.records.labels import candidates
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 from disclique.synthetic.examples import cities, poets
 
 TABLE_4 = [(1, 1), (2, 2), (3, 3), (6, 3), (4, 4), (7, 4), (3, 6), (6, 6), (4, 7), (7, 7), (2, 9)]

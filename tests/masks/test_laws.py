@@ -26,7 +26,7 @@ from disclique.masks.laws import (
     simulate_law,
 )
 from disclique.model import FloatArray
-from disclique.spaces.distances import Points
+from disclique.spaces import Points
 from disclique.spaces.metrics import paired
 from disclique.units import Quantity
 

@@ -38,7 +38,7 @@ from disclique.masks import (
     usages,
 )
 from disclique.masks.registry import _MASKS
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces import Matrix, Points, full_matrix
 from disclique.spaces.metrics import paired, pairwise
 from disclique.units import Quantity
 

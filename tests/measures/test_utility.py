@@ -18,7 +18,7 @@ from disclique.measures.utility import (
     usefulness,
     utility,
 )
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces import Matrix, Points, full_matrix
 
 
 def rng(seed=0):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import disclique as dq
 from disclique.records.checks.places import name_places
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 
 LABELS = ["sex", "age_class"]
 Change = Callable[[pd.DataFrame], pd.DataFrame]

@@ -15,7 +15,7 @@ from disclique.attacks.claims import find_twins as twins
 from disclique.measures.risk import Risk, wilson
 from disclique.records.labels import candidates
 from disclique.records.reading import Layout, read, select_records
-from disclique.spaces.distances import as_matrix, full_matrix
+from disclique.spaces import full_matrix
 from disclique.spaces.metrics import paired, pairwise
 
 FRAME = pd.DataFrame({"x": ["a", "b"], "lon": [10.0, 11.0], "lat": [50.0, 51.0], "id": ["p", "q"]})
@@ -255,10 +255,10 @@ def test_parts_and_matrices_of_microdata() -> None:
     places = rng.uniform(40, 50, (9, 2))
     for metric in ("sphere", "wgs84", "euclidean"):
         data = dq.microdata(frame, ["x"], coordinates=places, metric=metric)
-        whole = as_matrix(data.distances)
+        whole = data.distances.as_matrix()
         assert isinstance(whole, dq.Matrix)
-        assert as_matrix(whole) is whole
-        shown = as_matrix(data.distances, most=8)
+        assert whole.as_matrix() is whole
+        shown = data.distances.as_matrix(most=8)
         assert not hasattr(shown, "coordinates")
         np.testing.assert_allclose(full_matrix(shown), whole.values, rtol=1e-15)
         rows = np.array([4, 0, 7])

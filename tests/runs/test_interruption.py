@@ -24,7 +24,7 @@ from disclique.audits.estimate import estimate_audit
 from disclique.audits.records import ReleaseRecord
 from disclique.audits.result import encode_result
 from disclique.runs import Forecast, Journal, Serial, Unit, run_units, try_units
-from disclique.spaces.distances import Matrix, full_matrix
+from disclique.spaces import Matrix, full_matrix
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
 
 pytestmark = pytest.mark.long

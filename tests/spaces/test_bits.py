@@ -16,7 +16,7 @@ import disclique as dq
 from disclique.audits import parse_range
 from disclique.masks import Bloom, MinHash, TwoStep, masks, parse_mask
 from disclique.masks.encoding import HASHES, blake_hash, derive, double_hash
-from disclique.records import as_matrix, full_matrix, select_distances
+from disclique.records import full_matrix
 from disclique.spaces.bits import BIT_METRICS, encodings_of_array, parse_encodings
 from disclique.spaces.strings import grams_of
 
@@ -63,9 +63,9 @@ def test_distances_are_those_of_scipy(metric, share, length, monkeypatch):
     monkeypatch.setattr("disclique.spaces.sets._CELLS", 50)
     rows, columns = np.array([3, 0, 3], dtype=np.int32), np.array([7, 3], dtype=np.int32)
     np.testing.assert_allclose(made.block(rows, columns), expected[np.ix_(rows, columns)], atol=1e-12)
-    chosen = select_distances(made, rows)
+    chosen = made.select(rows)
     assert isinstance(chosen, dq.Encodings)
-    np.testing.assert_allclose(full_matrix(as_matrix(chosen)), expected[np.ix_(rows, rows)], atol=1e-12)
+    np.testing.assert_allclose(full_matrix(chosen.as_matrix()), expected[np.ix_(rows, rows)], atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_every_way_to_write_bits_is_read_back(length, records, seed):
     written = ["".join(map(str, row)) for row in bits.tolist()]
     assert np.array_equal(opened(parse_encodings(written, name="f")), bits)
     padded = np.pad(bits, ((0, 0), (0, -length % 4)))
-    hexadecimal = parse_encodings([text + "" for text in made.texts()], name="f")
-    if not all(set(text) <= set("01") for text in made.texts()):  # else they read as 0 and 1
+    hexadecimal = parse_encodings([text + "" for text in made.cells()], name="f")
+    if not all(set(text) <= set("01") for text in made.cells()):  # else they read as 0 and 1
         assert np.array_equal(opened(hexadecimal), padded)
     several = [base64.b64encode(row.tobytes() + b"\xff\xff").decode() for row in made.bits]
     if any("/" in text for text in several):
@@ -131,7 +131,7 @@ def test_bad_cells_are_explained(cells, says):
 
 def test_encodings_are_read_from_columns_and_files(tmp_path):
     made = Bloom(length=64, bits=3).apply(names(5), rng())
-    table = pd.DataFrame({"id": list("abcde"), "sex": ["f"] * 5, "clk": made.texts()})
+    table = pd.DataFrame({"id": list("abcde"), "sex": ["f"] * 5, "clk": made.cells()})
     table.to_csv(tmp_path / "t.csv", index=False)
     expected = full_matrix(made)
     data = dq.read(tmp_path / "t.csv", id="id", encodings="clk", labels=["sex"])

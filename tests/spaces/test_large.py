@@ -19,16 +19,15 @@ from disclique.attacks.calibration import calibrate_matrix
 from disclique.attacks.knowledge import Holder
 from disclique.attacks.oracle import ask_oracle
 from disclique.errors import InputError, TooLarge
-from disclique.geodesy import to_space
+from disclique.geodesy import Spread, to_space
 from disclique.masks import EntryMask, parse_mask
 from disclique.masks.entrywise import EntryChance, threefry
 from disclique.masks.nearest import list_nearest
 from disclique.measures.risk import Truth
-from disclique.model import FloatArray, Spread
+from disclique.model import FloatArray
 from disclique.records import Layout
 from disclique.releases.files import Writing, describe_size, estimate_size, write_distances
-from disclique.spaces.distances import Matrix, Points, as_matrix, full_matrix, select_distances, unit_of
-from disclique.spaces.lazy import FORMED, Listed, Unformed, hide
+from disclique.spaces import FORMED, Listed, Matrix, Points, Unformed, full_matrix
 from disclique.spaces.metrics import paired
 
 MANY = FORMED + 200
@@ -100,14 +99,14 @@ def test_noise_belongs_to_the_entry(spec: str) -> None:
     source, mask = places(), parse_mask(spec)
     masked = mask.apply(source, rng(3))
     assert isinstance(masked, Unformed)
-    assert (masked.size, masked.directed, unit_of(masked)) == (MANY, False, "km")
+    assert (masked.size, masked.directed, masked.unit) == (MANY, False, "km")
     some = rng(4).choice(MANY, 60, replace=False).astype(np.int32)
     block = masked.block(some, some)
     np.testing.assert_array_equal(block, block.T)
     np.testing.assert_array_equal(np.diagonal(block), 0)
     for k in (0, 7, 59):
         np.testing.assert_array_equal(masked.block(some[::-1], some[k : k + 1])[::-1, 0], block[:, k])
-    np.testing.assert_array_equal(full_matrix(select_distances(masked, some)), block)
+    np.testing.assert_array_equal(full_matrix(masked.select(some)), block)
     again, other = (full_matrix(mask.apply(source, rng(seed)), rows=some) for seed in (3, 5))
     np.testing.assert_array_equal(again, block)
     assert (spec[:5] in ("round", "topco")) == np.array_equal(other, block)
@@ -189,30 +188,30 @@ def test_what_is_shown_are_distances_alone(metric: str) -> None:
     """The distances of many points are theirs, symmetric bit by bit, and nothing that an attack asks for is a point."""
     source = places(metric=metric if metric == "sphere" else "euclidean")
     source = Points(source.coordinates / (100 if metric == "wgs84" else 1), metric)
-    shown = as_matrix(source)
+    shown = source.as_matrix()
     assert isinstance(shown, Unformed)
     assert not isinstance(shown, Points)
     assert not hasattr(shown, "coordinates")
-    assert as_matrix(shown) is shown is hide(shown)
-    assert unit_of(shown) == unit_of(source)
+    assert shown.as_matrix() is shown is shown.hidden()
+    assert shown.unit == source.unit
     assert "coordinates" not in repr(shown)
     some = rng(2).choice(MANY, 80, replace=False).astype(np.int32)
     np.testing.assert_array_equal(full_matrix(shown, rows=some), full_matrix(source, rows=some))
     np.testing.assert_array_equal(full_matrix(shown, rows=some), full_matrix(shown, rows=some).T)
     mixed = rng(5).permutation(MANY)
-    turned = select_distances(shown, mixed)
+    turned = shown.select(mixed)
     assert isinstance(turned, Unformed)
     np.testing.assert_array_equal(
         full_matrix(turned, rows=some), full_matrix(source, rows=mixed[some].astype(np.int32))
     )
-    assert isinstance(select_distances(turned, some), Matrix)
+    assert isinstance(turned.select(some), Matrix)
 
 
 def test_identities_of_hidden_records_name_no_place() -> None:
     """Records at one place are the same, in any order, and what says so is a number."""
     some = places().coordinates.copy()
     some[[7, 4001]] = some[3]
-    shown = as_matrix(Points(some))
+    shown = Points(some).as_matrix()
     found = shown.identities()  # type: ignore[attr-defined]
     assert [found[k] for k in (3, 7, 4001)] == [3, 3, 3]
     assert len(set(found)) == MANY - 2
@@ -244,7 +243,7 @@ def test_lists_of_the_nearest_are_those_of_the_matrix(metric: str, ties: bool) -
     where = rng(1).uniform((6, 47), (15, 55), (n, 2))
     where = np.round(where * 1.2) / 1.2 if ties else where
     source = Points(where, "sphere" if metric == "matrix" else metric)
-    whole = as_matrix(source)
+    whole = source.as_matrix()
     found = list_nearest(whole if metric == "matrix" else source, k, rng(2))
     values = full_matrix(whole)
     limit, away = brute(values, k)
@@ -326,7 +325,7 @@ def test_embeddings_of_many_records(spec: str) -> None:
         masked = mask.apply(source, rng(3))
     assert isinstance(masked, Unformed)
     np.testing.assert_allclose(full_matrix(masked), whole.values, rtol=1e-12, atol=1e-9)
-    assert unit_of(masked) == unit_of(whole) == "km"
+    assert masked.unit == whole.unit == "km"
 
 
 def people(n: int, seed: int = 0) -> dq.Microdata:
@@ -427,7 +426,7 @@ def test_the_oracle_reads_blocks_of_large_files(spec: str, monkeypatch: pytest.M
     formed = ask_oracle([masked], holder)
     monkeypatch.setattr("disclique.attacks.oracle.FORMED", 100)
     monkeypatch.setattr("disclique.attacks.oracle.PARTNERS", 300)
-    blocks = ask_oracle([as_matrix(masked, most=100)] if spec != "affine" else [masked], holder)
+    blocks = ask_oracle([masked.as_matrix(most=100)] if spec != "affine" else [masked], holder)
     if spec.startswith("matrix"):
         right = [sum(one.probability[one.target == one.known]) for one in (formed, blocks)]
         assert 10 < right[0] < 115  # neither nobody nor everybody
@@ -440,7 +439,7 @@ def test_the_oracle_reads_blocks_of_large_files(spec: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("spec", ["matrix-gaussian:sd=5km", "round:to=10km", "knn:k=4"])
 def test_a_large_matrix_is_calibrated_on_some_of_its_records(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some rows of the masked matrix say what the mask does to all distances, as the whole of it does."""
-    whole = as_matrix(places(600))
+    whole = places(600).as_matrix()
     mask = parse_mask(spec)
     small = calibrate_matrix(mask, whole, rng=rng(1))
     monkeypatch.setattr("disclique.attacks.calibration.FORMED", 100)

@@ -21,14 +21,13 @@ from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.records import ReleaseRecord
 from disclique.audits.unit import run_unit
-from disclique.geodesy import shift
-from disclique.model import Candidates, Claims, Distances, Microdata, Spread
+from disclique.geodesy import Spread, shift
+from disclique.model import Candidates, Claims, Distances, Microdata
 from disclique.runs import Unit
-from disclique.spaces.distances import Matrix, Points, as_matrix, full_matrix
+from disclique.spaces import Matrix, Points, ScaledMatrix, full_matrix
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.rebuild.incomplete import find_bodies
 from disclique.spaces.rebuild.least_squares import Lengths
-from disclique.spaces.scaled import ScaledMatrix
 
 TOWNS = ((13.4, 52.5), (10.0, 53.55), (11.6, 48.1), (6.95, 50.9), (8.7, 50.1), (12.4, 51.3), (9.2, 48.8))
 EXACT = Knowledge(Spread(0.0, 0.0), common=0.4)
@@ -47,7 +46,7 @@ def towns(sizes: Sequence[int], seed: int = 0, reach: float = 3.0) -> NDArray[np
 
 def nearest(points: NDArray[np.float64], k: int) -> Matrix:
     """Publish each record's nearest neighbours only."""
-    whole = full_matrix(as_matrix(Points(points)))
+    whole = full_matrix(Points(points).as_matrix())
     reach = np.partition(whole, k, axis=1)[:, k]
     return Matrix(np.where(whole > np.maximum(reach[:, None], reach[None, :]), np.nan, whole), unpublished=True)
 
@@ -115,7 +114,7 @@ def test_a_cap_between_towns_leaves_parts() -> None:
     """All distances beyond 25 km are 25 km: what is below makes the towns' maps."""
     points = towns((40, 35, 30))
     known, candidates, truth = scene(points)
-    capped = Matrix(np.minimum(full_matrix(as_matrix(Points(points))), 25.0))
+    capped = Matrix(np.minimum(full_matrix(Points(points).as_matrix()), 25.0))
     claims = isomap(capped, known, candidates=candidates, knowledge=EXACT)
     assert claims.details["parts"]["laid"] == 3
     assert min(found(claims, truth)) > 0.97
@@ -148,7 +147,7 @@ def test_hinged_towns_are_laid_each_by_itself() -> None:
     """Two towns share one traveller: the parts turn around this record, so there is no single map."""
     points = towns((45, 40), seed=3)
     points = np.concatenate((points, [[11.9, 53.0]]))
-    whole = full_matrix(as_matrix(Points(points)))
+    whole = full_matrix(Points(points).as_matrix())
     side = np.array([0] * 45 + [1] * 40 + [2])
     apart = (side[:, None] != side[None, :]) & (side[:, None] != 2) & (side[None, :] != 2)
     release = Matrix(np.where(apart, np.nan, whole), unpublished=True)
@@ -185,7 +184,7 @@ def test_what_no_map_reaches_is_said() -> None:
     """Hamlets of three can be laid anywhere: they are counted, and the sentence names them."""
     points = towns((60, 3, 45, 3))
     known, candidates, truth = scene(points)
-    whole = full_matrix(as_matrix(Points(points)))
+    whole = full_matrix(Points(points).as_matrix())
     release = Matrix(np.where(whole > 30, np.nan, whole), unpublished=True)
     claims = isomap(release, known, candidates=candidates, knowledge=EXACT)
     assert claims.details["unlaid"] == claims.details["parts"]["small"] == 6
@@ -215,7 +214,7 @@ def test_nobody_is_in_two_parts() -> None:
 
 def matrix_of(points: Points, digits: int | None = None) -> Matrix:
     """The distances between points, printed with some digits."""
-    values = full_matrix(as_matrix(points))
+    values = full_matrix(points.as_matrix())
     return Matrix(values if digits is None else np.round(values, digits))
 
 
@@ -226,8 +225,8 @@ def test_a_matrix_that_is_a_map_is_scaled_to_it() -> None:
     for points, metric in ((plane, "euclidean"), (earth, "sphere")):
         scaled = scale_matrix(matrix_of(points))
         assert scaled is not None
-        assert scaled.places.metric == metric
-        assert np.abs(full_matrix(scaled.places) - full_matrix(points)).max() < 1e-6
+        assert scaled.places().metric == metric
+        assert np.abs(full_matrix(scaled.places()) - full_matrix(points)).max() < 1e-6
         assert scaled.error < 1e-4
     printed = scale_matrix(matrix_of(plane, 1))
     assert printed is not None
@@ -235,12 +234,12 @@ def test_a_matrix_that_is_a_map_is_scaled_to_it() -> None:
     assert 0.001 < printed.error < 0.05
     assert scale_matrix(matrix_of(plane.select(np.arange(30)), 0)) is not None  # whole kilometres in one town
     curved = scale_matrix(Matrix(1000 * matrix_of(earth).values))  # metres on a large sphere, of which nobody knows
-    assert curved is None or curved.error > 0.2 * np.abs(full_matrix(curved.places) - curved.values).std()
+    assert curved is None or curved.error > 0.2 * np.abs(full_matrix(curved.places()) - curved.values).std()
     holes = matrix_of(plane).values.copy()
     holes[3, 7] = holes[7, 3] = holes[5, 30] = holes[30, 5] = np.nan
     some = scale_matrix(Matrix(holes, unpublished=True))
     assert some is not None
-    assert np.abs(full_matrix(some.places) - full_matrix(plane)).max() < 1e-4
+    assert np.abs(full_matrix(some.places()) - full_matrix(plane)).max() < 1e-4
 
 
 def test_what_is_no_map_stays_distances() -> None:
@@ -252,9 +251,9 @@ def test_what_is_no_map_stays_distances() -> None:
     one_way = values * np.where(np.triu(np.ones_like(values)) > 0, 1.0, 1.2)
     for source in (
         matrix_of(Points(rng.normal(size=(40, 6)), "euclidean")),
-        as_matrix(
+        (
             dq.Texts(tuple(f"{a}{b}" for a in ("anna", "otto", "ida", "bert") for b in ("meier", "weber", "kern")))
-        ),
+        ).as_matrix(),
         Matrix(detours + detours.T),
         Matrix(np.sqrt(values)),
         Matrix(one_way, directed=True),
@@ -277,12 +276,12 @@ def test_scaled_matrices_are_chosen_joined_and_laid_on_others() -> None:
     assert np.array_equal(some.values, scaled.values[np.ix_(rows, rows)])
     other = scaled.like(Points(rng.normal(0, 5, (4, 2)), "euclidean"))
     both = some.join(other)
-    between = np.round(pairwise(some.places.coordinates, other.places.coordinates, "euclidean"), 2)
+    between = np.round(pairwise(some.places().coordinates, other.places().coordinates, "euclidean"), 2)
     assert both.values[:5, 5:] == pytest.approx(between)
     assert np.array_equal(both.values[:5, :5], some.values)
     laid = lay_on(matrix_of(points), points, [(row, row) for row in (0, 7, 19, 33)])
     assert laid is not None
-    assert laid.places.coordinates == pytest.approx(points.coordinates, abs=1e-6)
+    assert laid.places().coordinates == pytest.approx(points.coordinates, abs=1e-6)
     assert lay_on(matrix_of(points), points, [(0, 0), (1, 1)]) is None
 
 
@@ -297,7 +296,7 @@ def people(points: NDArray[np.float64], seed: int = 0) -> Microdata:
 
 def bare(data: Microdata) -> Microdata:
     """The same file with distances only."""
-    return replace(data, distances=as_matrix(data.distances))
+    return replace(data, distances=data.distances.as_matrix())
 
 
 def attempt(data: Microdata, spec: str, known: Microdata | None = None, overlap: float | None = 0.3) -> ReleaseRecord:
@@ -355,7 +354,7 @@ def test_registration_takes_a_known_matrix_with_the_error_of_its_scaling() -> No
     """Known distances printed in whole kilometres still make a map; what does not fit one is refused."""
     points = towns((60, 50, 40), seed=4)
     known, candidates, truth = scene(points, seed=4)
-    release = as_matrix(Points(points))
+    release = Points(points).as_matrix()
     names = tuple(range(len(points)))
     frame = pd.DataFrame(index=names)
 

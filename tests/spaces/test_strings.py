@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import disclique as dq
 from disclique.attacks.calibration import calibrate_matrix
 from disclique.masks import parse_mask
-from disclique.records import Layout, as_matrix, full_matrix, select_distances, select_records
+from disclique.records import Layout, full_matrix, select_records
 from disclique.spaces.strings import TEXT_METRICS, find_grams, grams_of, normalise, parse_text_metric
 
 NAMES = ("Anna Meier", "Hanna Mayer", "OTTO WEBER", "Otto  Weber ", "Óscar", "李小龍", "محمد", "x", "Jo", "J\u030co")
@@ -117,11 +117,11 @@ def test_blocks_selections_and_the_matrix_are_one(metric, words, more):
     d = full_matrix(texts)
     assert np.array_equal(d, d.T)
     assert (np.diagonal(d) == 0).all()
-    assert np.array_equal(full_matrix(as_matrix(texts)), d)
+    assert np.array_equal(full_matrix(texts.as_matrix()), d)
     rows = np.array(more.choices(range(len(words)), k=3), dtype=np.int32)
     columns = np.array(more.choices(range(len(words)), k=2), dtype=np.int32)
     assert np.array_equal(texts.block(rows, columns), d[np.ix_(rows, columns)])
-    chosen = select_distances(texts, rows)
+    chosen = texts.select(rows)
     assert isinstance(chosen, dq.Texts)
     assert np.array_equal(full_matrix(chosen), d[np.ix_(rows, rows)])
 

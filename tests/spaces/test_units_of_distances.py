@@ -21,8 +21,7 @@ from disclique.audits import Audit, run_audit
 from disclique.masks import Mask
 from disclique.masks.registry import bare_lengths, masks, name_units
 from disclique.model import Distances
-from disclique.spaces.distances import as_matrix, full_matrix, select_distances, shared_unit, unit_of
-from disclique.spaces.series import Series
+from disclique.spaces import Series, full_matrix, shared_unit
 from disclique.units import Quantity, length_in, measured
 from small_files import LIGHT
 
@@ -60,9 +59,9 @@ def test_a_matrix_keeps_its_unit_and_metres_become_kilometres() -> None:
     assert (said.unit, by_matrix().distances.unit, by_matrix(unit="none").distances.unit) == ("km", None, "none")
     for unit in ("km", "none", None):
         own = dq.Matrix(KM, unit=unit)
-        kept = [own, select_distances(own, np.arange(5)), as_matrix(own), Series((own, own)), replace(own, values=KM)]
+        kept = [own, own.select(np.arange(5)), own.as_matrix(), Series((own, own)), replace(own, values=KM)]
         kept += [dq.parse_mask(spec).apply(own, np.random.default_rng(0)) for spec in ("round:to=5", "knn:k=3")]
-        assert {unit_of(one) for one in kept} == {unit}
+        assert {one.unit for one in kept} == {unit}
     assert repr(said).endswith("matrix, km")
     assert repr(dq.Matrix(KM, unit="none")).endswith("matrix, no unit")
 
@@ -70,18 +69,18 @@ def test_a_matrix_keeps_its_unit_and_metres_become_kilometres() -> None:
 def test_the_unit_of_points_follows_from_the_metric_or_is_said() -> None:
     """Kilometres on the Earth, none by cosine, Gower and text; of a plane it is said, and its coordinates converted."""
     sphere, wgs84 = dq.Points(PLACES), dq.Points(PLACES, "wgs84")
-    assert {unit_of(one) for one in (sphere, wgs84, as_matrix(sphere), select_distances(wgs84, np.arange(3)))} == {"km"}
+    assert {one.unit for one in (sphere, wgs84, sphere.as_matrix(), wgs84.select(np.arange(3)))} == {"km"}
     texts = dq.Texts(("anna", "otto"))
     bare = [dq.Points(PLACES, "cosine"), dq.Points([[1, "a"], [2, "b"]], "gower"), texts]
     encoded = dq.parse_mask("bloom").apply(texts, np.random.default_rng(0))
-    assert {unit_of(one) for one in (*bare, encoded, as_matrix(bare[0]))} == {"none"}
+    assert {one.unit for one in (*bare, encoded, bare[0].as_matrix())} == {"none"}
     assert plane().distances.unit is None
     metres, km = plane("m", 1000).distances, plane("km").distances
     np.testing.assert_allclose(metres.coordinates, km.coordinates)
-    assert (metres.unit, as_matrix(metres).unit, unit_of(select_distances(metres, np.arange(3)))) == ("km",) * 3
+    assert (metres.unit, metres.as_matrix().unit, metres.select(np.arange(3)).unit) == ("km",) * 3
     assert "euclidean, km" in repr(metres)
     own = dq.Points(PLACES, lambda a, b: float(abs(a - b).sum()))
-    assert unit_of(own) is None
+    assert own.unit is None
     with pytest.raises(dq.InputError, match=r"let the metric .* return kilometres"):
         replace(own, unit="m")
 
@@ -91,7 +90,7 @@ def test_the_unit_of_points_follows_from_the_metric_or_is_said() -> None:
 )
 def test_what_a_mask_makes_of_the_earth_is_in_kilometres(spec: str) -> None:
     """Also an embedding or a projection, which are lengths still."""
-    assert unit_of(dq.mask(by_places(), spec, 1).distances) == "km"
+    assert (dq.mask(by_places(), spec, 1).distances).unit == "km"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from disclique.attacks.calibration import calibrate
 from disclique.cli import app
 from disclique.masks import masks
 from disclique.show.plots import layout
-from disclique.spaces.distances import full_matrix
+from disclique.spaces import full_matrix
 from small_files import LIGHT
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)

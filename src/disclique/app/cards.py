@@ -230,13 +230,13 @@ def try_mask(kind: type[Mask], some: Distances) -> str:
     import numpy as np
 
     from disclique.masks import parse_mask
-    from disclique.spaces.distances import Points, full_matrix, unit_of
+    from disclique.spaces import full_matrix
 
     values = full_matrix(some)
     there = values[np.triu_indices(len(values), 1)]
     there = there[np.isfinite(there) & (there > 0)]
     median = float(np.median(there)) if len(there) else 1.0
-    card = make_card(kind, median, unit_of(some), places=isinstance(some, Points))
+    card = make_card(kind, median, some.unit, places=some.points() is not None)
     spec = spec_of(kind.name, {dial.name: (dial.low, "") for dial in card.dials if dial.needed or dial.name == "drawn"})
     try:
         parse_mask(spec).apply(some, np.random.default_rng(0))

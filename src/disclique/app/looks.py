@@ -134,7 +134,6 @@ def _stamp(path: str) -> tuple[int, int]:
 @lru_cache(maxsize=16)
 def _look(file: str, layout: str, stamps: tuple[tuple[int, int], ...], hidden: _Hidden) -> Seen:
     from disclique.records.checks import inspect
-    from disclique.spaces.kinds import kind_of
 
     try:
         data = read_opened(file, json.loads(layout))
@@ -142,8 +141,7 @@ def _look(file: str, layout: str, stamps: tuple[tuple[int, int], ...], hidden: _
     except DiscliqueError as problem:
         return Seen(problem=hidden(str(problem)))
     seen = show_inspection(found, [hidden.work.shown], hidden)
-    unit = data.distances.unit if hasattr(data.distances, "unit") else None
-    return replace(seen, kind=kind_of(data.distances), unit=unit, fits=tuple(_try_masks(data)))
+    return replace(seen, kind=data.distances.kind, unit=data.distances.unit, fits=tuple(_try_masks(data)))
 
 
 def read_opened(file: str, said: Mapping[str, Any]) -> Microdata:
@@ -170,12 +168,11 @@ def show_inspection(found: Inspection, names: list[str], hidden: Any) -> Seen:
 
 def _try_masks(data: Microdata) -> list[tuple[str, str]]:
     """Try every mask on some records, to say which apply; what a mask says of its own values is no reason."""
-    import numpy as np
 
     from disclique.app.cards import try_mask
     from disclique.masks import masks
-    from disclique.spaces.distances import select_distances
+    from disclique.spaces import spaced
 
-    rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), TRIED)).astype(np.int32))
-    some = select_distances(data.distances, rows)
+    rows = spaced(len(data), TRIED)
+    some = data.distances.select(rows)
     return [(name, try_mask(kind, some)) for name, kind in masks().items()]

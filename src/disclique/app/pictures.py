@@ -71,7 +71,7 @@ def draw_mask(name: str) -> tuple[str, str]:
     import numpy as np
 
     from disclique.masks import masks, parse_mask
-    from disclique.spaces.strings import Texts
+    from disclique.spaces import Texts
 
     kind = masks()[name]
     rng = np.random.default_rng(SEED)
@@ -87,9 +87,8 @@ def draw_mask(name: str) -> tuple[str, str]:
 def _usual(kind: type[Mask], town: Distances) -> str:
     """Return the strongest setting that a card begins with, of a mask that is not listed here."""
     from disclique.app.cards import make_card, spec_of
-    from disclique.spaces.distances import unit_of
 
-    card = make_card(kind, 1.8, unit_of(town), places=True)
+    card = make_card(kind, 1.8, town.unit, places=True)
     return spec_of(kind.name, {dial.name: (dial.high or dial.low, "") for dial in card.dials if dial.needed})
 
 
@@ -97,7 +96,7 @@ def _town() -> Any:
     """Return an invented town: a core, a few streets, and farms; kilometres."""
     import numpy as np
 
-    from disclique.spaces.distances import Points
+    from disclique.spaces import Points
 
     rng = np.random.default_rng(SEED)
     core = rng.normal([2.0, 1.3], 0.28, (PEOPLE // 2, 2))
@@ -118,15 +117,16 @@ def _people() -> list[str]:
 def _draw(before: Any, after: Any) -> tuple[str, str]:
     import numpy as np
 
-    from disclique.spaces.distances import Points, full_matrix
+    from disclique.spaces import full_matrix
 
-    if isinstance(after, Points) and isinstance(before, Points):
-        return _draw_map(before.coordinates, after.coordinates), MAP
+    homes, moved = before.points(), after.points()
+    if homes is not None and moved is not None:
+        return _draw_map(homes.coordinates, moved.coordinates), MAP
     old, new = full_matrix(before), full_matrix(after)
     pairs = np.transpose(np.triu_indices(len(old), 1))
     published = np.isfinite(new[pairs[:, 0], pairs[:, 1]])
-    if not published.all() and isinstance(before, Points):
-        return _draw_links(before.coordinates, pairs[published]), LINKS
+    if not published.all() and homes is not None:
+        return _draw_links(homes.coordinates, pairs[published]), LINKS
     some = pairs[np.random.default_rng(SEED).permutation(len(pairs))[:PAIRS]]
     return _draw_scatter(old[some[:, 0], some[:, 1]], new[some[:, 0], some[:, 1]]), SCATTER
 

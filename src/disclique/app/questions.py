@@ -66,7 +66,7 @@ class Questions:
 
 def offer(work: Work, seen: Seen, choices: list[Choice]) -> Questions:
     """Return what the form offers for an opened file."""
-    from disclique.spaces.kinds import EARTH, MAPS
+    from disclique.spaces.base import EARTH, MAPS
 
     places = seen.kind in (*MAPS, "vectors")
     cards = list_cards(seen.median, seen.unit, dict(seen.fits), places=places)

@@ -18,8 +18,8 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks.base import EntryMask, Mask
 from disclique.model import Agreement, Distances, FloatArray, Json
-from disclique.spaces.distances import Points, full_matrix, select_distances, unit_of
-from disclique.spaces.lazy import AT_ONCE, FORMED
+from disclique.spaces import FORMED, Points, full_matrix
+from disclique.spaces.lazy import AT_ONCE
 from disclique.spaces.metrics import Metric, paired
 from disclique.synthetic.settlements import area_points
 from disclique.units import measured
@@ -199,12 +199,12 @@ def calibrate(
 
         return _from_files(mask, place, pairs=pairs, records=records, rng=rng)
     both = Points(_pairs_of(points, draw, pairs, rng), metric, unit=unit)
-    mask, found = mask.in_unit_of(both), unit_of(both)
+    mask, found = mask.in_unit_of(both), both.unit
     original = paired(both.coordinates[:pairs], both.coordinates[pairs:], both.metric)
     if isinstance(mask, EntryMask):
         return Calibration(mask, original, mask.perturbed(original, rng, found), unit=found)
-    moved = mask.apply(both, rng)
-    assert isinstance(moved, Points)
+    moved = mask.apply(both, rng).points()
+    assert moved is not None
     masked = paired(moved.coordinates[:pairs], moved.coordinates[pairs:], both.metric)
     return Calibration(mask, original, masked, unit=found)
 
@@ -223,14 +223,14 @@ def calibrate_matrix(mask: Mask, distances: Distances, *, pairs: int = 20_000, r
     files = mask.simulated_files if mask.on == "text" else 1
     parts = [_own_pairs(mask, _sampled(mask, distances, rng), max(2, pairs // files), rng) for _ in range(files)]
     before, after = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
-    return Calibration(mask, before, after, unit=unit_of(distances))
+    return Calibration(mask, before, after, unit=distances.unit)
 
 
 def _sampled(mask: Mask, distances: Distances, rng: np.random.Generator) -> Distances:
     """Return some records of a large file where the mask treats each by itself."""
     if mask.on != "text" or distances.size <= _RECORDS:
         return distances
-    return select_distances(distances, np.sort(rng.choice(distances.size, _RECORDS, replace=False)))
+    return distances.select(np.sort(rng.choice(distances.size, _RECORDS, replace=False)))
 
 
 def _own_pairs(mask: Mask, distances: Distances, pairs: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -262,7 +262,7 @@ def _from_files(
     records = max(2, min(records, 25_000 // files))  # many files are for what does not depend on their size
     for share in np.array_split(np.arange(pairs), files):
         file = draw(records)
-        mask, unit = mask.in_unit_of(file), unit_of(file)
+        mask, unit = mask.in_unit_of(file), file.unit
         before, after = full_matrix(file), full_matrix(mask.apply(file, rng))
         i, j = np.nonzero(np.triu(~np.isnan(after), 1))
         if not len(i):

@@ -27,7 +27,7 @@ from disclique.model import (
     Microdata,
 )
 from disclique.records.labels import label_tuples
-from disclique.spaces.distances import Selectable, shared_unit
+from disclique.spaces import shared_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -318,10 +318,12 @@ def note_labels(target: Microdata, known: Microdata, candidates: Candidates) -> 
 def find_twins(data: Microdata) -> tuple[tuple[int, ...], ...]:
     """Find groups of rows, from 1, that no attack can tell apart: same label and same distances to all others."""
     buckets: dict[Hashable, list[list[int]]] = {}
-    for row, (label, key) in enumerate(zip(label_tuples(data.labels), _keys(data), strict=True)):
+    named = data.distances.identities()  # the same point or string
+    keys = _order_distances(data) if named is None else named
+    for row, (label, key) in enumerate(zip(label_tuples(data.labels), keys, strict=True)):
         bucket = buckets.setdefault((label, key), [])
         for group in bucket:
-            if _interchangeable(data, group[0], row):
+            if named is not None or _interchangeable(data, group[0], row):
                 group.append(row)
                 break
         else:
@@ -330,18 +332,14 @@ def find_twins(data: Microdata) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(row + 1 for row in group) for group in sorted(groups))
 
 
-def _keys(data: Microdata) -> list[Hashable]:
-    """Return what twins have in common and few others: their point or string, or their distances in ascending order."""
-    if isinstance(data.distances, Selectable):
-        return data.distances.identities()
+def _order_distances(data: Microdata) -> list[Hashable]:
+    """Return what twins have in common and few others: their distances in ascending order, as a digest."""
     rows = np.arange(len(data), dtype=np.int32)
     ordered = (np.sort(data.distances.block(rows[i : i + 1], rows)).tobytes() for i in rows)
     return [hashlib.blake2b(row, digest_size=16).digest() for row in ordered]  # of many records a row is long
 
 
 def _interchangeable(data: Microdata, i: int, j: int) -> bool:
-    if isinstance(data.distances, Selectable):
-        return True  # the same point or string
     rest = np.delete(np.arange(len(data), dtype=np.int32), [i, j])
     pair = np.array([i, j], dtype=np.int32)
     there, back = data.distances.block(pair, rest), data.distances.block(rest, pair)

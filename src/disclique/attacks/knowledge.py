@@ -23,13 +23,13 @@ from disclique.arguments import (
 from disclique.attacks.calibration import Calibration
 from disclique.engine.agreement import check_agreement, fit_agreement
 from disclique.errors import InputError
-from disclique.geodesy import GEOGRAPHIC, displacement_km
+from disclique.geodesy import Spread, displacement_km
 from disclique.masks import Mask
 from disclique.masks.laws import PlaceLaw, simulate_law, spread_at
 from disclique.measures.risk import Truth
 from disclique.messages import Message
-from disclique.model import UNLIMITED, Agreement, Budget, Candidates, Distances, Executor, Microdata, Spread
-from disclique.spaces.distances import Points, shared_unit
+from disclique.model import UNLIMITED, Agreement, Budget, Candidates, Distances, Executor, Microdata
+from disclique.spaces import Points, shared_unit
 from disclique.units import KM, Quantity, length_in
 
 ALPHA = 0.5  # the paper's middle of the detection probabilities
@@ -113,7 +113,7 @@ class Knowledge:
         noise = self.noise
         if noise is not None and noise.unit == KM and noise.east + noise.north > 0:
             length_in(Quantity(noise.east, KM), unit, f"noise of {noise.east:g}km")
-            noise = spread_at(noise, known if isinstance(known, Points) else None)
+            noise = spread_at(noise, known.points())
         agreement = None if self.agreement is None else fit_agreement(self.agreement, target, known)
         return replace(self, noise=noise, agreement=agreement)
 
@@ -214,7 +214,7 @@ def learn(
     mask = mask if points is None else mask.in_unit_of(points)
     deviation = float(np.sqrt(calibration.variance))
     told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation, mask=mask)
-    on_earth = mask.on != "text" and (points is None or points.metric in GEOGRAPHIC)
+    on_earth = mask.on != "text" and (points is None or points.on_earth)
     exact = Spread(0.0, 0.0, "km" if on_earth else "plane")
     if mask.rigid:
         return replace(told, noise=exact, law=mask.place_law(points))  # an attack undoes the motion
@@ -229,8 +229,8 @@ def simulate_spread(mask: Mask, points: Points | None, rng: np.random.Generator)
     """Return the standard deviations of the displacement that ``mask`` causes at ``points``; None without a map."""
     if points is None or not points.is_map or points.coordinates.shape[1] != 2:
         return None
-    moved = mask.apply(points, rng)
-    assert isinstance(moved, Points)
+    moved = mask.apply(points, rng).points()
+    assert moved is not None
     east, north = displacement_km(points.coordinates, moved.coordinates, str(points.metric))
-    unit = "km" if points.metric in GEOGRAPHIC else "plane"
+    unit = "km" if points.on_earth else "plane"
     return Spread(float(np.sqrt((east**2).mean())), float(np.sqrt((north**2).mean())), unit)

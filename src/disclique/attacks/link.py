@@ -20,7 +20,7 @@ from disclique.model import Agreement, Claims, Microdata
 from disclique.progress import Listener, listening, tell
 from disclique.records.checks.pairs import inspect_pair
 from disclique.records.registers import Mapper, Register
-from disclique.spaces.distances import shared_unit
+from disclique.spaces import shared_unit
 from disclique.values import canonical
 
 

@@ -21,7 +21,7 @@ from disclique.records.checks.pairs import inspect_pair
 from disclique.records.labels import Comparator, candidates
 from disclique.records.registers import InTurn, Mapper, Register, Survey, find_people, survey_register
 from disclique.records.registers.people import check_column
-from disclique.spaces.distances import shared_unit
+from disclique.spaces import shared_unit
 from disclique.values import canonical
 
 

@@ -22,13 +22,12 @@ from disclique.attacks.posterior import matching_posterior
 from disclique.attacks.registration import ceiling
 from disclique.attacks.weigh.pairs import AttackInputs, weigh_matchings
 from disclique.errors import InputError
+from disclique.geodesy import Spread
 from disclique.masks.base import Mask
-from disclique.model import Claims, Distances, FloatArray, IntArray, Spread
-from disclique.spaces.distances import Points, Selectable, unit_of
-from disclique.spaces.lazy import FORMED
+from disclique.model import Claims, Distances, FloatArray, IntArray
+from disclique.spaces import FORMED, Points, spaced
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import KnownMap, locate_known
-from disclique.spaces.scaled import ScaledMatrix
 
 NAME = "oracle"
 ROOM = 1e-9  # of a distance: what rounding may take from an interval
@@ -63,7 +62,7 @@ def _measure_gap(holder: Holder, places: Places) -> float:
 
     By the median, as of Gaussian errors: a few people under wrong ids must not blur all the others.
     """
-    scaled = [isinstance(one.distances, ScaledMatrix) for one in (holder.exact, holder.known)]
+    scaled = [one.distances.scaled for one in (holder.exact, holder.known)]
     if not any(scaled) or not len(holder.truth):
         return 0.0
     rows, others = holder.truth.pairs.T
@@ -72,9 +71,7 @@ def _measure_gap(holder: Holder, places: Places) -> float:
 
 
 def _points(distances: Distances) -> Points | None:
-    if isinstance(distances, ScaledMatrix):
-        return distances.places
-    return distances if isinstance(distances, Points) else None
+    return distances.places() or distances.points()
 
 
 def ask_oracle(masked: Sequence[Distances], holder: Holder) -> Claims:
@@ -90,14 +87,14 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder) -> Claims:
         return _replay(holder, places)
     if places is None:
         raise InputError(_UNMODELLED.format(mask.name, "bare distances"))
-    points = [one for one in masked if isinstance(one, Points)]
+    points = [points for one in masked if (points := one.points()) is not None]
     if len(points) == len(masked):
         if places.are_maps:
             return ceiling(points, places.theirs, candidates=holder.candidates, knowledge=knowledge)
         return _weigh_vectors(points, places.theirs, holder)
     if not places.are_maps:
         raise InputError(_UNMODELLED.format(mask.name, "vectors"))
-    if knowledge.coordinate_error == 0 and mask.possible(np.zeros(1), unit_of(holder.exact.distances)) is not None:
+    if knowledge.coordinate_error == 0 and mask.possible(np.zeros(1), holder.exact.distances.unit) is not None:
         return _list_possible(masked, mask, holder, places)
     return _undo_noise(masked, mask, holder, places)
 
@@ -129,9 +126,8 @@ def _twins(distances: Distances) -> Callable[[int], IntArray]:
     Of many records these are asked what makes them the same, instead of all their distances.
     """
     everybody = np.arange(distances.size, dtype=np.int32)
-    if distances.size > FORMED and isinstance(distances, Selectable):
+    if distances.size > FORMED and (named := distances.identities()) is not None:
         places: dict[Hashable, list[int]] = {}
-        named = distances.identities()
         for row, place in enumerate(named):
             places.setdefault(place, []).append(row)
         return lambda row: np.array(places[named[row]], dtype=np.int32)
@@ -196,7 +192,7 @@ def _match(
 def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, places: Places) -> Claims:
     """Name for every known person the records whose published distances are all possible from that person's place."""
     own, theirs, exact = places.own, places.theirs, holder.exact.distances
-    everybody, unit = np.arange(own.size, dtype=np.int32), unit_of(exact)
+    everybody, unit = np.arange(own.size, dtype=np.int32), exact.unit
 
     def find_ends(rows: IntArray, others: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return between which lengths the published distances of some records may truly be."""
@@ -209,11 +205,11 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, plac
 
     whole = find_ends(everybody, everybody) if own.size <= FORMED else None
     rows, columns = [], []
-    first = np.unique(np.linspace(0, own.size - 1, min(SOME, own.size)).astype(np.int32))
+    first = spaced(own.size, SOME).astype(np.int32)
     lowest, highest = find_ends(everybody, first)
     for target, known in holder.truth.pairs.tolist():
-        if isinstance(exact, ScaledMatrix):  # the places are not as exact as the distances
-            away = exact.values[target]
+        if exact.scaled:  # the places are not as exact as the distances
+            away = exact.block(np.array([target], np.int32), everybody)[0]
         else:
             away = pairwise(theirs.coordinates[[known]], own.coordinates, own.metric)[0]
         likely = everybody[holder.candidates.allowed(everybody, known)]
@@ -239,9 +235,9 @@ def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, places:
 
     Of many records the distances to some say how large and of which shape the error is that those to all would leave.
     """
-    map_, n, unit = locate_known(places.own), places.own.size, unit_of(holder.exact.distances)
+    map_, n, unit = locate_known(places.own), places.own.size, holder.exact.distances.unit
     everybody = np.arange(n, dtype=np.int32)
-    others = everybody if n <= FORMED else np.unique(np.linspace(0, n - 1, PARTNERS).astype(np.int32))
+    others = everybody if n <= FORMED else spaced(n, PARTNERS).astype(np.int32)
     part = len(others) / n
     moved, variance = np.empty((n, 3)), np.empty(n)
     step = max(2_000_000 // max(len(others), 1), 1)

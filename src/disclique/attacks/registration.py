@@ -36,14 +36,13 @@ from disclique.errors import InputError
 from disclique.model import Candidates, Claims, Distances, IntArray, Json, Microdata
 from disclique.progress import tell
 from disclique.records.registers import InTurn, Mapper, Survey
-from disclique.spaces.distances import Points
+from disclique.spaces import Points, Series
 from disclique.spaces.positions import average_places, locate_known
 from disclique.spaces.rebuild import rebuild_from_short, rebuild_map
 from disclique.spaces.rebuild.incomplete import MapInParts, MapNotFound
 from disclique.spaces.rebuild.landmarks import TargetMap, refuse_directed
 from disclique.spaces.rebuild.parts import rebuild_parts
 from disclique.spaces.rebuild.series import find_different, join_maps
-from disclique.spaces.series import Series
 
 __all__ = ["best_of_each_target", "ceiling", "ceiling_streamed", "isomap", "register", "register_streamed"]
 
@@ -273,7 +272,7 @@ class MapAttack(Attack):
                 f"{known.name}: the attack {self.name} needs coordinates of the known records, or distances that fit "
                 "a map; profiles does not"
             )
-        return scaled.places, learn_scaled(self.knowledge, scaled)
+        return scaled.places(), learn_scaled(self.knowledge, scaled)
 
 
 @dataclass(frozen=True)

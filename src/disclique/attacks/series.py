@@ -14,12 +14,10 @@ from disclique.attacks.registration import RegisterAttack
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, from_space
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
-from disclique.spaces.distances import Matrix, Points, full_matrix, matrix_like, unit_of
-from disclique.spaces.lazy import FORMED, hide
+from disclique.spaces import FORMED, Matrix, Points, Series, full_matrix, matrix_like
 from disclique.spaces.positions import fit_motion
 from disclique.spaces.rebuild import rebuild_map
 from disclique.spaces.rebuild.landmarks import measure_distances
-from disclique.spaces.series import Series
 
 ALL_COMMON = 0.99  # everybody of one release is in the other
 FEWEST = 3  # pairs that fix how one map lies on another
@@ -58,7 +56,7 @@ def link_releases(releases: Sequence[Microdata], knowledge: Knowledge, *, metric
         mean *= radius / np.linalg.norm(mean, axis=1, keepdims=True)
     if len(mean) > FORMED:
         where = from_space(mean) if radius else mean[:, :2]
-        return hide(Points(where, metric=metric, unit=unit_of(first.distances)))
+        return Points(where, metric=metric, unit=first.distances.unit).hidden()
     values = measure_distances(mean, mean, radius)
     np.fill_diagonal(values, 0.0)
     return matrix_like((values + values.T) / 2, first.distances)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 
 from disclique.attacks.register.scaling import scale_matrix, scale_together
@@ -19,13 +18,7 @@ from disclique.records.coarsening import check_sources, parse_recoding
 from disclique.records.joins import describe_difference
 from disclique.records.labels import label_tuples
 from disclique.runs import Chance, Unit
-from disclique.spaces.bits import Encodings
-from disclique.spaces.distances import Matrix, Points, can_join, full_matrix, shared_unit
-from disclique.spaces.gower import Gower
-from disclique.spaces.kinds import kind_of
-from disclique.spaces.scaled import ScaledMatrix
-from disclique.spaces.strings import Texts
-from disclique.synthetic.strangers import can_invent
+from disclique.spaces import Points, shared_unit
 from disclique.units import KM_IN
 
 
@@ -95,13 +88,10 @@ class Audit:
 
     def _share_ranges(self) -> None:
         """Compare the snooper's records by the ranges of the holder's file, which they are assumed to know."""
-        own = self.target.distances
-        if not (isinstance(own, Points) and isinstance(own.metric, Gower)):
-            return
         for name in ("known", "others"):
             data = getattr(self, name)
-            if data is not None and isinstance(data.distances, Points) and isinstance(data.distances.metric, Gower):
-                theirs = replace(data.distances, metric=own.metric.shared(data.distances.metric, data.name))
+            if data is not None and self.by_gower:
+                theirs = data.distances.with_ranges_of(self.target.distances, data.name)
                 object.__setattr__(self, name, replace(data, distances=theirs))
 
     def _scale_matrices(self) -> None:
@@ -166,7 +156,7 @@ class Audit:
     def _check_others(self, others: Microdata) -> None:
         if list(others.labels.columns) != list(self.target.labels.columns):
             raise InputError(f"{others.name}: it needs the label columns of {self.target.name}")
-        if not can_join(self.target.distances, others.distances):
+        if not self.target.distances.can_join(others.distances):
             raise InputError(
                 f"{others.name}: how far its people are from those of {self.target.name} is not known; without a file "
                 "of others some records are kept out of the release and serve as strangers"
@@ -197,7 +187,7 @@ class Audit:
     def splits(self) -> bool:
         """True if strangers are records of the file that are kept out of the release: nobody else can be drawn."""
         drawn = self.plan.snooper.overlap is not None and self.others is None
-        return drawn and not can_invent(self.target.distances)
+        return drawn and not self.target.distances.can_invent
 
     @property
     def released_size(self) -> int:
@@ -208,39 +198,37 @@ class Audit:
         error = self.plan.snooper.coordinate_error
         if error is None:
             return
-        known = self.known or self.target
-        if not isinstance(known.distances, Points):
+        known = (self.known or self.target).distances.points()
+        if known is None:
             raise InputError("a coordinate error of the snooper needs a known file with coordinates")
-        if known.distances.metric not in (*GEOGRAPHIC, "euclidean"):
+        if known.metric not in (*GEOGRAPHIC, "euclidean"):
             raise InputError(
-                f"a coordinate error of the snooper: what it does to distances by {known.distances.metric} is not known"
+                f"a coordinate error of the snooper: what it does to distances by {known.metric} is not known"
             )
         try:
-            Gaussian(error).apply(known.distances, self.chance.rng("trial"))
+            Gaussian(error).apply(known, self.chance.rng("trial"))
         except InputError as problem:
             raise InputError(str(problem).replace("mask gaussian, sigma", "coordinate error")) from None
 
     @property
     def points(self) -> Points | None:
         """The holder's coordinates, None where there is only a matrix."""
-        found = self.target.distances
-        return found if isinstance(found, Points) and not callable(found.metric) else None
+        return self.target.distances.vectors()
 
     @property
     def places(self) -> Points | None:
         """The holder's coordinates, or the map that the distances make where there is only a matrix that fits one."""
-        found = self.target.distances
-        return found.places if isinstance(found, ScaledMatrix) else self.points
+        return self.target.distances.places() or self.points
 
     @property
     def file_kind(self) -> str:
         """What the holder's records are, in the word of the result."""
-        return kind_of(self.target.distances)
+        return self.target.distances.kind
 
     @property
     def by_gower(self) -> bool:
         """True if records are compared by Gower's metric, whose ranges are those of the holder's file."""
-        return isinstance(self.target.distances, Points) and isinstance(self.target.distances.metric, Gower)
+        return self.target.distances.by_ranges
 
     @property
     def has_map(self) -> bool:
@@ -261,17 +249,7 @@ class Audit:
 
 
 def _content(data: Microdata) -> bytes:
-    source = data.distances
-    if isinstance(source, Points):
-        records: object = (str(source.metric), source.coordinates.tolist())
-    elif isinstance(source, Texts):
-        records = (source.metric, source.strings)
-    elif isinstance(source, Encodings):
-        records = (source.metric, source.length, hashlib.sha256(source.bits.data).hexdigest())
-    else:
-        values = source.values if isinstance(source, Matrix) else full_matrix(source)
-        records = hashlib.sha256(np.ascontiguousarray(values).data).hexdigest()  # hashed where it lies: it may be large
-    return repr((data.ids, label_tuples(data.labels), records)).encode()
+    return repr((data.ids, label_tuples(data.labels), data.distances.content())).encode()
 
 
 def count_common(overlap: float, released: int) -> int:

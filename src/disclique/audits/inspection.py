@@ -16,8 +16,7 @@ from disclique.records.checks import Inspection, Remark, inspect
 from disclique.records.checks.lengths import name_unit
 from disclique.records.checks.pairs import find_doubles
 from disclique.records.checks.values import show_length
-from disclique.spaces.distances import Matrix, full_matrix, select_distances
-from disclique.spaces.scaled import ScaledMatrix
+from disclique.spaces import Matrix, full_matrix
 
 SAMPLED = 200  # records on which a mask is tried
 SAID = 3  # remarks in the headline
@@ -51,9 +50,9 @@ def doubt_input(found: Inspection) -> list[str]:
 def _roots(audit: Audit) -> Iterator[Remark]:
     """Say whether distances that fit no map would fit one if they were squared, as those forgotten to be squared do."""
     own = audit.target.distances
-    if not isinstance(own, Matrix) or isinstance(own, ScaledMatrix) or own.directed:
+    if own.matrix() is None or own.scaled or own.directed:
         return
-    values = full_matrix(select_distances(own, _choose_rows(audit)))
+    values = full_matrix(own.select(_choose_rows(audit)))
     if scale_matrix(Matrix(values**2)) is not None and scale_matrix(Matrix(values)) is None:
         yield Remark(
             f"{audit.target.name}: the distances fit no map, and their squares do: are these roots of distances?"
@@ -67,7 +66,7 @@ def _choose_rows(audit: Audit) -> IntArray:
 
 def _masks(audit: Audit) -> Iterator[Remark]:
     """Say whether a mask, even at its weakest, is out of all proportion to the distances."""
-    some = select_distances(audit.target.distances, _choose_rows(audit))
+    some = audit.target.distances.select(_choose_rows(audit))
     original = full_matrix(some)
     upper = np.triu(np.ones(original.shape, dtype=bool), 1)
     for range_ in audit.plan.mask_ranges:

@@ -13,11 +13,9 @@ from disclique.audits.definition import Audit, count_common, split_sizes
 from disclique.audits.plan import GERMANY
 from disclique.masks import Gaussian
 from disclique.measures.risk import Truth
-from disclique.model import Microdata
+from disclique.model import Distances, Microdata
 from disclique.records.reading import select_records
-from disclique.spaces.distances import Points, can_join, join_distances
 from disclique.synthetic.settlements import home_points
-from disclique.synthetic.strangers import can_invent, invent
 
 Rows = NDArray[np.int64]
 Pairs = tuple[tuple[int, int], ...]
@@ -102,10 +100,12 @@ def draw_others(audit: Audit, count: int, rng: np.random.Generator) -> Microdata
 def invent_people(audit: Audit, count: int, rng: np.random.Generator) -> Microdata:
     """Draw synthetic people with labels and places, vectors or texts like those of the file."""
     labels = audit.target.labels.iloc[rng.integers(len(audit.target), size=count)].reset_index(drop=True)
-    if audit.plan.snooper.others == GERMANY and isinstance(audit.target.distances, Points):
-        source = replace(audit.target.distances, coordinates=home_points(count, rng))
+    own = audit.target.distances.points() if audit.plan.snooper.others == GERMANY else None
+    source: Distances
+    if own is not None:
+        source = replace(own, coordinates=home_points(count, rng))
     else:
-        source = invent(audit.target.distances, count, rng)  # type: ignore[assignment]
+        source = audit.target.distances.invent(count, rng)
     ids = tuple(("other", number) for number in range(count))
     return Microdata(pd.DataFrame(index=range(count)), labels, source, ids, "others")
 
@@ -114,7 +114,7 @@ def join_files(one: Microdata, other: Microdata) -> Microdata:
     """Join the records of two files, one after the other."""
     labels = pd.concat([one.labels, other.labels], ignore_index=True)
     table = pd.DataFrame(index=range(len(labels)))
-    return Microdata(table, labels, join_distances(one.distances, other.distances), one.ids + other.ids, "known")
+    return Microdata(table, labels, one.distances.join(other.distances), one.ids + other.ids, "known")
 
 
 def add_errors(audit: Audit, data: Microdata, rng: np.random.Generator) -> Microdata:
@@ -160,7 +160,7 @@ def draw_control(audit: Audit, known: KnownFile, repetition: int) -> Control | N
     told = np.array(known.seeds, dtype=np.int64).reshape(-1, 2)
     kept = np.setdiff1d(np.arange(len(known.data)), known.sought.pairs[:, 1])
     own = audit.target.distances
-    if can_invent(own) and can_join(known.data.distances, own):
+    if own.can_invent and known.data.distances.can_join(own):
         fillers = invent_people(audit, len(known.data) - len(kept), rng)
         strangers = join_files(select_records(known.data, kept), fillers)
         order = rng.permutation(len(strangers))

@@ -14,8 +14,7 @@ from disclique.audits.unit import SAMPLED
 from disclique.measures.utility import describe
 from disclique.messages import percent
 from disclique.records.coarsening import split_setting
-from disclique.spaces.kinds import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
-from disclique.spaces.scaled import ScaledMatrix
+from disclique.spaces.base import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
 
 NOBODY = "From distances alone nobody can be invented"
 ORACLE = (
@@ -313,7 +312,7 @@ def describe_snooper(audit: Audit, facts: SnooperFacts) -> list[str]:
         if snooper.coordinate_error is not None
         else _HELD[kind][1]
     )
-    lines += [_SCALED] if isinstance(audit.target.distances, ScaledMatrix) else []
+    lines += [_SCALED] if audit.target.distances.scaled else []
     return lines + ([_RANGES] if audit.by_gower else [])
 
 

@@ -71,8 +71,7 @@ from disclique.records.checks import Inspection
 from disclique.records.checks.lengths import name_unit
 from disclique.records.coarsening import split_setting
 from disclique.records.write import plain, versions
-from disclique.spaces.distances import Points
-from disclique.spaces.kinds import EARTH
+from disclique.spaces.base import EARTH
 
 SHOWN = 30  # people of the picture of typical matches
 
@@ -405,8 +404,8 @@ def _lines(audit: Audit, records: Records) -> list[Line]:
     if found is None or audit.points is None:
         return []
     repetition, attempt = found
-    known = draw_known_file(audit, repetition).data.distances
-    if not isinstance(known, Points):
+    known = draw_known_file(audit, repetition).data.distances.points()
+    if known is None:
         return []
     homes = audit.points.coordinates
     right = [(homes[row], homes[row], True) for row in sorted(_found_rightly(audit, attempt))]

@@ -27,7 +27,6 @@ from disclique.audits.yardsticks import (
     weigh_attempt,
 )
 from disclique.errors import DiscliqueError
-from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Mask, parse_mask
 from disclique.measures.risk import Hits
 from disclique.measures.utility import utility
@@ -35,8 +34,7 @@ from disclique.model import Budget, Distances, Microdata
 from disclique.progress import tell
 from disclique.records.reading import select_records
 from disclique.runs import Unit
-from disclique.spaces.distances import as_matrix
-from disclique.spaces.series import Series
+from disclique.spaces import Series
 
 MOST_COMMON = 0.99  # no snooper is certain that everybody is in the file
 TIES = 20  # maximum cliques listed
@@ -114,7 +112,7 @@ def _publish(
     audit: Audit, unit: Unit, known: KnownFile, masked: Sequence[Distances], knowledge: Knowledge
 ) -> Distances:
     """Return what a snooper makes of the releases: their distances, of several of them as one source."""
-    released = [as_matrix(one, most=WHOLE) for one in masked]
+    released = [one.as_matrix(most=WHOLE) for one in masked]
     if len(released) == 1:
         return released[0]
     if audit.plan.linked:
@@ -123,7 +121,7 @@ def _publish(
     files = [replace(known.released, distances=one) for one in released]
     mixed = [files[0], *(select_records(file, rng.permutation(len(file))) for file in files[1:])]
     places = audit.places
-    earth = places is not None and places.metric in GEOGRAPHIC
+    earth = places is not None and places.on_earth
     metric = "sphere" if earth else "euclidean" if places is not None and places.is_map else None
     return link_releases(mixed, knowledge, metric=metric)
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from disclique.attacks import Attack, AttackResult, Knowledge, LabelRule
     from disclique.attacks.link_register import RegisterWork
     from disclique.cli.screen import Screen
-    from disclique.model import Agreement, Distances, Microdata, Spread
+    from disclique.geodesy import Spread
+    from disclique.model import Agreement, Distances, Microdata
     from disclique.records.registers import Register
 
     Files = tuple[Microdata, Microdata]
@@ -156,8 +157,7 @@ class AttackOptions(ReadOptions):
 
     def spread(self, unit: str | None, known: Distances) -> Spread | None:
         """Return the displacement of the target's points if it was said."""
-        from disclique.model import Spread
-        from disclique.spaces.distances import is_on_earth
+        from disclique.geodesy import Spread
         from disclique.units import parse_quantity
 
         if self.noise is None:
@@ -166,14 +166,14 @@ class AttackOptions(ReadOptions):
         if found.unit == "deg":
             return Spread(found.value, found.value, "deg")
         size = self.length(self.noise, "--noise", unit)
-        return Spread(size, size, "km" if is_on_earth(known) else "plane")
+        return Spread(size, size, "km" if known.on_earth else "plane")
 
     def knowledge(self, target: Microdata, known: Microdata) -> Knowledge:
         """Return what the snooper knows: as it was said, or by simulating the mask at the known places."""
         from dataclasses import replace
 
         from disclique.records.companions import read_seeds
-        from disclique.spaces.distances import shared_unit
+        from disclique.spaces import shared_unit
 
         names = target.name, known.name
         unit = shared_unit(target.distances, known.distances, names)
@@ -197,11 +197,10 @@ class AttackOptions(ReadOptions):
         from disclique.attacks.calibration import calibrate, calibrate_matrix
         from disclique.masks import parse_mask
         from disclique.masks.registry import refuse_bare
-        from disclique.spaces.distances import Points
 
         refuse_bare(self.unit, [self.mask or ""])
         mask = parse_mask(self.mask or "")
-        places: Points | None = next((side for side in (known, target) if isinstance(side, Points)), None)
+        places = known.points() or target.points()
         draws = np.random.default_rng(self.seed).spawn(2)
         if (
             mask.on == "text" or places is None or callable(places.metric)
@@ -262,7 +261,7 @@ def command(
     from disclique.records.registers import Register
     from disclique.records.write import check_writable
     from disclique.runs import OnDask
-    from disclique.spaces.distances import shared_unit
+    from disclique.spaces import shared_unit
 
     screen, options = Screen(quiet), options.filled(config)
     check_writable([out, json, plot], force=force, sources=[target, known, config, options.key])

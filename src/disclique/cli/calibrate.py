@@ -48,15 +48,14 @@ def command(
     from disclique.records.formats import has_places
     from disclique.records.reading import Layout, read
     from disclique.records.write import check_writable, write_table
-    from disclique.spaces.distances import Points
 
     check_writable([out], force=force)
     screen, source = Screen(quiet), None
     if points is not None:
         columns: Any = coordinates or (None if has_places(points) else "lon,lat")
         layout = Layout(coordinates=columns, metric=metric, crs=crs, sheet=sheet, layer=layer)
-        found_places = read(points, layout).distances
-        source = found_places.coordinates if isinstance(found_places, Points) else None
+        found_places = read(points, layout).distances.points()
+        source = None if found_places is None else found_places.coordinates
     refuse_bare(unit, [mask])
     rng = np.random.default_rng(seed)
     found = calibrate(parse_mask(mask), points=source, metric=metric, unit=unit, pairs=pairs, rng=rng)

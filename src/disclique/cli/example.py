@@ -100,7 +100,7 @@ def _cities(screen: object, out: Path | None) -> None:
     import pandas as pd
 
     from disclique.cli.screen import Screen
-    from disclique.spaces.distances import full_matrix
+    from disclique.spaces import full_matrix
     from disclique.synthetic.examples import CITIES_FILES, cities
 
     assert isinstance(screen, Screen)

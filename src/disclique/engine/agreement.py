@@ -16,7 +16,7 @@ import numpy as np
 from disclique.errors import InputError
 from disclique.messages import percent
 from disclique.model import Agreement, Distances, FloatArray
-from disclique.spaces.distances import shared_unit
+from disclique.spaces import shared_unit
 from disclique.units import LENGTH_UNITS, Quantity, length_in, measured, parse_quantity
 
 _TINY = float(np.nextafter(0, 1))

@@ -11,14 +11,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from disclique.errors import InputError
-from disclique.geodesy import GEOGRAPHIC
+from disclique.geodesy import GEOGRAPHIC, Spread
 from disclique.masks.entrywise import Entrywise, draw_key
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
-from disclique.model import Distances, FloatArray, Spread
-from disclique.spaces.bits import Encodings
-from disclique.spaces.distances import Matrix, Points, full_matrix, matrix_like, unit_of
-from disclique.spaces.lazy import FORMED
-from disclique.spaces.strings import Texts
+from disclique.model import Distances, FloatArray
+from disclique.spaces import FORMED, Matrix, Points, full_matrix, matrix_like
+from disclique.spaces.base import ENCODINGS, TEXTS
 from disclique.units import (
     KM,
     LENGTH_UNITS,
@@ -145,7 +143,7 @@ class Mask:
         Beside places in km they stay bare, and are refused: there a number could as well be one of degrees or of the
         metres in which the coordinates were given.
         """
-        if unit_of(distances) != KM or isinstance(distances, Points):
+        if distances.unit != KM or distances.points() is not None:
             return self
         bare = {
             parameter.name: Quantity(value.value, km_of(parameter))
@@ -269,9 +267,9 @@ def _keeping_unit(apply: Apply) -> Apply:
     @wraps(apply)
     def applied(self: Any, distances: Distances, rng: np.random.Generator) -> Distances:
         masked = apply(self, distances, rng)
-        if isinstance(masked, Matrix) and masked.unit is None and unit_of(distances) is not None:
-            return dataclasses.replace(masked, unit=unit_of(distances))
-        return masked
+        if distances.unit is None or masked.unit is not None or (matrix := masked.matrix()) is None:
+            return masked
+        return matrix.with_unit(distances.unit)
 
     return applied
 
@@ -284,20 +282,20 @@ class PointMask(Mask):
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Points:
         """Return the masked points, with the same metric."""
-        if not isinstance(distances, Points):
-            raise InputError(f"mask {self.name} moves coordinates, but {_no_places(distances)}")
-        if distances.coordinates.dtype.kind not in "fiu":
+        points = distances.points()
+        if points is None:
+            raise InputError(f"mask {self.name} moves coordinates, but {_NO_PLACES.get(distances.kind, _ONLY_MATRIX)}")
+        if points.coordinates.dtype.kind not in "fiu":
             raise InputError(f"mask {self.name} moves coordinates, but the records are not given by numbers")
-        return dataclasses.replace(distances, coordinates=self.in_unit_of(distances).moved(distances, rng))
+        return dataclasses.replace(points, coordinates=self.in_unit_of(points).moved(points, rng))
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Return the coordinates after masking."""
         raise NotImplementedError
 
 
-def _no_places(distances: Distances) -> str:
-    kinds = {Texts: "the records are given by text", Encodings: "the records are given by encodings"}
-    return kinds.get(type(distances), "only a distance matrix was given")
+_NO_PLACES = {TEXTS: "the records are given by text", ENCODINGS: "the records are given by encodings"}
+_ONLY_MATRIX = "only a distance matrix was given"
 
 
 class EntryMask(Mask):
@@ -320,7 +318,7 @@ class EntryMask(Mask):
             entries = np.nonzero(~np.eye(len(values), dtype=bool))
         else:
             entries = np.triu_indices(len(values), 1)
-        values[entries] = self.in_unit_of(distances).perturbed(values[entries], rng, unit_of(distances))
+        values[entries] = self.in_unit_of(distances).perturbed(values[entries], rng, distances.unit)
         if not distances.directed:
             values.T[entries] = values[entries]
         return matrix_like(values, distances)
@@ -362,7 +360,7 @@ def place_in(points: Points, mask: Mask, parameter: str) -> tuple[float, str]:
                 "points are not on the Earth; write a number in the unit of the coordinates"
             )
         return quantity.value, "deg"
-    return parameter_in(unit_of(points), mask, parameter), quantity.unit and "km"
+    return parameter_in(points.unit, mask, parameter), quantity.unit and "km"
 
 
 def spec_name(parameter: str) -> str:

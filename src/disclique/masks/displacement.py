@@ -8,12 +8,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from disclique.errors import InputError
-from disclique.geodesy import GEOGRAPHIC, shift, walk, wrap
+from disclique.geodesy import GEOGRAPHIC, Spread, shift, walk, wrap
 from disclique.masks.base import LENGTH, LENGTH_OR_ZERO, PLACE, RATE, PointMask, parameter_in, place_in
 from disclique.masks.laws import Exponential, GaussianLaw, PlaceLaw, RadialLaw, Ring, spread_at
 from disclique.masks.registry import register_mask
-from disclique.model import FloatArray, Spread
-from disclique.spaces.distances import Points, unit_of
+from disclique.model import FloatArray
+from disclique.spaces import Points
 from disclique.units import Quantity
 
 
@@ -88,7 +88,7 @@ class Disc(RadiusMask):
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Draw radii with density proportional to the radius."""
-        return np.asarray(parameter_in(unit_of(points), self, "max") * np.sqrt(rng.random(points.size)))
+        return np.asarray(parameter_in(points.unit, self, "max") * np.sqrt(rng.random(points.size)))
 
     def displacement_spread(self) -> Spread:
         """Return half the radius on each axis."""
@@ -122,8 +122,8 @@ class Donut(RadiusMask):
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Draw radii whose squares are uniform between those of the two circles."""
-        high = parameter_in(unit_of(points), self, "max")
-        low = parameter_in(unit_of(points), self, "min") if self.min.value else 0.0
+        high = parameter_in(points.unit, self, "max")
+        low = parameter_in(points.unit, self, "min") if self.min.value else 0.0
         return np.sqrt(rng.uniform(low**2, high**2, points.size))
 
     def with_dial(self, value: object) -> Self:
@@ -161,7 +161,7 @@ class Laplace(RadiusMask):
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Draw radii of the planar Laplace law."""
-        return rng.gamma(2.0, 1 / parameter_in(unit_of(points), self, "epsilon"), points.size)
+        return rng.gamma(2.0, 1 / parameter_in(points.unit, self, "epsilon"), points.size)
 
     def displacement_spread(self) -> Spread:
         """Return half of E r² = 6/ε² on each axis."""

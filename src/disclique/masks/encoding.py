@@ -20,8 +20,8 @@ from disclique.errors import InputError
 from disclique.masks.base import Mask, between, extra, one_of, whole
 from disclique.masks.registry import register_mask
 from disclique.model import Distances
-from disclique.spaces.bits import Encodings
-from disclique.spaces.strings import Grams, Texts, find_grams
+from disclique.spaces import Encodings, Texts
+from disclique.spaces.strings import Grams, find_grams
 
 KEY_BYTES = 32
 RECORD = "record"
@@ -44,9 +44,10 @@ class TextMask(Mask):
 
     def encode(self, distances: Distances, key: bytes, rng: np.random.Generator) -> Encodings:
         """Return the strings encoded under a key; two files under one key can be linked. ``rng`` is for noise."""
-        if not isinstance(distances, Texts):
+        texts = distances.texts()
+        if texts is None:
             raise InputError(f"mask {self.name} encodes text, but the records have none; name columns of text (--text)")
-        bits = self.encoded(distances, key, rng)
+        bits = self.encoded(texts, key, rng)
         return Encodings(np.packbits(bits, axis=1), bits.shape[1], self.metric)
 
     def encoded(self, texts: Texts, key: bytes, rng: np.random.Generator) -> Bits:

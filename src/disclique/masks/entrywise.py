@@ -16,8 +16,7 @@ from scipy.special import ndtri
 
 from disclique.errors import InputError, TooLarge
 from disclique.model import Distances, FloatArray, IntArray
-from disclique.spaces.distances import unit_of
-from disclique.spaces.lazy import Unformed
+from disclique.spaces import Unformed
 
 if TYPE_CHECKING:
     from disclique.masks.base import EntryMask
@@ -128,19 +127,19 @@ class Entrywise(Unformed):
     key: Key = field(repr=False)
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         """Number of records."""
         return self.source.size
 
     @property
-    def directed(self) -> bool:  # type: ignore[override]
+    def directed(self) -> bool:
         """True if the distance from i to j may differ from the one from j to i."""
         return self.source.directed
 
     @property
-    def unit(self) -> str | None:  # type: ignore[override]
+    def unit(self) -> str | None:
         """The unit of the distances, None where nobody said it."""
-        return unit_of(self.source)
+        return self.source.unit
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return the masked distances from each of ``rows`` to each of ``columns``."""

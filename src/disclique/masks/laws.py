@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ive, ndtri
 
-from disclique.geodesy import GEOGRAPHIC, shift
-from disclique.model import FloatArray, Spread
-from disclique.spaces.distances import Points
+from disclique.geodesy import Spread, shift
+from disclique.model import FloatArray
+from disclique.spaces import Points
 from disclique.spaces.metrics import paired
 
 if TYPE_CHECKING:
@@ -305,8 +305,8 @@ class ReplayLaw(PlaceLaw):
 
     def _put(self, coordinates: FloatArray, points: Points) -> Points:
         before = Points(coordinates, points.metric)
-        after = self.mask.apply(before, np.random.default_rng(0))  # nothing is drawn
-        assert isinstance(after, Points)
+        after = self.mask.apply(before, np.random.default_rng(0)).points()  # nothing is drawn
+        assert after is not None
         return after
 
 
@@ -358,8 +358,8 @@ def simulate_law(mask: Mask, points: Points | None, rng: np.random.Generator) ->
         return None
     moved = []
     for _ in range(max(int(np.ceil(DRAWS / points.size)), 1)):
-        after = mask.apply(points, rng)
-        if not isinstance(after, Points):
+        after = mask.apply(points, rng).points()
+        if after is None:
             return None
         moved.append(paired(points.coordinates, after.coordinates, points.metric))
     lengths = np.sort(np.concatenate(moved))
@@ -388,4 +388,4 @@ def spread_at(spread: Spread, points: Points | None) -> Spread:
 
 def unit_of_places(points: Points | None) -> str:
     """Return the unit of displacements: km on the Earth, where points are taken to be if none are given."""
-    return "km" if points is None or points.metric in GEOGRAPHIC else "plane"
+    return "km" if points is None or points.on_earth else "plane"

@@ -10,8 +10,8 @@ from scipy.spatial import cKDTree
 
 from disclique.geodesy import EARTH_KM, to_space
 from disclique.model import Distances, FloatArray
-from disclique.spaces.distances import Points, unit_of
-from disclique.spaces.lazy import AT_ONCE, Listed, read_in_blocks
+from disclique.spaces import Listed, Points, read_in_blocks
+from disclique.spaces.lazy import AT_ONCE
 from disclique.spaces.metrics import paired
 
 Ints = NDArray[np.int64]
@@ -28,15 +28,16 @@ def list_nearest(distances: Distances, k: int, rng: np.random.Generator) -> List
     Of points of the Earth or of a Euclidean space they are found by a tree, of others from blocks of their distances.
     """
     size = distances.size
-    by_tree = isinstance(distances, Points) and distances.metric in ("sphere", "euclidean") and k + MORE < size - 1
-    parts = _by_tree(distances, k, rng) if by_tree else _by_rows(distances, np.arange(size), k, rng)  # type: ignore[arg-type]
+    points = distances.points()
+    by_tree = points is not None and points.metric in ("sphere", "euclidean") and k + MORE < size - 1
+    parts = _by_tree(points, k, rng) if points and by_tree else _by_rows(distances, np.arange(size), k, rng)
     first, second, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     if distances.directed:
         order = np.lexsort((second, first))
-        return Listed(size, first[order], second[order], value[order], True, unit_of(distances))
+        return Listed(size, first[order], second[order], value[order], True, distances.unit)
     pair = np.minimum(first, second) * size + np.maximum(first, second)
     pair, where = np.unique(pair, return_index=True)
-    return Listed(size, pair // size, pair % size, value[where], False, unit_of(distances))
+    return Listed(size, pair // size, pair % size, value[where], False, distances.unit)
 
 
 def _by_tree(points: Points, k: int, rng: np.random.Generator) -> Iterator[Found]:

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from disclique.errors import InputError
-from disclique.geodesy import GEOGRAPHIC, KM_PER_DEGREE, chord_km, from_space, to_space, unit_vectors, wrap
+from disclique.geodesy import GEOGRAPHIC, KM_PER_DEGREE, Spread, chord_km, from_space, to_space, unit_vectors, wrap
 from disclique.masks.base import LENGTH, PLACE, PointMask, between, one_of, parameter_in, place_in
 from disclique.masks.displacement import RadiusMask
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw, Walk, spread_at
 from disclique.masks.registry import register_mask
-from disclique.model import FloatArray, Spread
-from disclique.spaces.distances import Points, unit_of
+from disclique.model import FloatArray
+from disclique.spaces import Points
 from disclique.units import Quantity
 
 
@@ -118,7 +118,7 @@ class Swap(PointMask):
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Return the same places, some of them exchanged."""
         space = to_space(points.coordinates, points.metric)
-        radius = parameter_in(unit_of(points), self, "radius")
+        radius = parameter_in(points.unit, self, "radius")
         reach = chord_km(radius) if points.metric in GEOGRAPHIC else radius
         tree = cKDTree(space)
         owner = np.arange(points.size)
@@ -168,7 +168,7 @@ class Dhs(RadiusMask):
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Draw lengths uniform up to the limit of each record's kind."""
-        urban, rural, far = (parameter_in(unit_of(points), self, name) for name in ("urban", "rural", "far"))
+        urban, rural, far = (parameter_in(points.unit, self, name) for name in ("urban", "rural", "far"))
         outside = np.where(rng.random(points.size) < self.far_share, far, rural)
         return np.asarray(np.where(self.is_urban(points), urban, outside) * rng.random(points.size))
 

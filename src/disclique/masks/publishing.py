@@ -14,8 +14,7 @@ from disclique.masks.base import Mask, one_of, whole
 from disclique.masks.nearest import list_nearest
 from disclique.masks.registry import register_mask
 from disclique.model import Distances, FloatArray, IntArray
-from disclique.spaces.distances import Matrix, Points, full_matrix, matrix_like, unit_of
-from disclique.spaces.lazy import FORMED, Listed, Unformed
+from disclique.spaces import FORMED, Listed, Matrix, Unformed, full_matrix, matrix_like
 from disclique.spaces.metrics import VECTORIAL, pairwise
 
 
@@ -61,10 +60,10 @@ class Embedded(Unformed):
     metric: str
     scale: float = 1.0
     unit: str | None = None
-    directed: ClassVar[bool] = False  # type: ignore[misc]
+    directed: ClassVar[bool] = False
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         """Number of records."""
         return len(self.images)
 
@@ -115,7 +114,7 @@ class Lipschitz(Mask):
             raise InputError("mask lipschitz: it takes distances without a direction")
         metric = {"1": "cityblock", "2": "euclidean", "inf": "chebyshev"}[self.norm]
         scale = 1.0 if self.norm == "inf" else self.sets ** (1 / int(self.norm))
-        return _between(Embedded(self._embedded(distances, rng), metric, scale, unit_of(distances)), distances)
+        return _between(Embedded(self._embedded(distances, rng), metric, scale, distances.unit), distances)
 
     def _embedded(self, distances: Distances, rng: np.random.Generator) -> FloatArray:
         """Return one row per record, one column per reference set; an unpublished distance counts as infinite."""
@@ -126,10 +125,11 @@ class Lipschitz(Mask):
             members = np.concatenate([rng.choice(distances.size, self.size, replace=False) for _ in range(self.sets)])
             found = distances.block(np.arange(distances.size, dtype=np.int32), members.astype(np.int32))
         else:
-            if not isinstance(distances, Points) or callable(distances.metric):
+            own = distances.vectors()
+            if own is None:
                 raise InputError("mask lipschitz: reference points of the area need coordinates; write drawn=records")
-            places = draw_in_box(distances.coordinates, wanted, distances.metric, rng)
-            found = pairwise(distances.coordinates, places, distances.metric)
+            places = draw_in_box(own.coordinates, wanted, own.metric, rng)
+            found = pairwise(own.coordinates, places, own.metric)
         nearest = np.where(np.isnan(found), np.inf, found).reshape(distances.size, self.sets, self.size).min(axis=2)
         if not np.isfinite(nearest).all():
             raise InputError("mask lipschitz: some records have no published distance to a reference set")
@@ -161,17 +161,15 @@ class Projection(Mask):
         """Return the straight distances between the projected records."""
         places = _places(distances)
         image = places @ rng.normal(0, 1 / np.sqrt(self.dimensions), (places.shape[1], self.dimensions))
-        by_cosine = isinstance(distances, Points) and distances.metric == "cosine"
-        metric = "cosine" if by_cosine else "euclidean"
-        return _between(Embedded(image, metric, 1.0, unit_of(distances)), distances)
+        vectors = distances.vectors()
+        metric = "cosine" if vectors is not None and vectors.metric == "cosine" else "euclidean"
+        return _between(Embedded(image, metric, 1.0, distances.unit), distances)
 
 
 def _places(distances: Distances) -> FloatArray:
     """Return the records as places of a Euclidean space."""
-    if isinstance(distances, Points) and distances.metric == "cosine":
-        return np.asarray(distances.coordinates)
-    if isinstance(distances, Points) and not callable(distances.metric):
-        return to_space(distances.coordinates, distances.metric)
+    if (own := distances.vectors()) is not None:
+        return np.asarray(own.coordinates) if own.metric == "cosine" else to_space(own.coordinates, own.metric)
     if distances.directed:
         raise InputError("mask projection: it takes distances without a direction")
     if distances.size > FORMED:

@@ -10,7 +10,6 @@ from disclique.arguments import show
 from disclique.errors import InputError, guess_meant
 from disclique.masks.base import Mask, km_of, spec_name
 from disclique.model import Distances
-from disclique.spaces.distances import Points, unit_of
 from disclique.units import KM, parse_quantity
 
 _MASKS: dict[str, type[Mask]] = {}
@@ -76,7 +75,7 @@ def name_units(spec: str, distances: Distances) -> str:
     >>> name_units("round:to=1..5", Matrix([[0, 7], [7, 0]], unit="km"))
     'round:to=1km..5km'
     """
-    if unit_of(distances) != KM or isinstance(distances, Points):
+    if distances.unit != KM or distances.points() is not None:
         return spec
     head, ends = _bare_ends(spec)
     return head + "".join(f"{text}{unit}" for text, unit in ends)

@@ -12,7 +12,7 @@ from disclique.masks.base import PointMask
 from disclique.masks.placement import random_rotation
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray
-from disclique.spaces.distances import Points
+from disclique.spaces import Points
 from disclique.spaces.metrics import VECTORIAL
 
 

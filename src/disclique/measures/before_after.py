@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.model import Distances, FloatArray, IntArray
-from disclique.spaces.distances import Points, full_matrix
+from disclique.spaces import Points, full_matrix
 from disclique.spaces.lazy import AT_ONCE
 from disclique.spaces.metrics import paired
 
@@ -89,10 +89,8 @@ class BeforeAfter:
     @cached_property
     def points(self) -> tuple[Points, Points] | None:
         """Both sides, where they are points of the same space."""
-        one, other = self.original, self.released
-        if not (isinstance(one, Points) and isinstance(other, Points)):
-            return None
-        return (one, other) if one.metric == other.metric else None
+        one, other = self.original.points(), self.released.points()
+        return None if one is None or other is None or one.metric != other.metric else (one, other)
 
     @cached_property
     def moved(self) -> FloatArray | None:

@@ -7,8 +7,6 @@ import numpy as np
 from disclique.masks import Mask, TextMask
 from disclique.masks.encoding import KEY_BYTES
 from disclique.model import Distances, FloatArray
-from disclique.spaces.distances import join_distances
-from disclique.spaces.strings import Texts
 from disclique.synthetic.misspelling import misspell
 
 
@@ -17,10 +15,11 @@ def encode_twice(original: Distances, mask: Mask | None, rng: np.random.Generato
 
     Row i and column i are the same person.
     """
-    if not (isinstance(mask, TextMask) and isinstance(original, Texts)):
+    texts = original.texts()
+    if not isinstance(mask, TextMask) or texts is None:
         return None
     key = rng.bytes(KEY_BYTES)
-    both = join_distances(mask.encode(original, key, rng), mask.encode(misspell(original, rng), key, rng))
+    both = mask.encode(texts, key, rng).join(mask.encode(misspell(texts, rng), key, rng))
     rows = np.arange(original.size, dtype=np.int32)
     return both.block(rows, rows + np.int32(original.size))
 

@@ -22,7 +22,7 @@ from disclique.measures.clusters import cluster
 from disclique.measures.linkage import best_f1, encode_twice
 from disclique.messages import percent
 from disclique.model import Distances, FloatArray, Json
-from disclique.spaces.distances import select_distances, shared_unit, unit_of
+from disclique.spaces import shared_unit, wrap
 from disclique.spaces.metrics import paired
 from disclique.units import KM, measured
 
@@ -165,9 +165,7 @@ def utility(
     >>> utility(file, file, rng=np.random.default_rng(0))["published"]
     1.0
     """
-    for name, side in (("original", original), ("released", released)):
-        if not callable(getattr(side, "block", None)):
-            raise InputError(f"{name} = {show(side)}: give the distances of a file, such as data.distances")
+    original, released = _check_distances(original, "original"), _check_distances(released, "released")
     check_rng(rng)
     check_whole(sample, "sample", 2)
     check_whole(groups, "groups", 2)
@@ -180,15 +178,21 @@ def utility(
     if original.size > sample:
         rows = np.sort(rng.choice(rows, size=sample, replace=False))
     order = rng.permutation(original.size).astype(np.int32)
-    across = encode_twice(select_distances(original, rows), mask, rng)
+    across = encode_twice(original.select(rows), mask, rng)
     found = BeforeAfter(original, released, rows, order, groups, across)
     values = {name: measure.compute(found) for name, measure in _MEASURES.items()}
-    told = Utility(original.size, len(found.deviation), values, unit_of(original))
+    told = Utility(original.size, len(found.deviation), values, original.unit)
     if not found.is_sample:
         return told
     estimates = [measure for name, measure in _MEASURES.items() if measure.sampled and values[name] is not None]
     errors = estimate_errors(found, {one.name: one.compute for one in estimates if one.steady}, rng)
     return replace(told, sample=len(rows), errors={one.name: errors.get(one.name) for one in estimates})
+
+
+def _check_distances(side: Distances, name: str) -> Distances:
+    if (found := wrap(side)) is None:
+        raise InputError(f"{name} = {show(side)}: give the distances of a file, such as data.distances")
+    return found
 
 
 def _neighbours(found: BeforeAfter) -> float | None:

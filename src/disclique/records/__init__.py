@@ -7,10 +7,8 @@ results are written (``write``, ``provenance``). Nothing here alters a distance,
 
 from disclique.records.labels import Comparator, Exact, candidates, label_tuples
 from disclique.records.reading import Layout, microdata, read, select_records
-from disclique.spaces.bits import Encodings
-from disclique.spaces.distances import Matrix, Points, as_matrix, full_matrix, select_distances
+from disclique.spaces import Encodings, Matrix, Points, Texts, full_matrix
 from disclique.spaces.metrics import Metric, paired, pairwise
-from disclique.spaces.strings import Texts
 from disclique.values import canonical
 
 __all__ = [
@@ -22,7 +20,6 @@ __all__ = [
     "Metric",
     "Points",
     "Texts",
-    "as_matrix",
     "candidates",
     "canonical",
     "full_matrix",
@@ -31,6 +28,5 @@ __all__ = [
     "paired",
     "pairwise",
     "read",
-    "select_distances",
     "select_records",
 ]

@@ -28,7 +28,8 @@ from disclique.records.joins import (
     join_square,
     names_of_index,
 )
-from disclique.spaces.bits import COLUMN, Encodings, encodings_of_array, parse_encodings
+from disclique.spaces import Encodings
+from disclique.spaces.bits import COLUMN, encodings_of_array, parse_encodings
 from disclique.spaces.distances import ROUNDING, Where, check_matrix, same_distance
 from disclique.values import canonical
 

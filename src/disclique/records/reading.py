@@ -25,11 +25,12 @@ from disclique.records.formats.projections import LAT, LON, check_degrees, to_de
 from disclique.records.formats.spreadsheets import check_dates
 from disclique.records.joins import BY_POSITION, Roster, names_of_index, roster_of_index
 from disclique.records.labels import canonical_labels
-from disclique.spaces.bits import Encodings, parse_encodings
-from disclique.spaces.distances import ZERO, Matrix, Points, check_matrix, select_distances, unit_of
+from disclique.spaces import Encodings, Matrix, Points, Texts, wrap
+from disclique.spaces.bits import parse_encodings
+from disclique.spaces.distances import ZERO, check_matrix
 from disclique.spaces.gower import Gower, mixed_table
 from disclique.spaces.metrics import GOWER, Metric
-from disclique.spaces.strings import DEFAULT, Texts, join_columns
+from disclique.spaces.strings import DEFAULT, join_columns
 from disclique.units import AROUND, KM, check_unit
 from disclique.values import canonical
 
@@ -282,8 +283,8 @@ def microdata(  # noqa: PLR0913 - the public door
         if not _are_names(coordinates):
             coordinates, joined = _in_order(coordinates, roster, name)
         source = place_records(table, coordinates, metric or "sphere", directed=directed, name=name)
-    elif isinstance(distances, (Matrix, Points, Texts, Encodings)):
-        source, joined = distances, BY_POSITION
+    elif (computed := wrap(distances)) is not None:
+        source, joined = computed, BY_POSITION
     else:
         values, listed, joined = matrix(distances, roster, directed=directed, name=name)
         values = check_matrix(values, directed=directed, unpublished=unpublished or listed, where=entry_of(name))
@@ -305,18 +306,18 @@ def check_names(names: object, what: str) -> tuple[Any, ...]:
 
 def say_unit(source: Distances, unit: str | None, name: str) -> Distances:
     """Return the distances with the unit that is said of them; refuse one that they cannot have."""
-    said, has = check_unit(unit, f"{name}: unit"), unit_of(source)
+    said, has = check_unit(unit, f"{name}: unit"), source.unit
     if said is None or said == has:
         return source
-    if has is not None or not isinstance(source, (Matrix, Points)):
+    found = source.with_unit(said) if has is None else None
+    if found is None:
         are = "in km already" if has == KM else "plain numbers"
         raise InputError(
             f"{name}: unit {said}: its distances ({source!r}) are {are}; a unit is said of a matrix of distances, or "
             "of euclidean coordinates"
         )
-    found = replace(source, unit=said)
-    largest = _largest(found)
-    if unit_of(found) == KM and largest > AROUND:
+    largest = found.longest()
+    if found.unit == KM and largest > AROUND:
         raise InputError(
             f"{name}: unit {said}: the largest distance would be {largest:,.0f} km, longer than the way around the "
             f"Earth{'; are these metres? then say unit m' if said == KM else ''}"
@@ -324,18 +325,11 @@ def say_unit(source: Distances, unit: str | None, name: str) -> Distances:
     return found
 
 
-def _largest(source: Matrix | Points) -> float:
-    """Return the largest distance, of points a lower bound on it."""
-    if isinstance(source, Matrix):
-        return float(np.nanmax(source.values, initial=0.0))
-    return float(np.ptp(source.coordinates, axis=0).max()) if source.metric == "euclidean" else 0.0
-
-
 def select_records(data: Microdata, rows: NDArray[np.integer]) -> Microdata:
     """Return some records of a file, in the order of ``rows``."""
     table, labels = (frame.iloc[rows].reset_index(drop=True) for frame in (data.table, data.labels))
     ids = tuple(data.ids[row] for row in rows)
-    return Microdata(table, labels, select_distances(data.distances, rows), ids, data.name, data.joined)
+    return Microdata(table, labels, data.distances.select(rows), ids, data.name, data.joined)
 
 
 def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hashable, ...]:

@@ -27,8 +27,7 @@ from disclique.model import Distances, FloatArray
 from disclique.records.checks.lengths import name_unit
 from disclique.records.formats import read_table
 from disclique.records.write import check_writable, versions, whole_file, write_json, write_table
-from disclique.spaces.distances import as_matrix, full_matrix
-from disclique.spaces.lazy import FORMED, Listed, read_in_blocks
+from disclique.spaces import FORMED, full_matrix, read_in_blocks, spaced
 from disclique.values import canonical
 
 if TYPE_CHECKING:
@@ -231,13 +230,13 @@ def _check_run(key: Path, run: str, release: Path, records: int) -> None:
 
 def default_kind(masked: Distances) -> str:
     """Return the form of a file in which nobody chose one: a list where most distances are not published."""
-    return LIST if isinstance(masked, Listed) else CSV
+    return CSV if masked.listed() is None else LIST
 
 
 def write_distances(masked: Distances, path: Path, *, kind: str, writing: Writing = WRITING) -> None:
     """Write all distances, without forming the matrix of many records; the file is there whole or not at all."""
     check_size(masked, path, kind)
-    shown = as_matrix(masked)
+    shown = masked.as_matrix()
     with whole_file(path) as draft:
         if kind == NPY:
             with draft.open("wb") as file:
@@ -264,8 +263,8 @@ def _list_parts(shown: Distances, lines: int) -> Iterator[str]:
 
 
 def _list_published(shown: Distances) -> Iterator[tuple[Ints, Ints, FloatArray]]:
-    if isinstance(shown, Listed):
-        yield shown.first, shown.second, shown.value
+    if (listed := shown.listed()) is not None:
+        yield listed.first, listed.second, listed.value
         return
     everybody = np.arange(shown.size)
     for rows, block in read_in_blocks(shown):
@@ -283,9 +282,9 @@ def estimate_size(masked: Distances, kind: str) -> float:
     n = masked.size
     if kind in (NPY, PARQUET):
         return 8.0 * n * n
-    if isinstance(masked, Listed) and kind == LIST:
-        return (2 * len(str(n)) + 3 + _width(masked.value[: 10 * WRITING.tried_rows])) * len(masked.value)
-    rows = np.linspace(0, n - 1, min(WRITING.tried_rows, n)).astype(np.int32)
+    if (listed := masked.listed()) is not None and kind == LIST:
+        return (2 * len(str(n)) + 3 + _width(listed.value[: 10 * WRITING.tried_rows])) * len(listed.value)
+    rows = spaced(n, WRITING.tried_rows).astype(np.int32)
     block = masked.block(rows, np.arange(n, dtype=np.int32))
     there = float(np.mean(~np.isnan(block)))
     width = _width(block[~np.isnan(block)][: 100 * WRITING.tried_rows])

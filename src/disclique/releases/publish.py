@@ -18,9 +18,8 @@ from disclique.errors import InputError, TooLarge
 from disclique.masks import Mask, parse_mask
 from disclique.model import Distances, FloatArray, Microdata
 from disclique.releases.files import write_release
-from disclique.spaces.bits import COLUMN, Encodings
-from disclique.spaces.distances import as_matrix, full_matrix, select_distances, unit_of
-from disclique.spaces.strings import Texts
+from disclique.spaces import full_matrix
+from disclique.spaces.bits import COLUMN
 
 
 @dataclass(frozen=True)
@@ -65,17 +64,17 @@ class Release:
                 f"a matrix of {self.masked.size:,} records takes {8e-9 * self.masked.size**2:.1f} GB: ask masked.block "
                 "for some of the distances, or save the release, which writes it row by row"
             )
-        return full_matrix(as_matrix(self.masked, most=self.masked.size))
+        return full_matrix(self.masked.as_matrix(most=self.masked.size))
 
     @property
     def unit(self) -> str | None:
         """The unit of the published distances: ``km``, also of a file in metres, ``none``, or None (nobody said)."""
-        return unit_of(self.masked)
+        return self.masked.unit
 
     @property
     def encoded(self) -> bool:
         """Whether the table has encodings, so that no matrix is needed."""
-        return isinstance(self.masked, Encodings)
+        return self.masked.cells() is not None
 
     @property
     def publishable(self) -> bool:
@@ -121,10 +120,10 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
     noise, shuffle = _chance(drawn)
     order = shuffle.permutation(len(data))
     _check_columns(data, rule)
-    masked = select_distances(rule.apply(data.distances, noise), order)
+    masked = rule.apply(data.distances, noise).select(order)
     table = data.table[list(data.labels.columns)].iloc[order].reset_index(drop=True)
-    if isinstance(masked, Encodings):
-        table = table.assign(**{COLUMN: masked.texts()})
+    if (cells := masked.cells()) is not None:
+        table = table.assign(**{COLUMN: cells})
     if not len(table.columns):
         table = pd.DataFrame({"record": np.arange(1, len(data) + 1)})  # a file needs a column; this one says nothing
     return Release(table, masked, rule.spec, drawn, order, tuple(data.ids[row] for row in order))
@@ -132,9 +131,8 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
 
 def _check_columns(data: Microdata, rule: Mask) -> None:
     """Raise an error if a released column is text that the mask is to hide, or has the name of the encodings."""
-    texts = data.distances.columns if isinstance(data.distances, Texts) else ()
     for name in data.labels.columns:
-        if name in texts:
+        if name in data.distances.unreleased:
             raise InputError(f"label {name}: columns of text are never released")
         if name == COLUMN and rule.on == "text":
             raise InputError(f"label {name}: the released column of encodings has this name; call the label another")
@@ -153,7 +151,7 @@ def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdat
     """
     _check_data(data)
     noise, _ = _chance(_seed(seed))
-    return replace(data, distances=as_matrix(_rule(mask).apply(data.distances, noise)))
+    return replace(data, distances=_rule(mask).apply(data.distances, noise).as_matrix())
 
 
 def _check_data(data: object) -> None:

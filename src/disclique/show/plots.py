@@ -19,11 +19,9 @@ from scipy.linalg import orthogonal_procrustes
 
 from disclique.arguments import check_kind
 from disclique.errors import InputError
-from disclique.geodesy import GEOGRAPHIC
 from disclique.model import FloatArray, Microdata, ProductGraph
 from disclique.records.labels import label_tuples
 from disclique.records.write import whole_file
-from disclique.spaces.distances import Points
 
 # Okabe and Ito's palette: told apart with any kind of colour vision
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D")
@@ -44,8 +42,9 @@ def save_figure(figure: Figure, path: Path) -> None:
 def layout(data: Microdata) -> FloatArray:
     """A place on the page for every record: its coordinates, or a map made from the distances (classical MDS)."""
     source = data.distances
-    if isinstance(source, Points) and source.is_map and source.coordinates.shape[1] == 2:
-        return np.asarray(source.coordinates, dtype=float)
+    places = source.points()
+    if places is not None and places.is_map and places.coordinates.shape[1] == 2:
+        return np.asarray(places.coordinates, dtype=float)
     rows = np.arange(len(data), dtype=np.int32)
     d = source.block(rows, rows)
     d = np.fmax(d, d.T)
@@ -196,7 +195,7 @@ def _number(axes: Axes, places: FloatArray) -> None:
 
 
 def _is_map(data: Microdata) -> bool:
-    return isinstance(data.distances, Points) and data.distances.metric in GEOGRAPHIC
+    return data.distances.on_earth
 
 
 def _turned(places: FloatArray, like: FloatArray, pairs: NDArray[Any]) -> FloatArray:

@@ -17,9 +17,11 @@ from scipy import sparse
 
 from disclique.arguments import check_whole, show
 from disclique.errors import InputError
-from disclique.model import FloatArray, IntArray
+from disclique.spaces.base import ENCODINGS, Distances, digest, no_join
+from disclique.spaces.lazy import HiddenRecords
 from disclique.spaces.sets import Sets, in_parts
 from disclique.units import NO_UNIT
+from disclique.values import FloatArray, IntArray
 
 BIT_METRICS = ("dice", "jaccard", "hamming")
 COLUMN = "encoding"  # what a release calls its column of encodings
@@ -56,7 +58,7 @@ def is_bit_metric(spec: object) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Encodings:
+class Encodings(Distances):
     """Distances as bit strings of one length with a metric; the matrix is never formed as a whole.
 
     >>> Encodings(np.packbits([[1, 0, 1], [1, 1, 0]], axis=1), 3)
@@ -107,12 +109,31 @@ class Encodings:
         """How many bits each record has set."""
         return np.asarray(_ONES[self.bits].sum(axis=1, dtype=np.int64), dtype=float)
 
+    @property
+    def kind(self) -> str:
+        """``encodings``."""
+        return ENCODINGS
+
+    def hidden(self) -> Distances:
+        """Return the distances without the bits."""
+        return HiddenRecords(self)
+
+    def content(self) -> object:
+        """Return the metric, the length and a digest of the bits."""
+        return self.metric, self.length, digest(self.bits)
+
     def select(self, rows: NDArray[np.integer]) -> Encodings:
         """Return some of the encodings, in the order of ``rows``."""
         return replace(self, bits=self.bits[np.asarray(rows)])
 
-    def join(self, other: Encodings) -> Encodings:
-        """Return the encodings of both, one after the other, with the metric of the first."""
+    def can_join(self, other: Distances) -> bool:
+        """Say whether the other are encodings in the same metric."""
+        return isinstance(other, Encodings) and self.metric == other.metric
+
+    def join(self, other: Distances) -> Encodings:
+        """Return the encodings of both, one after the other."""
+        if not (isinstance(other, Encodings) and self.can_join(other)):
+            raise no_join(self, other)
         if self.length != other.length:
             raise InputError(f"encodings of {self.length} and of {other.length} bits cannot be compared")
         return replace(self, bits=np.concatenate([self.bits, other.bits]))
@@ -166,7 +187,7 @@ class Encodings:
     def _open(self, packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
         return np.unpackbits(packed, axis=1, count=self.length)
 
-    def texts(self) -> list[str]:
+    def cells(self) -> list[str]:
         """Return each encoding in hexadecimal digits, four bits a digit, as ``parse_encodings`` reads it back."""
         digits = (self.length + 3) // 4
         return [row.tobytes().hex()[:digits] for row in self.bits]

@@ -9,23 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from disclique.errors import InputError
-from disclique.geodesy import GEOGRAPHIC
-from disclique.model import Distances, FloatArray, IntArray
+from disclique.geodesy import GEOGRAPHIC, shift, to_space
+from disclique.spaces.base import EARTH, FORMED, PLANE, RECORDS, VECTORS, Distances, digest, no_join
 from disclique.spaces.gower import Gower, mixed_table
-from disclique.spaces.lazy import FORMED, Unformed, hide
+from disclique.spaces.lazy import HiddenRecords
 from disclique.spaces.metrics import GOWER, METRICS, VECTORIAL, Metric, find_directions, measure_each, paired, pairwise
-from disclique.units import ASK, KM, KM_IN, NO_UNIT, check_unit
+from disclique.units import KM, KM_IN, NO_UNIT, check_unit
+from disclique.values import FloatArray, IntArray
 
 ZERO = "the vector is zero, and has no direction by which the cosine could compare it"
 ROUNDING = 512 * np.finfo(float).eps
 """How far two values of one distance may lie apart, relative to the larger: what sums of some hundred double-precision
 lengths in another order explain (1e-13), far below what anybody prints or publishes."""
+
+NEIGHBOUR = 5  # invented people lie about as far from a real one as its fifth neighbour, or towards one of the five
 
 Where = Callable[[int, int], str]
 
@@ -78,7 +82,7 @@ def same_distance(a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
+class Matrix(Distances):
     """Distances as a square matrix; NaN is a distance that was not published.
 
     ``unit`` is ``km``, ``none`` for what is no length (travel times), or None where nobody said it; values in ``m``
@@ -116,6 +120,26 @@ class Matrix:
         """Return distances from each of ``rows`` to each of ``columns``."""
         return np.asarray(self.values[np.ix_(rows, columns)])
 
+    def matrix(self) -> Matrix:
+        """Return it as it is."""
+        return self
+
+    def as_matrix(self, *, most: int = FORMED) -> Matrix:
+        """Return it as it is, of however many records."""
+        return self
+
+    def content(self) -> object:
+        """Return a digest of the values."""
+        return digest(self.values)
+
+    def with_unit(self, unit: str) -> Matrix:
+        """Return the same in a unit that was said of it."""
+        return replace(self, unit=unit)
+
+    def longest(self) -> float:
+        """Return the largest distance."""
+        return float(np.nanmax(self.values, initial=0.0))
+
     def __repr__(self) -> str:
         absent = int(np.isnan(self.values).sum())
         notes = [f"{self.size} x {self.size} matrix"]
@@ -130,7 +154,7 @@ def _said(unit: str | None) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class Points(Distances):
     """Distances as points with a metric; the matrix is never formed as a whole.
 
     >>> Points([[13.4, 52.5], [2.35, 48.86]])
@@ -223,13 +247,77 @@ class Points:
             )
         return found
 
+    @property
+    def kind(self) -> str:
+        """What the points are: on the Earth, in the plane, vectors, or whatever else a metric compares."""
+        if self.is_map:
+            return EARTH if self.on_earth else PLANE
+        return VECTORS if self.metric in VECTORIAL else RECORDS
+
+    @property
+    def on_earth(self) -> bool:
+        """True for longitudes and latitudes."""
+        return self.metric in GEOGRAPHIC
+
+    @property
+    def by_ranges(self) -> bool:
+        """True for records of a table that are compared by Gower's metric."""
+        return isinstance(self.metric, Gower)
+
+    def points(self) -> Points:
+        """Return them as they are."""
+        return self
+
+    def places(self) -> Points | None:
+        """Return the points if they lie on a map."""
+        return self if self.is_map else None
+
+    def hidden(self) -> Distances:
+        """Return the distances without the coordinates."""
+        return HiddenRecords(self)
+
     def select(self, rows: NDArray[np.integer]) -> Points:
         """Return some of the points, in the order of ``rows``."""
         return replace(self, coordinates=self.coordinates[rows])
 
-    def join(self, other: Points) -> Points:
-        """Return the points of both, one after the other, with the metric of the first."""
+    def can_join(self, other: Distances) -> bool:
+        """Say whether the other are points in the same metric and unit."""
+        return isinstance(other, Points) and self.metric == other.metric and self.unit == other.unit
+
+    def join(self, other: Distances) -> Points:
+        """Return the points of both, one after the other."""
+        if not (isinstance(other, Points) and self.can_join(other)):
+            raise no_join(self, other)
         return replace(self, coordinates=np.concatenate([self.coordinates, other.coordinates]))
+
+    @property
+    def can_invent(self) -> bool:
+        """True but for a metric of one's own."""
+        return self.is_map or self.metric in VECTORIAL or isinstance(self.metric, Gower)
+
+    def invent(self, count: int, rng: np.random.Generator) -> Points:
+        """Return points near those of a map, else records on the way from one of the file to one of its nearest."""
+        if not self.can_invent:
+            return super().invent(count, rng)  # type: ignore[return-value]
+        return replace(self, coordinates=(_invent_places if self.is_map else _invent_between)(self, count, rng))
+
+    def with_unit(self, unit: str) -> Points:
+        """Return the same in a unit that was said of it."""
+        return replace(self, unit=unit)
+
+    def longest(self) -> float:
+        """Return a lower bound on the largest distance of Euclidean coordinates."""
+        return float(np.ptp(self.coordinates, axis=0).max()) if self.metric == "euclidean" else 0.0
+
+    def with_ranges_of(self, other: Distances, name: str) -> Points:
+        """Return the same compared by the ranges of the other file, if Gower's metric compares both."""
+        if not (isinstance(self.metric, Gower) and isinstance(other, Points) and isinstance(other.metric, Gower)):
+            return self
+        return replace(self, metric=other.metric.shared(self.metric, name))
+
+    def content(self) -> object:
+        """Return the metric and the coordinates."""
+        return str(self.metric), self.coordinates.tolist()
 
     def identities(self) -> list[Hashable]:
         """Return what makes two records the same: their places; by the cosine their directions."""
@@ -279,110 +367,52 @@ def _check_points(points: FloatArray, metric: str) -> None:
         )
 
 
-@runtime_checkable
-class Selectable(Distances, Protocol):
-    """Distances that come from something kept for each record, so that some records need no matrix."""
-
-    def select(self, rows: NDArray[np.integer]) -> Distances:
-        """Return the distances between some records, in the order of ``rows``."""
-
-    def identities(self) -> list[Hashable]:
-        """Return what makes two records the same: equal values have equal distances from everybody."""
-
-
-@runtime_checkable
-class Joinable(Distances, Protocol):
-    """Distances that come from something kept for each record, so that two files can be put together."""
-
-    def join(self, other: Any) -> Distances:
-        """Return the distances between the records of both, one after the other."""
-
-
-def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatArray:
-    """Return the distances between ``rows`` (all records by default) as one square array."""
-    index = np.arange(distances.size, dtype=np.int32) if rows is None else rows
-    return np.asarray(distances.block(index, index))
-
-
-def as_matrix(distances: Distances, *, most: int = FORMED) -> Distances:
-    """Return the distances as a matrix, symmetric bit by bit; of more than ``most`` records none is formed.
-
-    This is what a release shows: distances, without the coordinates from which they come, also where there are so many
-    that they are computed when asked for.
-    """
-    if isinstance(distances, Matrix):
-        return distances
-    if distances.size > most:
-        return hide(distances)
-    values = full_matrix(distances)
-    if not distances.directed:
-        upper = np.triu(values, 1)
-        values = upper + upper.T
-    return matrix_like(values, distances)
-
-
 def matrix_like(values: FloatArray, distances: Distances) -> Matrix:
     """Return a matrix in the place of other distances, with their direction and their unit."""
-    return Matrix(values, distances.directed, bool(np.isnan(values).any()), unit_of(distances))
+    return Matrix(values, distances.directed, bool(np.isnan(values).any()), distances.unit)
 
 
-def unit_of(distances: Distances) -> str | None:
-    """Return what is known of the unit of distances: ``km``, ``none``, or None where nobody said it.
-
-    >>> unit_of(Points([[13.4, 52.5], [2.35, 48.86]])), unit_of(Matrix([[0, 5], [5, 0]])) is None
-    ('km', True)
-    """
-    found = getattr(distances, "unit", None)
-    return found if isinstance(found, str) else None
-
-
-def shared_unit(one: Distances, other: Distances, names: tuple[str, str] = ("target", "known")) -> str | None:
-    """Return the unit of two files whose distances are compared; refuse those that may be in different ones.
-
-    Two matrices of which nothing is said are taken to be in the same unit. One of which nothing is said beside
-    kilometres, such as those between coordinates, could be in metres: then nothing would agree, and look safe.
-    """
-    found = unit_of(one), unit_of(other)
-    if found[0] == found[1]:
-        return found[0]
-    if KM not in found:
-        return NO_UNIT
-    names = names if names[0] != names[1] else ("target", "known")
-    km, rest = names if found[0] == KM else names[::-1]
-    if None in found:
-        raise InputError(f"{rest}: the distances do not say their unit, but those of {km} are in km; {ASK} of {rest}")
-    raise InputError(f"{rest}: the distances have no unit of length, but those of {km} are in km: they never agree")
+def _invent_places(points: Points, count: int, rng: np.random.Generator) -> FloatArray:
+    """Draw homes like those of ``points``: each near one of them, nearer where they are dense."""
+    base = rng.integers(points.size, size=count)
+    space = to_space(points.coordinates, points.metric)
+    reach = cKDTree(space).query(space, k=min(NEIGHBOUR + 1, points.size))[0].reshape(points.size, -1)[:, -1]
+    step = rng.normal(0, 1, (count, points.coordinates.shape[1])) * (reach[base] / 2)[:, None]
+    near = points.coordinates[base]
+    if points.metric == "euclidean":
+        return np.asarray(near + step)
+    return shift(near, step[:, 0], step[:, 1], str(points.metric))
 
 
-def is_on_earth(distances: Distances | None) -> bool:
-    """Say whether the distances are those of points on the Earth."""
-    return isinstance(distances, Points) and distances.metric in GEOGRAPHIC
+def _invent_between(points: Points, count: int, rng: np.random.Generator) -> NDArray[np.generic]:
+    """Draw a smoothed bootstrap: each a record moved a share of the way to one of its nearest neighbours."""
+    base = rng.integers(points.size, size=count)
+    towards = _neighbours(points, base, rng)
+    share = rng.random(count)
+    one, other = points.coordinates[base], points.coordinates[towards]
+    if not isinstance(points.metric, Gower):
+        return np.asarray(one + share[:, None] * (other - one))
+    found = one.copy()
+    for k, extent in enumerate(points.metric.ranges):
+        both = np.array(
+            [a is not None and b is not None for a, b in zip(one[:, k], other[:, k], strict=True)], dtype=bool
+        )
+        if extent is None:  # a category is that of one of the two
+            taken = rng.random(count) < share
+            found[taken, k] = other[taken, k]
+        else:
+            mixed = [a + s * (b - a) for a, b, s in zip(one[both, k], other[both, k], share[both], strict=True)]
+            found[both, k] = mixed
+    return found
 
 
-def can_join(one: Distances, other: Distances) -> bool:
-    """Say whether the distances between the records of two files follow from both: not from two bare matrices."""
-    return isinstance(one, Joinable) and type(one) is type(other) and _same_metric(one, other)
-
-
-def _same_metric(one: Distances, other: Distances) -> bool:
-    ways = getattr(one, "metric", None), getattr(other, "metric", None)
-    return ways[0] == ways[1] and unit_of(one) == unit_of(other)
-
-
-def join_distances(one: Distances, other: Distances) -> Distances:
-    """Return the distances between the records of two files, one after the other.
-
-    >>> join_distances(Points([[0, 0]], "euclidean"), Points([[3, 4]], "euclidean")).block([0], [1])
-    array([[5.]])
-    """
-    if not (can_join(one, other) and isinstance(one, Joinable)):
-        raise InputError(f"{one!r} and {other!r}: how far the records of one are from those of the other is not known")
-    return one.join(other)
-
-
-def select_distances(distances: Distances, rows: NDArray[np.integer]) -> Distances:
-    """Return the distances between some records, in the order of ``rows``."""
-    if len(rows) > FORMED if isinstance(distances, Unformed) else isinstance(distances, Selectable):
-        return distances.select(rows)  # type: ignore[attr-defined,no-any-return]
-    block = full_matrix(distances, rows=np.asarray(rows, dtype=np.int32))
-    return matrix_like(block, distances)
+def _neighbours(points: Points, base: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw for each of ``base`` one of the records nearest to it."""
+    wanted = min(NEIGHBOUR, points.size - 1)
+    if wanted < 1:
+        return base
+    who, place = np.unique(base, return_inverse=True)
+    block = points.block(who.astype(np.int32), np.arange(points.size, dtype=np.int32))
+    block[np.arange(len(who)), who] = np.inf
+    nearest = np.argpartition(block, wanted - 1, axis=1)[:, :wanted]
+    return np.asarray(nearest[place.ravel(), rng.integers(wanted, size=len(base))])

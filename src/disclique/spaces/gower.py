@@ -14,8 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.model import FloatArray
-from disclique.values import canonical
+from disclique.values import FloatArray, canonical
 
 
 @dataclass(frozen=True)

@@ -17,27 +17,27 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from disclique.errors import InputError
-from disclique.model import Distances, FloatArray, IntArray
+from disclique.spaces.base import FORMED, Distances
+from disclique.values import FloatArray, IntArray
 
-FORMED = 4000  # records of which a matrix is formed: 128 MB
 AT_ONCE = 4_000_000  # entries of a matrix that are held at a time
 Ints = NDArray[np.int64]
 
 
-class Unformed:
+class Unformed(Distances):
     """Distances that show nothing but themselves: subclasses have ``size``, ``directed``, ``unit`` and ``block``."""
 
-    size: int
-    directed: bool
-    unit: str | None
+    def hidden(self) -> Unformed:
+        """Return it as it is."""
+        return self
 
-    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Return distances from each of ``rows`` to each of ``columns``."""
-        raise NotImplementedError
+    def select(self, rows: NDArray[np.integer]) -> Distances:
+        """Return the distances between some records, in the order of ``rows``: of few of them a matrix."""
+        return self.part(np.asarray(rows, dtype=np.int32)) if len(rows) > FORMED else super().select(rows)
 
-    def select(self, rows: NDArray[np.integer]) -> Unformed:
-        """Return the distances between some records, in the order of ``rows``."""
-        return Hidden(self, np.asarray(rows, dtype=np.int32))
+    def part(self, rows: IntArray) -> Unformed:
+        """Return the distances between some records without forming a matrix of however few."""
+        return Hidden(self, rows)
 
     def __repr__(self) -> str:
         way = ", directed" if self.directed else ""
@@ -58,19 +58,19 @@ class Hidden(Unformed):
     rows: IntArray | None = field(default=None, repr=False)
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         """Number of records."""
         return self.source.size if self.rows is None else len(self.rows)
 
     @property
-    def directed(self) -> bool:  # type: ignore[override]
+    def directed(self) -> bool:
         """True if the distance from i to j may differ from the one from j to i."""
         return self.source.directed
 
     @property
-    def unit(self) -> str | None:  # type: ignore[override]
+    def unit(self) -> str | None:
         """The unit of the distances, None where nobody said it."""
-        return getattr(self.source, "unit", None)
+        return self.source.unit
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``."""
@@ -78,10 +78,9 @@ class Hidden(Unformed):
             return self.source.block(rows, columns)
         return self.source.block(self.rows[rows], self.rows[columns])
 
-    def select(self, rows: NDArray[np.integer]) -> Hidden:
-        """Return the distances between some records, in the order of ``rows``."""
-        chosen = np.asarray(rows, dtype=np.int32)
-        return type(self)(self.source, chosen if self.rows is None else self.rows[chosen])
+    def part(self, rows: IntArray) -> Hidden:
+        """Return the distances between some records, without forming a matrix."""
+        return type(self)(self.source, rows if self.rows is None else self.rows[rows])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,16 +90,9 @@ class HiddenRecords(Hidden):
     def identities(self) -> list[Hashable]:
         """Return for every record the number of the first one that is the same."""
         numbers: dict[Hashable, int] = {}
-        named = self.source.identities()  # type: ignore[attr-defined]
+        named = self.source.identities() or []
         whose = range(len(named)) if self.rows is None else self.rows.tolist()
         return [numbers.setdefault(named[row], row) for row in whose]
-
-
-def hide(source: Distances) -> Unformed:
-    """Return distances that show nothing of the points, strings or records between which they are."""
-    if isinstance(source, Unformed):
-        return source
-    return HiddenRecords(source) if callable(getattr(source, "identities", None)) else Hidden(source)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,11 +138,15 @@ class Listed(Unformed):
         found[rows[:, None] == columns[None, :]] = 0.0
         return found
 
-    def select(self, rows: NDArray[np.integer]) -> Unformed:
+    def listed(self) -> Listed:
+        """Return it as it is."""
+        return self
+
+    def part(self, rows: IntArray) -> Unformed:
         """Return the distances between some records, in the order of ``rows``, by which the list is ordered, too."""
-        chosen = np.asarray(rows, dtype=np.int64)
+        chosen = rows.astype(np.int64)
         if len(np.unique(chosen)) < len(chosen):
-            return super().select(rows)
+            return super().part(rows)
         number = np.full(self.size, -1)
         number[chosen] = np.arange(len(chosen))
         first, second = number[self.first], number[self.second]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, ellipsoid_km, sphere_km
-from disclique.model import FloatArray
 from disclique.spaces.gower import Gower
+from disclique.values import FloatArray
 
 GOWER = "gower"
 VECTORIAL = ("euclidean", "cosine")

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from disclique.errors import InputError
-from disclique.geodesy import EARTH_KM, SPHERE, fit_sphere, to_sphere, unit_vectors
-from disclique.model import FloatArray, Spread
-from disclique.spaces.distances import Points
+from disclique.geodesy import EARTH_KM, SPHERE, Spread, fit_sphere, to_sphere, unit_vectors
+from disclique.spaces import Points
+from disclique.values import FloatArray
 
 _located: WeakKeyDictionary[Points, KnownMap] = WeakKeyDictionary()  # for as long as the file is there
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from disclique.errors import InputError
-from disclique.model import Distances, FloatArray, IntArray
-from disclique.spaces.distances import unit_of
+from disclique.spaces.base import Distances
+from disclique.values import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class Series(Distances):
     """Releases of the same records in the same order, each with its own noise.
 
     As distances it is their mean, which is what an attack sees that knows of one release only; one that can do more
@@ -23,34 +23,39 @@ class Series:
     array([[5.]])
     """
 
-    releases: tuple[Distances, ...]
+    members: tuple[Distances, ...]
 
     def __post_init__(self) -> None:
-        if not self.releases:
+        if not self.members:
             raise InputError("a series needs at least one release")
-        sizes = {one.size for one in self.releases}
+        sizes = {one.size for one in self.members}
         if len(sizes) > 1:
             raise InputError(f"the releases of a series have the same records, not {min(sizes)} and {max(sizes)}")
 
     @property
+    def releases(self) -> tuple[Distances, ...]:
+        """The releases, to be taken apart."""
+        return self.members
+
+    @property
     def size(self) -> int:
         """Number of records."""
-        return self.releases[0].size
+        return self.members[0].size
 
     @property
     def directed(self) -> bool:
         """True if the distance from i to j may differ from the one from j to i."""
-        return any(one.directed for one in self.releases)
+        return any(one.directed for one in self.members)
 
     @property
     def unit(self) -> str | None:
         """That of the first release: all are in the same one."""
-        return unit_of(self.releases[0])
+        return self.members[0].unit
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return the mean distance from each of ``rows`` to each of ``columns`` over the releases that have it."""
         total, many = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
-        for one in self.releases:
+        for one in self.members:
             found = one.block(rows, columns)
             there = ~np.isnan(found)
             total += np.where(there, found, 0.0)
@@ -58,4 +63,4 @@ class Series:
         return np.where(many > 0, total / np.maximum(many, 1), np.nan)
 
     def __repr__(self) -> str:
-        return f"{len(self.releases)} releases of {self.size} records"
+        return f"{len(self.members)} releases of {self.size} records"

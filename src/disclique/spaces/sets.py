@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from disclique.model import FloatArray, IntArray
+from disclique.values import FloatArray, IntArray
 
 _CELLS = 1 << 22  # distances that are computed at a time: what is in between takes several times their memory
 

@@ -15,13 +15,15 @@ from scipy import sparse
 
 from disclique.arguments import show
 from disclique.errors import InputError
-from disclique.model import FloatArray, IntArray
+from disclique.spaces.base import TEXTS, Distances, no_join
+from disclique.spaces.lazy import HiddenRecords
 from disclique.spaces.sets import Sets, in_parts
 from disclique.units import NO_UNIT
-from disclique.values import canonical
+from disclique.values import FloatArray, IntArray, canonical
 
 TEXT_METRICS = ("levenshtein", "damerau", "jaro-winkler", "dice:q=2")
 DEFAULT = "dice:q=2"
+TRIES = 50  # draws after which an invented text that is in no file is sought in another way
 
 
 def normalise(text: str) -> str:
@@ -130,7 +132,7 @@ def is_text_metric(spec: object) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Texts:
+class Texts(Distances):
     """Distances as strings with a metric; the matrix is never formed as a whole.
 
     >>> Texts(("Anna Meier", "Hanna Mayer"))
@@ -180,12 +182,53 @@ class Texts:
         rule = parse_text_metric(self.metric)
         return find_grams(self.strings, rule.q, rule.pad)
 
+    @property
+    def kind(self) -> str:
+        """``texts``."""
+        return TEXTS
+
+    @property
+    def unreleased(self) -> tuple[str, ...]:
+        """The columns of text."""
+        return self.columns
+
+    def texts(self) -> Texts:
+        """Return them as they are."""
+        return self
+
+    def hidden(self) -> Distances:
+        """Return the distances without the strings."""
+        return HiddenRecords(self)
+
+    def content(self) -> object:
+        """Return the metric and the strings."""
+        return self.metric, self.strings
+
+    @property
+    def can_invent(self) -> bool:
+        """True: texts can be put together from words of several."""
+        return True
+
+    def invent(self, count: int, rng: np.random.Generator) -> Texts:
+        """Return texts that are put together from words of several.
+
+        >>> Texts(("anna meier", "otto weber", "ida kern")).invent(2, np.random.default_rng(1)).strings
+        ('otto kern', 'ida meier')
+        """
+        return replace(self, strings=_invent_texts(self, count, rng))
+
     def select(self, rows: NDArray[np.integer]) -> Texts:
         """Return some of the strings, in the order of ``rows``."""
         return replace(self, strings=tuple(self.strings[int(row)] for row in rows))
 
-    def join(self, other: Texts) -> Texts:
-        """Return the strings of both, one after the other, with the metric of the first."""
+    def can_join(self, other: Distances) -> bool:
+        """Say whether the other are texts in the same metric."""
+        return isinstance(other, Texts) and self.metric == other.metric
+
+    def join(self, other: Distances) -> Texts:
+        """Return the strings of both, one after the other."""
+        if not (isinstance(other, Texts) and self.can_join(other)):
+            raise no_join(self, other)
         return replace(self, strings=self.strings + other.strings)
 
     def identities(self) -> list[Hashable]:
@@ -218,6 +261,36 @@ class Texts:
 
     def __repr__(self) -> str:
         return f"{self.size} texts, {self.metric}"
+
+
+def _invent_texts(texts: Texts, count: int, rng: np.random.Generator) -> tuple[str, ...]:
+    """Put texts together word by word, each word drawn from those at its place in texts of as many words.
+
+    None is equal to a text of the file. Where words alone give no new text, beginnings and ends of texts are joined.
+    """
+    there = set(texts.strings)
+    shapes: dict[int, list[list[str]]] = {}
+    for text in texts.strings:
+        shapes.setdefault(len(text.split()), []).append(text.split())
+    words = {size: [[row[k] for row in rows] for k in range(size)] for size, rows in shapes.items()}
+
+    def recombined() -> str:
+        size = len(texts.strings[int(rng.integers(texts.size))].split())
+        return " ".join(pool[int(rng.integers(len(pool)))] for pool in words[size])
+
+    def spliced() -> str:
+        one, other = (texts.strings[int(row)] for row in rng.integers(texts.size, size=2))
+        return one[: int(rng.integers(1, len(one) + 1))] + other[int(rng.integers(len(other))) :]
+
+    def fresh() -> str:
+        for draw in (recombined, spliced):
+            for _ in range(TRIES):
+                found = draw().strip()
+                if found and found not in there:
+                    return found
+        raise InputError("the texts of the file are too few or too alike to invent others: give a file of other people")
+
+    return tuple(fresh() for _ in range(count))
 
 
 def _scorer(metric: str) -> tuple[Callable[..., Any], Any]:

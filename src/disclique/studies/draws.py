@@ -19,7 +19,6 @@ from disclique.records.coarsening import parse_recoding, split_setting
 from disclique.records.labels import candidates
 from disclique.records.reading import Layout, microdata, read
 from disclique.runs import Unit
-from disclique.spaces.distances import Points, as_matrix
 from disclique.studies.definition import FULL, People, Study
 from disclique.synthetic.people import Population, choose_people, germany, population
 from disclique.synthetic.settlements import read_table
@@ -121,8 +120,7 @@ def _files(study: Study, dataset: int, labels: str = "") -> tuple[Microdata, Mic
 @lru_cache(maxsize=64)
 def _knowledge(study: Study, mask: str, dataset: int) -> Knowledge:
     """Return what the snooper knows of a mask; where that is simulated, at the places of the known file."""
-    known = _files(study, dataset)[1].distances
-    points = known if isinstance(known, Points) else None
+    points = _files(study, dataset)[1].distances.points()
     common = study.people.common / study.people.n_target
     rng = study.chance.rng("knowledge", mask, dataset)
     return learn(parse_mask(mask), _calibration(study, mask), points, common=common, rng=rng)
@@ -134,6 +132,6 @@ def draw(study: Study, unit: Unit) -> Draw:
     mask, labels = split_setting(unit.mask)
     target, known, found, truth = _files(study, dataset, labels)
     masked = parse_mask(mask).apply(target.distances, study.chance.rng("noise", mask, unit.repetition))
-    released = replace(target, distances=as_matrix(masked))
+    released = replace(target, distances=masked.as_matrix())
     knowledge = _knowledge(study, mask, dataset)
     return Draw(released, known, found, _calibration(study, mask), knowledge, truth, masked)

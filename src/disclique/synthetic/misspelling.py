@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from disclique.spaces.strings import Texts
+from disclique.spaces import Texts
 
 SHARE = 0.5  # of the records: every second one has an error
 

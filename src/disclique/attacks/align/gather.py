@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
-from disclique.model import Candidates, FloatArray, Spread
+from disclique.geodesy import Spread
+from disclique.model import Candidates, FloatArray
 from disclique.records.registers import Mapper, Records, Register, Survey, stream
 from disclique.records.registers.files import Label
 from disclique.records.registers.streams import is_drawn

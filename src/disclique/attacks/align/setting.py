@@ -14,8 +14,9 @@ from disclique.attacks.weigh.pairs import (
     AttackInputs,
 )
 from disclique.errors import InputError
+from disclique.geodesy import Spread
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw
-from disclique.model import Candidates, FloatArray, Spread
+from disclique.model import Candidates, FloatArray
 from disclique.progress import tell
 from disclique.records.registers import Mapper, Records, Survey
 from disclique.spaces.positions import KnownMap

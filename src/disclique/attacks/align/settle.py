@@ -18,8 +18,9 @@ from disclique.attacks.align.setting import Setting, StreamedInputs
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.population import PartModel
 from disclique.attacks.weigh.law import LawModel
+from disclique.geodesy import Spread
 from disclique.masks.laws import RadialLaw, ReplayLaw
-from disclique.model import FloatArray, Json, Spread
+from disclique.model import FloatArray, Json
 
 PER_PAIR = 2_500  # bytes for a candidate pair
 LEAST_PAIRS = 20  # candidates of a target, however little memory there is

@@ -29,7 +29,7 @@ from disclique.attacks.weigh.pairs import (
     weigh_pairs,
 )
 from disclique.model import Claims, Json
-from disclique.spaces.distances import Points
+from disclique.spaces import Points
 from disclique.spaces.positions import Motion
 from disclique.spaces.rebuild.landmarks import TargetMap
 

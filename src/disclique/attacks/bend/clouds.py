@@ -11,10 +11,10 @@ from scipy.linalg import eigh
 
 from disclique.attacks.register.scaling import scale_matrix
 from disclique.errors import DiscliqueError, InputError
-from disclique.geodesy import GEOGRAPHIC, to_space
+from disclique.geodesy import to_space
 from disclique.masks import Mask
 from disclique.model import Distances, FloatArray
-from disclique.spaces.distances import Matrix, Points, full_matrix
+from disclique.spaces import Matrix, full_matrix
 from disclique.spaces.rebuild.landmarks import choose_landmarks, refuse_directed
 
 Ints = NDArray[np.int64]
@@ -59,12 +59,13 @@ def scale_target(target: Distances) -> Cloud:
 def locate_known(known: Distances) -> Cloud:
     """Return the cloud of the known records, from their coordinates or by classical scaling of their distances."""
     scaled = scale_matrix(known)
-    known = known if scaled is None else scaled.places
-    if isinstance(known, Points) and known.metric in GEOGRAPHIC:
-        return _whiten(to_space(known.coordinates, known.metric), 2)
-    if isinstance(known, Points) and known.metric in ("euclidean", "cosine"):
-        places = np.asarray(known.coordinates, dtype=float)
-        if known.metric == "cosine":
+    known = known if scaled is None else scaled.places()
+    vectors = known.vectors()
+    if vectors is not None and vectors.on_earth:
+        return _whiten(to_space(vectors.coordinates, vectors.metric), 2)
+    if vectors is not None:
+        places = np.asarray(vectors.coordinates, dtype=float)
+        if vectors.metric == "cosine":
             places = places / np.linalg.norm(places, axis=1, keepdims=True)
         if len(places) > 1:
             return _whiten(places, DIMENSIONS)

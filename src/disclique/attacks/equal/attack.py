@@ -36,7 +36,6 @@ from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.registry import Attack
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
 from disclique.progress import tell
-from disclique.spaces.distances import Matrix
 
 CROWDED = 4.0  # chance coincidences of each published distance from which on looking it up tells nothing
 REPEATED = 0.5  # the same where distances repeat by their nature, as the rate differs from value to value
@@ -169,8 +168,8 @@ class Evidence:
 def _choose_tolerances(entries: Entries, known: Distances) -> list[Tolerance]:
     """List what may count as equal, narrow ones first."""
     unit = find_printed_unit(entries.value)
-    if isinstance(known, Matrix):
-        printed = find_printed_unit(known.values[known.values > 0])
+    if (matrix := known.matrix()) is not None:
+        printed = find_printed_unit(matrix.values[matrix.values > 0])
         unit = 0.0 if unit and unit == printed else unit + printed  # printed alike they are equal to the digit
     return [Tolerance(width, 0.5 * unit) for width in (WIDTHS[:1] if unit else WIDTHS)]
 

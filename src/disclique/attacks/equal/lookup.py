@@ -13,7 +13,6 @@ from scipy.sparse.csgraph import connected_components
 
 from disclique.model import Distances, FloatArray, IntArray
 from disclique.spaces.distances import ROUNDING
-from disclique.spaces.series import Series
 
 Ints = NDArray[np.int64]
 MANY = 32  # a value that more entries share is no evidence: a cap, a grid
@@ -62,12 +61,11 @@ class Tolerance:
 
 def list_entries(target: Distances, *, ordered: bool, rng: np.random.Generator) -> Entries:
     """List the published distances above 0, of each release of a series; of very many a random part."""
-    releases = target.releases if isinstance(target, Series) else (target,)
-    total = target.size * (target.size - 1) // (1 if ordered else 2) * len(releases)
+    total = target.size * (target.size - 1) // (1 if ordered else 2) * len(target.releases)
     share = min(ENTRIES / max(total, 1), 1.0)
     parts = [
         Entries(first, second, value).some(rng.random(len(value)) < share) if share < 1 else (first, second, value)
-        for release in releases
+        for release in target.releases
         for first, second, value in _read_blocks(release, ordered)
     ]
     if not parts:

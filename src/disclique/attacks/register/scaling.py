@@ -18,7 +18,7 @@ from disclique.attacks.knowledge import Knowledge
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, KM_PER_DEGREE, from_space
 from disclique.model import Distances, FloatArray
-from disclique.spaces.distances import Matrix, Points
+from disclique.spaces import Matrix, Points, ScaledMatrix
 from disclique.spaces.positions import Motion, fit_motion, locate_known
 from disclique.spaces.rebuild.incomplete import rebuild_from_incomplete
 from disclique.spaces.rebuild.landmarks import (
@@ -28,7 +28,6 @@ from disclique.spaces.rebuild.landmarks import (
     rebuild_from_landmarks,
 )
 from disclique.spaces.rebuild.least_squares import rebuild_from_noisy
-from disclique.spaces.scaled import ScaledMatrix
 from disclique.units import NO_UNIT
 
 FEWEST = 10  # records; of fewer almost any distances fit a map
@@ -46,7 +45,7 @@ def find_places(distances: Distances) -> Points | None:
     if isinstance(distances, Points):
         return distances if distances.is_map else None
     scaled = scale_matrix(distances)
-    return None if scaled is None else scaled.places
+    return None if scaled is None else scaled.places()
 
 
 def scale_matrix(distances: Distances, *, radius: float | None = None) -> ScaledMatrix | None:
@@ -163,7 +162,7 @@ def scale_together(
         laid = lay_on(loose, fixed, turned)
         return None if laid is None else ((laid, known) if fixed is known else (target, laid))
     scaled = scale_matrix(target)
-    laid = None if scaled is None else lay_on(known, scaled.places, [(b, a) for a, b in pairs])
+    laid = None if scaled is None else lay_on(known, scaled.places(), [(b, a) for a, b in pairs])
     return None if scaled is None or laid is None else (scaled, laid)
 
 
@@ -173,12 +172,12 @@ def lay_on(loose: Distances, reference: Points, pairs: Sequence[tuple[int, int]]
     scaled = scale_matrix(loose, radius=there.radius)
     if scaled is None or len(pairs) < ANCHORS:
         return None
-    own, (rows, others) = locate_known(scaled.places), np.array(pairs, dtype=np.int64).T
+    own, (rows, others) = locate_known(scaled.places()), np.array(pairs, dtype=np.int64).T
     here, fixed = own.positions[rows], there.positions[others]
     motions = [_fit_most(here, fixed, there.flat, mirror=mirror) for mirror in (False, True)]
     moved = min(motions, key=lambda one: float(np.median(_apart(one, here, fixed))))(own.positions)
     places = moved[:, :2] if there.flat else from_space(moved)
-    return replace(scaled, places=Points(places, reference.metric, unit=reference.unit))
+    return replace(scaled, map=Points(places, reference.metric, unit=reference.unit))
 
 
 def _fit_most(here: FloatArray, fixed: FloatArray, flat: bool, *, mirror: bool) -> Motion:

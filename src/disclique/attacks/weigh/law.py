@@ -17,7 +17,7 @@ from disclique.attacks.align.likelihood import CandidatePairs, LikelihoodModel
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
 from disclique.masks.laws import FINE, ExchangeLaw, GaussianLaw, HalfWay, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw
 from disclique.model import FloatArray
-from disclique.spaces.distances import Points
+from disclique.spaces import Points
 
 Ints = NDArray[np.int64]
 TAILS = 5.0  # standard deviations of a blur beyond which there is nothing

@@ -38,9 +38,10 @@ from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.posterior import estimated_share, matching_posterior
 from disclique.attacks.weigh.exchange import find_exchanged
 from disclique.attacks.weigh.law import LawModel, build_law_model, is_gaussian
+from disclique.geodesy import Spread
 from disclique.masks.laws import ExchangeLaw
-from disclique.model import Candidates, Claims, FloatArray, IntArray, Json, Spread
-from disclique.spaces.distances import Points
+from disclique.model import Candidates, Claims, FloatArray, IntArray, Json
+from disclique.spaces import Points
 from disclique.spaces.positions import KnownMap, Motion
 from disclique.spaces.rebuild.landmarks import TargetMap
 from disclique.spaces.rebuild.series import SAME, shrink_spread

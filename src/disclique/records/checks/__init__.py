@@ -16,7 +16,6 @@ from disclique.records.checks.lengths import inspect_lengths
 from disclique.records.checks.pairs import Encounter, inspect_pair
 from disclique.records.checks.places import count_crowd, inspect_places
 from disclique.records.checks.values import FileLook, Inspection, Remark
-from disclique.spaces.kinds import kind_of
 
 __all__ = ["FileLook", "Inspection", "Remark", "inspect"]
 
@@ -67,7 +66,7 @@ def _inspect_file(data: Microdata) -> tuple[FileLook, list[Remark]]:
     look = FileLook(
         name=data.name.replace("\\", "/").rsplit("/", 1)[-1],
         records=len(data),
-        kind=kind_of(data.distances),
+        kind=data.distances.kind,
         joined=str(getattr(data, "joined", "")),
         extent=None if ground is None else ground.extent,
         lengths=None if span is None else span.lengths,

@@ -15,8 +15,7 @@ from disclique.model import Microdata
 from disclique.records.checks.pairs import number_labels
 from disclique.records.checks.values import LabelColumn, Remark, some
 from disclique.records.labels import label_tuples
-from disclique.spaces.distances import Points
-from disclique.spaces.lazy import read_in_blocks
+from disclique.spaces import read_in_blocks, spaced
 
 MANY = 20  # records from which a share of different values says something
 EMPTY = 0.05  # share of incomplete records that is worth a sentence
@@ -150,9 +149,9 @@ def _same_twice(data: Microdata) -> Iterator[Remark]:
 
 def _copies(data: Microdata) -> Iterator[Remark]:
     """Find records that are equal in everything but their id: each makes the other look safe."""
-    identities = getattr(data.distances, "identities", None)
     if len(data) < MANY or not len(data.labels.columns):
         return
+    identities = data.distances.identities()
     if identities is None:
         yield from _near_copies(data)
         return
@@ -161,7 +160,7 @@ def _copies(data: Microdata) -> Iterator[Remark]:
     rest = [k for k in range(table.shape[1]) if not _is_id(table.iloc[:, k], ids)]
     rows = [list(map(str, table.iloc[:, k])) for k in rest]
     what = _number_rows([label_tuples(data.labels), *rows])
-    where = _number_rows([list(map(str, identities()))])
+    where = _number_rows([list(map(str, identities))])
     often = np.bincount(_number_rows([what, where]))
     twice = int(often[often > 1].sum())
     together, chance = _pairs(np.bincount(where)), 2 * _pairs(np.bincount(what)) / len(data) ** 2
@@ -170,7 +169,7 @@ def _copies(data: Microdata) -> Iterator[Remark]:
             f"{data.name}: {twice} of {len(data)} records are equal to another one in everything but their id: copies? "
             "Each copy hides the other from the attacks, and makes the file look safer than it is"
         )
-    elif isinstance(data.distances, Points):
+    elif data.distances.points() is not None:
         yield from _near_copies(data)
 
 
@@ -199,7 +198,7 @@ def _near_copies(data: Microdata) -> Iterator[Remark]:
     Of people scattered at random one in 400 has one so close; that a copy is not quite the same is what another
     geocoder leaves. Records at one place have been compared in full, unless there are only distances.
     """
-    rows = np.unique(np.linspace(0, len(data) - 1, min(len(data), SAMPLED)).astype(np.int32))
+    rows = spaced(len(data), SAMPLED).astype(np.int32)
     beside, two = [], []
     for here, block in read_in_blocks(data.distances, rows):
         found = np.where(np.isnan(block), np.inf, block)
@@ -215,7 +214,7 @@ def _near_copies(data: Microdata) -> Iterator[Remark]:
         & (nearest <= CLOSE * second)
         & (second > 0)
     )
-    if isinstance(data.distances, Points):
+    if data.distances.points() is not None:
         twins &= nearest > 0
     if twins.sum() > max(3, PAIRED * len(rows)):
         yield Remark(

@@ -10,7 +10,7 @@ import numpy as np
 from disclique.messages import percent
 from disclique.model import Distances, FloatArray, Microdata
 from disclique.records.checks.values import Lengths, Remark, show_length
-from disclique.spaces.distances import Matrix, unit_of
+from disclique.spaces import spaced
 from disclique.units import NO_UNIT
 
 LOOKED_AT = 1000  # records between which distances are looked at
@@ -29,13 +29,13 @@ class Span:
 
 def name_unit(distances: Distances) -> str:
     """Return the unit of distances as it is written behind a number: nothing where they have none or none was said."""
-    said = unit_of(distances)
+    said = distances.unit
     return "" if said in (None, NO_UNIT) else str(said)
 
 
 def sample_block(distances: Distances) -> FloatArray:
     """Return the distances between some records, evenly spaced."""
-    rows = np.unique(np.linspace(0, distances.size - 1, min(distances.size, LOOKED_AT)).astype(np.int32))
+    rows = spaced(distances.size, LOOKED_AT).astype(np.int32)
     return distances.block(rows, rows)
 
 
@@ -48,7 +48,7 @@ def inspect_lengths(data: Microdata) -> Span | None:
         return None
     lengths = Lengths(float(values.min()), float(np.median(values)), float(values.max()), name_unit(data.distances))
     remarks = [*_odd(data, lengths, values), *_in_unit(data, lengths, values)]
-    if isinstance(data.distances, Matrix) and not data.distances.directed:
+    if data.distances.matrix() is not None and not data.distances.directed:
         remarks += list(_no_metric(data.name, block))
     return Span(lengths, tuple(remarks))
 
@@ -60,7 +60,8 @@ def _odd(data: Microdata, found: Lengths, values: FloatArray) -> Iterator[Remark
         yield Remark(f"{data.name}: all distances are {found.most:g}", mistake=True)
     elif (zero := float((values == 0).mean())) > 0.05:
         yield Remark(f"{data.name}: {percent(zero)} of the distances are 0: does 0 stand for something else?")
-    if isinstance(data.distances, Matrix) and len(values) > 1000 and len(np.unique(values)) < 40 and found.most > 0:
+    given = data.distances.matrix() is not None
+    if given and len(values) > 1000 and len(np.unique(values)) < 40 and found.most > 0:
         yield Remark(
             f"{data.name}: there are only {len(np.unique(values))} different distances: they have been rounded or "
             "classed before, so that what is audited is less than the truth"
@@ -86,7 +87,7 @@ def _in_unit(data: Microdata, found: Lengths, values: FloatArray) -> Iterator[Re
             f"{data.name}: {percent(capped)} of the distances are the longest one, {show_length(found.most, 'km')}: "
             "has somebody cut off longer ones, or does it stand for something else?"
         )
-    elif isinstance(data.distances, Matrix) and len(values) > 1000 and (step := _step(values)):
+    elif data.distances.matrix() is not None and len(values) > 1000 and (step := _step(values)):
         yield Remark(
             f"{data.name}: all distances are multiples of {step} km: they have been rounded before, so that what is "
             "audited is less than the truth"

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.geodesy import GEOGRAPHIC
 from disclique.messages import percent
 from disclique.model import FloatArray, IntArray, Microdata
 from disclique.records.checks.lengths import name_unit, sample_block
@@ -22,8 +21,7 @@ from disclique.records.checks.places import inspect_places
 from disclique.records.checks.values import Meeting, Remark, name_shares, show_length, some
 from disclique.records.joins import find_twins
 from disclique.records.labels import label_tuples
-from disclique.spaces.distances import Points
-from disclique.spaces.lazy import read_in_blocks
+from disclique.spaces import read_in_blocks
 from disclique.spaces.metrics import paired
 
 
@@ -137,15 +135,15 @@ def _far_apart(target: Microdata, known: Microdata) -> Iterator[Remark]:
 
 def _box(data: Microdata) -> tuple[FloatArray, FloatArray, bool] | None:
     """Return the ends of the places of a file, and whether they are degrees; None where it has no map."""
-    source = data.distances
-    if not isinstance(source, Points) or not source.is_map:
+    places = data.distances.points()
+    if places is None or not places.is_map:
         return None
-    return source.coordinates.min(axis=0), source.coordinates.max(axis=0), source.metric in GEOGRAPHIC
+    return places.coordinates.min(axis=0), places.coordinates.max(axis=0), places.on_earth
 
 
 def _units(target: Microdata, known: Microdata) -> Iterator[Remark]:
     """Compare the lengths of two files where both have some."""
-    if isinstance(target.distances, Points) and target.distances.metric in GEOGRAPHIC:
+    if target.distances.on_earth:
         return
     middle = [_median(data) for data in (target, known)]
     if not all(middle):
@@ -192,8 +190,8 @@ def find_doubles(target: Microdata, known: Microdata) -> list[Remark]:
 
     As strangers they would be taken for look-alikes, one for each person who is released.
     """
-    a, b = target.distances, known.distances
-    if not (isinstance(a, Points) and isinstance(b, Points) and len(target.labels.columns)):
+    a, b = target.distances.points(), known.distances.points()
+    if a is None or b is None or not len(target.labels.columns):
         return []
     mine, theirs = (
         list(zip(label_tuples(data.labels), map(str, side.identities()), strict=True))
@@ -379,8 +377,8 @@ def number_labels(data: Microdata) -> IntArray:
 
 def _vectors(target: Microdata, known: Microdata, rows: Rows) -> FloatArray | None:
     """Return from where to where people move between two maps, in the unit of the distances; None without two maps."""
-    mine, theirs = target.distances, known.distances
-    if not (isinstance(mine, Points) and isinstance(theirs, Points) and mine.is_map and mine.metric == theirs.metric):
+    mine, theirs = target.distances.points(), known.distances.points()
+    if mine is None or theirs is None or not mine.is_map or mine.metric != theirs.metric:
         return None
     a, b = mine.coordinates[rows[0]], theirs.coordinates[rows[1]]
     if a.shape[1] != 2:

@@ -16,11 +16,11 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.geodesy import GEOGRAPHIC, sphere_km
+from disclique.geodesy import sphere_km
 from disclique.messages import percent
 from disclique.model import FloatArray, Microdata
 from disclique.records.checks.values import Extent, Remark, name_shares, round_out
-from disclique.spaces.distances import Points
+from disclique.spaces import Points, spaced
 from disclique.spaces.metrics import paired
 
 LOOKED_AT = 2000  # places whose country is looked up
@@ -43,12 +43,12 @@ class Ground:
 
 def inspect_places(data: Microdata) -> Ground | None:
     """Look at the places of a file; None where it has none on the Earth or in a plane."""
-    source = data.distances
-    if not isinstance(source, Points) or not source.is_map or source.coordinates.shape[1] != 2:
+    source = data.distances.points()
+    if source is None or not source.is_map or source.coordinates.shape[1] != 2:
         return None
     places = source.coordinates
-    if source.metric in GEOGRAPHIC:
-        shown = places[_spread(len(places))]
+    if source.on_earth:
+        shown = places[spaced(len(places), LOOKED_AT)]
         where = _count(name_places(shown))
         west, east = round_out(float(places[:, 0].min()), float(places[:, 0].max()), 0.1)
         south, north = round_out(float(places[:, 1].min()), float(places[:, 1].max()), 0.1)
@@ -65,12 +65,8 @@ def inspect_places(data: Microdata) -> Ground | None:
 
 def count_crowd(data: Microdata) -> int:
     """Return how many records share the fullest place, text or vector."""
-    identities = getattr(data.distances, "identities", None)
-    return 1 if identities is None else max(Counter(identities()).values(), default=1)
-
-
-def _spread(records: int) -> np.ndarray:
-    return np.unique(np.linspace(0, records - 1, min(records, LOOKED_AT)).astype(np.int64))
+    identities = data.distances.identities()
+    return 1 if identities is None else max(Counter(identities).values(), default=1)
 
 
 def _count(names: list[str]) -> list[tuple[str, float]]:

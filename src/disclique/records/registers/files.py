@@ -24,7 +24,7 @@ from disclique.records.coarsening import Generaliser, parse_generaliser
 from disclique.records.formats import plain_dates
 from disclique.records.formats.projections import LAT, LON, check_degrees, to_degrees
 from disclique.records.reading import Layout, microdata, say_unit
-from disclique.spaces.distances import Points
+from disclique.spaces import Points
 from disclique.values import canonical
 
 BATCH = 1 << 18  # records that are in memory at a time

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from disclique.errors import InputError
 from disclique.model import FloatArray, Microdata
 from disclique.records.registers.files import Label, Register
-from disclique.spaces.distances import Points
+from disclique.spaces import Points
 from disclique.values import canonical
 
 Ints = NDArray[np.int64]

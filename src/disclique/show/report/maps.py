@@ -15,7 +15,7 @@ from disclique.audits.result import AuditResult
 from disclique.locale import Texts, mark
 from disclique.model import Json
 from disclique.show.report.vega import PERCENT, alt_library, data, plain
-from disclique.spaces.kinds import EARTH
+from disclique.spaces.base import EARTH
 
 KM_PER_DEGREE = 111.195
 SHADES = {"domain": [0, 0.5, 1], "range": ["#DCE6F0", "#F0B442", "#B33A00"], "interpolate": "rgb"}

@@ -17,7 +17,7 @@ from disclique.show.formats import percent
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
 from disclique.show.report.repeat import write_repeat
-from disclique.spaces.kinds import MAPS
+from disclique.spaces.base import MAPS
 
 MAIN = ("neighbours", "spearman", "pearson", "rand_index", "linkage", "published", "bias", "displacement_mean")
 BESIDE = 5  # settings beside each other in the table of all measures, as many as fit a page

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from disclique.errors import InputError
-from disclique.model import Distances, FloatArray, IntArray
+from disclique.spaces.base import Distances
 from disclique.spaces.rebuild.incomplete import rebuild_from_incomplete
 from disclique.spaces.rebuild.landmarks import (
     TargetMap,
@@ -18,6 +18,7 @@ from disclique.spaces.rebuild.landmarks import (
 )
 from disclique.spaces.rebuild.least_squares import rebuild_from_noisy
 from disclique.spaces.rebuild.relative import rebuild_from_relative
+from disclique.values import FloatArray, IntArray
 
 EXACT = 1e-6  # of the spread of the distances: a misfit that is rounding of floating point numbers
 EMBEDDABLE = 0.7  # share of the variance of the distances that a map must explain
@@ -108,7 +109,7 @@ def _check_embeddable(misfit: float, spread: float, noise: float | None, radius:
 
 
 @dataclass(frozen=True, eq=False)
-class ShortDistances:
+class ShortDistances(Distances):
     """A release without the distances that are not below the reach of either record."""
 
     whole: Distances

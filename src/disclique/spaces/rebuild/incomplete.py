@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import eigsh
 
 from disclique.errors import InputError
-from disclique.model import Distances, FloatArray
+from disclique.spaces.base import Distances
 from disclique.spaces.rebuild.landmarks import TargetMap, choose_landmarks, rebuild_from_landmarks, refuse_directed
 from disclique.spaces.rebuild.least_squares import (
     CHUNK,
@@ -37,6 +37,7 @@ from disclique.spaces.rebuild.least_squares import (
     sweep_positions,
     to_chords,
 )
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

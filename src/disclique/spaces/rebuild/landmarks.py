@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from disclique.errors import InputError
-from disclique.model import Distances, FloatArray
+from disclique.spaces.base import Distances
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 LANDMARKS = 200

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from disclique.errors import InputError
-from disclique.model import Distances, FloatArray
+from disclique.spaces.base import Distances
 from disclique.spaces.rebuild.landmarks import (
     LANDMARKS,
     TargetMap,
@@ -23,6 +23,7 @@ from disclique.spaces.rebuild.landmarks import (
     rebuild_from_landmarks,
     refuse_directed,
 )
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 SPECTRAL = 1500  # rows of a noisy matrix that the spectral start looks at

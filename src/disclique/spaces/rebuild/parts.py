@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.model import Distances, FloatArray, IntArray, Json
+from disclique.spaces.base import Distances
 from disclique.spaces.rebuild.incomplete import (
     MapNotFound,
     find_bodies,
@@ -24,6 +24,7 @@ from disclique.spaces.rebuild.incomplete import (
 )
 from disclique.spaces.rebuild.landmarks import TargetMap
 from disclique.spaces.rebuild.least_squares import Lengths, to_chords
+from disclique.values import FloatArray, IntArray, Json
 
 Ints = NDArray[np.int64]
 LEAST = 5  # records of a part: four always fit in some way
@@ -70,7 +71,7 @@ class Unplaced:
 
 
 @dataclass(frozen=True, eq=False)
-class SomeDistances:
+class SomeDistances(Distances):
     """The distances between some records of a release."""
 
     whole: Distances

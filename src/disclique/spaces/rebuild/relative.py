@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from disclique.errors import InputError
-from disclique.model import Distances, FloatArray
+from disclique.spaces.base import Distances
 from disclique.spaces.rebuild.landmarks import (
     TargetMap,
     choose_landmarks,
@@ -20,6 +20,7 @@ from disclique.spaces.rebuild.landmarks import (
     refuse_directed,
 )
 from disclique.spaces.rebuild.least_squares import find_tangents, list_rigid_moves, project_to_surface
+from disclique.values import FloatArray
 
 CORE = 900  # records that are fitted together; the others are placed among them
 BLUR = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.015, 0.007, 0.003)  # of the median distance: nearer ones count as that far

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from disclique.model import FloatArray, Spread
+from disclique.geodesy import Spread
 from disclique.spaces.positions import KnownMap, average_places, fit_motion
 from disclique.spaces.rebuild.landmarks import TargetMap
+from disclique.values import FloatArray
 
 ROUNDS = 3  # times that every map is laid on their mean
 SAME = 1e-3  # of the displacement: releases that differ by less are one

@@ -1,0 +1,288 @@
+"""What a space can do: the class of all distances, whose defaults mean "cannot".
+
+Nobody outside this room asks of which class distances are. They ask for an ability, and None is an answer:
+``distances.places()`` are the records on a map, ``distances.texts()`` their strings, and so on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disclique.errors import InputError
+from disclique.units import ASK, KM, NO_UNIT
+from disclique.values import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from disclique.spaces.distances import Matrix, Points
+    from disclique.spaces.lazy import Listed
+    from disclique.spaces.strings import Texts
+
+FORMED = 4000  # records of which a matrix is formed: 128 MB
+EARTH, PLANE, VECTORS, RECORDS = "coordinates", "plane", "vectors", "records"
+TEXTS, ENCODINGS, MATRIX = "texts", "encodings", "matrix"
+MAPS = (EARTH, PLANE)  # what has places that can be drawn
+
+
+class Distances:
+    """Distances between the records of one file; NaN is a distance that was not published.
+
+    A kind of space has ``size`` (number of records), ``directed`` (whether the distance from i to j may differ from
+    the one from j to i), ``unit`` (``km``, ``none`` for what is no length, None where nobody said it) and ``block``.
+    All else is what some kinds can do.
+    """
+
+    if TYPE_CHECKING:  # at run time a property here would stand in the way of the fields of a dataclass
+
+        @property
+        def size(self) -> int:
+            """Number of records."""
+
+        @property
+        def directed(self) -> bool:
+            """True if the distance from i to j may differ from the one from j to i."""
+
+        @property
+        def unit(self) -> str | None:
+            """The unit of the distances, None where nobody said it."""
+
+    else:
+        unit = None
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return distances from each of ``rows`` to each of ``columns``, shape (len(rows), len(columns))."""
+        raise NotImplementedError
+
+    # what the records are
+
+    @property
+    def kind(self) -> str:
+        """What the distances are between, in one word for results and reports.
+
+        It is ``coordinates`` (points of the Earth), ``plane`` (of a plane or a line), ``vectors``, ``records`` (of a
+        table, or whatever a metric of one's own compares), ``texts``, ``encodings``, or ``matrix`` where only
+        distances are given.
+        """
+        return MATRIX
+
+    @property
+    def on_earth(self) -> bool:
+        """Whether the records are given as points of the Earth, in degrees."""
+        return False
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the places are a map that was made of the distances, and not what the records are given by."""
+        return False
+
+    @property
+    def by_ranges(self) -> bool:
+        """Whether distances depend on the ranges of the columns of a file, as Gower's do."""
+        return False
+
+    @property
+    def releases(self) -> tuple[Distances, ...]:
+        """The releases of which this is made: several of a series, else only itself."""
+        return (self,)
+
+    def points(self) -> Points | None:
+        """Return the records as points, with whatever metric: of a map, vectors or records of a table."""
+        return None
+
+    def vectors(self) -> Points | None:
+        """Return the records as rows of numbers with a metric that has a name: points of a map, or vectors."""
+        points = self.points()
+        return None if points is None or callable(points.metric) else points
+
+    def places(self) -> Points | None:
+        """Return the places on a map, of the Earth, a plane or a line: those given, or those a matrix was scaled to."""
+        return None
+
+    def texts(self) -> Texts | None:
+        """Return the strings between which the distances are."""
+        return None
+
+    def matrix(self) -> Matrix | None:
+        """Return the matrix, where the distances are given as one."""
+        return None
+
+    def listed(self) -> Listed | None:
+        """Return the list of the published distances, where most are not published."""
+        return None
+
+    def cells(self) -> list[str] | None:
+        """Return what stands for each record in a column of a release, where that is all that is released."""
+        return None
+
+    @property
+    def unreleased(self) -> tuple[str, ...]:
+        """The columns from which the distances come and that are never released."""
+        return ()
+
+    def identities(self) -> list[Hashable] | None:
+        """Return what makes two records the same: those of equal values have equal distances from everybody."""
+        return None
+
+    def content(self) -> object:
+        """Return what tells two files apart, for a digest; a large array as its own digest."""
+        return digest(full_matrix(self))
+
+    # what can be made of it
+
+    def select(self, rows: NDArray[np.integer]) -> Distances:
+        """Return the distances between some records, in the order of ``rows``."""
+        from disclique.spaces.distances import matrix_like
+
+        return matrix_like(full_matrix(self, rows=np.asarray(rows, dtype=np.int32)), self)
+
+    def can_join(self, other: Distances) -> bool:
+        """Say whether the distances between the records of two files follow from both: not from two bare matrices."""
+        return False
+
+    def join(self, other: Any) -> Distances:
+        """Return the distances between the records of both files, one after the other."""
+        raise no_join(self, other)
+
+    @property
+    def can_invent(self) -> bool:
+        """Whether people can be invented that lie among those of the file."""
+        return False
+
+    def invent(self, count: int, rng: np.random.Generator) -> Distances:
+        """Return ``count`` people who are in no file, invented like those of this one, as a space of the same kind.
+
+        Of a matrix that fits no map, of encodings or in a metric of one's own nobody can be invented, because nothing
+        says how far an invented person would lie from the others.
+        """
+        raise InputError("nobody can be invented from these distances: give a file of other people")
+
+    def with_unit(self, unit: str) -> Distances | None:
+        """Return the same with a unit that was said of it; None where none can be said."""
+        return None
+
+    def longest(self) -> float:
+        """Return the largest distance, or a lower bound on it that is quickly found."""
+        return 0.0
+
+    def with_ranges_of(self, other: Distances, name: str) -> Distances:
+        """Return the same compared by the ranges of another file where both depend on ranges; it is called ``name``."""
+        return self
+
+    def as_matrix(self, *, most: int = FORMED) -> Distances:
+        """Return the distances as a matrix, symmetric bit by bit; of more than ``most`` records none is formed.
+
+        This is what a release shows: distances, without the coordinates from which they come, also where there are so
+        many that they are computed when asked for.
+        """
+        from disclique.spaces.distances import matrix_like
+
+        if self.size > most:
+            return self.hidden()
+        values = full_matrix(self)
+        if not self.directed:
+            upper = np.triu(values, 1)
+            values = upper + upper.T
+        return matrix_like(values, self)
+
+    def hidden(self) -> Distances:
+        """Return distances that show nothing of the points, strings or records between which they are."""
+        from disclique.spaces.lazy import Hidden
+
+        return Hidden(self)
+
+
+class OwnDistances(Distances):
+    """Distances that somebody computes in an object of their own: it has ``size``, ``directed`` and ``block``."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return int(self._given.size)
+
+    @property
+    def directed(self) -> bool:
+        """True if the distance from i to j may differ from the one from j to i."""
+        return bool(self._given.directed)
+
+    @property
+    def unit(self) -> str | None:
+        """The unit, if the object says it."""
+        found = getattr(self._given, "unit", None)
+        return found if isinstance(found, str) else None
+
+    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return distances from each of ``rows`` to each of ``columns``."""
+        return np.asarray(self._given.block(rows, columns))
+
+    def identities(self) -> list[Hashable] | None:
+        """Return what makes two records the same, if the object says it."""
+        say = getattr(self._given, "identities", None)
+        return say() if callable(say) else None
+
+    def select(self, rows: NDArray[np.integer]) -> Distances:
+        """Return some records as the object selects them, else a matrix."""
+        choose = getattr(self._given, "select", None)
+        return OwnDistances(choose(rows)) if callable(choose) else super().select(rows)
+
+    def __repr__(self) -> str:
+        return repr(self._given)
+
+
+def wrap(given: object) -> Distances | None:
+    """Return distances as they are used inside: those of a kind as they are, an object of one's own in a wrapper.
+
+    None is the answer for whatever gives no distances.
+    """
+    if isinstance(given, Distances):
+        return given
+    return OwnDistances(given) if callable(getattr(given, "block", None)) else None
+
+
+def no_join(one: Distances, other: Distances) -> InputError:
+    """Return the error that two files cannot be put together."""
+    return InputError(f"{one!r} and {other!r}: how far the records of one are from those of the other is not known")
+
+
+def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatArray:
+    """Return the distances between ``rows`` (all records by default) as one square array."""
+    index = np.arange(distances.size, dtype=np.int32) if rows is None else rows
+    return np.asarray(distances.block(index, index))
+
+
+def shared_unit(one: Distances, other: Distances, names: tuple[str, str] = ("target", "known")) -> str | None:
+    """Return the unit of two files whose distances are compared; refuse those that may be in different ones.
+
+    Two matrices of which nothing is said are taken to be in the same unit. One of which nothing is said beside
+    kilometres, such as those between coordinates, could be in metres: then nothing would agree, and look safe.
+    """
+    found = one.unit, other.unit
+    if found[0] == found[1]:
+        return found[0]
+    if KM not in found:
+        return NO_UNIT
+    names = names if names[0] != names[1] else ("target", "known")
+    km, rest = names if found[0] == KM else names[::-1]
+    if None in found:
+        raise InputError(f"{rest}: the distances do not say their unit, but those of {km} are in km; {ASK} of {rest}")
+    raise InputError(f"{rest}: the distances have no unit of length, but those of {km} are in km: they never agree")
+
+
+def spaced(records: int, most: int) -> NDArray[np.int64]:
+    """Return at most ``most`` of so many rows, evenly spaced from the first to the last.
+
+    >>> spaced(9, 3).tolist(), spaced(2, 5).tolist()
+    ([0, 4, 8], [0, 1])
+    """
+    return np.unique(np.linspace(0, records - 1, min(records, most)).astype(np.int64))
+
+
+def digest(values: NDArray[Any]) -> str:
+    """Return the digest of an array, hashed where it lies: it may be large."""
+    return hashlib.sha256(np.ascontiguousarray(values).data).hexdigest()
