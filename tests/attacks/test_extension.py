@@ -8,7 +8,7 @@ import disclique as dq
 from disclique.attacks import CliqueAttack, ExtendAttack
 from disclique.attacks.calibration import calibrate
 from disclique.attacks.extend import extend
-from disclique.engine.kernels.profiles import Anchored, crowding, profile_scores
+from disclique.engine.kernels.pairs import Anchored, crowding, profile_scores
 from disclique.masks import parse_mask
 from disclique.records.labels import candidates
 from disclique.spaces import full_matrix

@@ -14,11 +14,10 @@ from typer.testing import CliRunner
 
 import disclique as dq
 from disclique.cli import app
-from disclique.engine import cluster, exact, is_clique, maximum_clique, maximum_cliques
+from disclique.engine import Solver, exact, is_clique, maximum_clique, maximum_cliques
 from disclique.engine.cluster import Workers
 from disclique.engine.kernels import climb, demand, roots
-from disclique.engine.product import product_graph
-from disclique.engine.rows import RowsOnDemand
+from disclique.engine.product import RowsOnDemand, product_graph
 from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import TooLarge
 from disclique.model import UNLIMITED, Budget, Graph
@@ -27,12 +26,8 @@ from instances import instance
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture
-def _climbing(monkeypatch):
-    """Take the way of large graphs through the engine with small ones."""
-    monkeypatch.setattr(exact, "MANY", 0)
-    monkeypatch.setattr(exact, "BITS", 0)
-    monkeypatch.setattr(exact, "TASTE", 2)
+CLIMBING = exact.Tuning(large_wedges=0, bit_bytes=0, taste_roots=2)  # small graphs take the way of large ones
+CLIMBER = Solver("exact", partial(exact.solve, tuning=CLIMBING), "as a large graph is searched")
 
 
 def random_graph(rng, order):
@@ -68,7 +63,6 @@ def largest_from(reference, place):
     return truth
 
 
-@pytest.mark.usefixtures("_climbing")
 @pytest.mark.parametrize("kind", ["plain", "product"])
 def test_a_climb_never_lowers_a_ceiling_below_the_truth(kind):
     rng = np.random.default_rng(11)
@@ -76,7 +70,7 @@ def test_a_climb_never_lowers_a_ceiling_below_the_truth(kind):
         graph, reference = random_graph(rng, 35) if kind == "plain" else random_product(rng)
         if graph.order == 0:
             continue
-        state = exact.ready(graph)
+        state = exact.ready(graph, CLIMBING)
         place = np.arange(graph.order) if state.vertices is None else np.argsort(state.vertices)
         truth = largest_from(reference, place)
         degrees = state.ceiling.copy()
@@ -88,7 +82,6 @@ def test_a_climb_never_lowers_a_ceiling_below_the_truth(kind):
         assert state.ceiling.sum() < degrees.sum()
 
 
-@pytest.mark.usefixtures("_climbing")
 @pytest.mark.parametrize("kind", ["plain", "product"])
 def test_the_bound_of_a_stopped_search_holds(kind):
     """Wherever the work ends, and it comes down to the proof."""
@@ -98,23 +91,21 @@ def test_the_bound_of_a_stopped_search_holds(kind):
         graph, reference = random_graph(rng, 60) if kind == "plain" else random_product(rng)
         truth = max(map(len, nx.find_cliques(reference)))
         for work in 10.0 ** rng.uniform(-7, -4 if kind == "product" else -3, 6):
-            found = maximum_clique(graph, budget=Budget(work=work))
+            found = maximum_clique(graph, solver=CLIMBER, budget=Budget(work=work))
             assert found.size <= truth <= found.bound
             assert is_clique(graph, found.members)
             stopped += not found.proven
-        whole = maximum_clique(graph, threads=1)
+        whole = maximum_clique(graph, solver=CLIMBER, threads=1)
         assert whole.size == whole.bound == truth
-        assert maximum_clique(graph, threads=2) == whole
+        assert maximum_clique(graph, solver=CLIMBER, threads=2) == whole
     assert stopped > 20
 
 
-@pytest.mark.usefixtures("_climbing")
-def test_a_climb_changes_nothing_but_the_time(monkeypatch):
+def test_a_climb_changes_nothing_but_the_time():
     files = instance(0.05, 0.5, records=120, common=20)
     graph = product_graph(files.target, files.known, candidates=files.candidates, agreement=files.agreement)
-    climbed = [maximum_clique(graph, threads=threads) for threads in (1, 2, 3)]
+    climbed = [maximum_clique(graph, solver=CLIMBER, threads=threads) for threads in (1, 2, 3)]
     listed = maximum_cliques(graph, climbed[0])
-    monkeypatch.undo()
     plain = maximum_clique(graph)
     assert all(one == plain for one in climbed)
     assert maximum_cliques(graph, plain) == listed
@@ -171,10 +162,9 @@ def parts(files):
 
 
 @pytest.mark.parametrize("climbs", [False, True])
-def test_rows_made_on_demand_are_the_rows_that_would_be_stored(climbs, request):
+def test_rows_made_on_demand_are_the_rows_that_would_be_stored(climbs):
     """Unpublished and directed distances, labels that match several others, agreements of any kind; one row by one."""
-    if climbs:
-        request.getfixturevalue("_climbing")
+    solver = CLIMBER if climbs else "exact"
     rng = np.random.default_rng(15)
     tried, directed = 0, 0
     while tried < 15:
@@ -190,8 +180,9 @@ def test_rows_made_on_demand_are_the_rows_that_would_be_stored(climbs, request):
             row = rows.neighbours[rows.offsets[v] : rows.offsets[v + 1]]
             count = demand.make_row(made.later.source, v, out)
             assert out[:count].tolist() == sorted(row.tolist())
-        expected = maximum_clique(stored)
-        assert maximum_clique(made, threads=1) == maximum_clique(made, threads=2) == expected
+        expected = maximum_clique(stored, solver=solver)
+        assert maximum_clique(made, solver=solver, threads=1) == expected
+        assert maximum_clique(made, solver=solver, threads=2) == expected
         assert maximum_cliques(made, expected, limit=50) == maximum_cliques(stored, expected, limit=50)
         assert is_clique(made, expected.members)
         assert is_clique(made, (0, 1)) == is_clique(stored, (0, 1))
@@ -251,15 +242,13 @@ def make_graph(sigma=0.05, records=150):
 
 
 @pytest.mark.parametrize("climbs", [False, True])
-def test_workers_find_the_clique_that_is_found_here(climbs, request, monkeypatch):
-    if climbs:
-        request.getfixturevalue("_climbing")
-    monkeypatch.setattr(cluster, "BATCHES", 10)
+def test_workers_find_the_clique_that_is_found_here(climbs):
+    solver, tuning = (CLIMBER, CLIMBING) if climbs else ("exact", exact.TUNING)
     for sigma in (0.01, 0.05):
         graph = make_graph(sigma)
-        here = maximum_clique(graph)
+        here = maximum_clique(graph, solver=solver)
         for lose in (0, 2):
-            workers = Workers(Recorded(lose), partial(make_graph, sigma))
+            workers = Workers(Recorded(lose), partial(make_graph, sigma), batches=10, tuning=tuning)
             there = maximum_clique(graph, workers=workers)
             assert there == here
             assert maximum_cliques(graph, there) == maximum_cliques(graph, here)
@@ -318,12 +307,11 @@ def die_once(flag, make):
 
 
 @pytest.mark.parametrize("executor", [dq.Processes(2), dq.OnDask("local", 2)], ids=lambda one: type(one).__name__)
-def test_a_killed_worker_costs_its_batch_only(executor, tmp_path, monkeypatch):
+def test_a_killed_worker_costs_its_batch_only(executor, tmp_path):
     if isinstance(executor, dq.OnDask):
         pytest.importorskip("distributed")
-    monkeypatch.setattr(cluster, "BATCHES", 10)
     graph = make_graph()
-    workers = Workers(executor, partial(die_once, tmp_path / "died", make_graph))
+    workers = Workers(executor, partial(die_once, tmp_path / "died", make_graph), batches=10)
     assert maximum_clique(graph, workers=workers) == maximum_clique(graph)
     assert (tmp_path / "died").exists()
 

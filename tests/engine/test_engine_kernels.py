@@ -1,13 +1,14 @@
 """Kernels against their slow, obvious twins, and the ways through the engine that small graphs do not take."""
 
 import itertools
+from functools import partial
 
 import networkx as nx
 import numpy as np
 import pytest
 
-from disclique.engine import exact, is_clique, maximum_clique, maximum_cliques
-from disclique.engine.kernels import edges, order, roots, search
+from disclique.engine import Solver, exact, is_clique, maximum_clique, maximum_cliques
+from disclique.engine.kernels import edges, roots, search
 from disclique.engine.product import product_graph
 from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import TooLarge
@@ -62,7 +63,7 @@ def test_small_degeneracy_order_leaves_no_vertex_more_neighbours_than_needed():
     graph, both = random_graph(30, 0.3, 1)
     left = np.ones(30, bool)
     core = 0
-    for v in order.degeneracy(graph.offsets, graph.neighbours):
+    for v in roots.degeneracy(graph.offsets, graph.neighbours):
         degree = (both & left).sum(axis=1)
         core = max(core, degree[left].min())
         assert left[v]
@@ -116,25 +117,20 @@ def test_small_search_lists_every_clique_of_a_size():
 def test_a_paused_search_goes_on_where_it_was():
     graph, _ = random_graph(120, 0.8, 7)
     whole = maximum_clique(graph, threads=1)
-    steps = exact.STEPS
-    try:
-        exact.STEPS = 3
-        assert maximum_clique(graph, threads=2).members == whole.members
-    finally:
-        exact.STEPS = steps
+    halting = Solver("exact", partial(exact.solve, tuning=exact.Tuning(branches=3)), "pauses all the time")
+    assert maximum_clique(graph, solver=halting, threads=2).members == whole.members
 
 
-def test_rows_of_bits_and_sparse_rows_give_the_same(monkeypatch):
+def test_rows_of_bits_and_sparse_rows_give_the_same():
+    by_bits = Solver("exact", partial(exact.solve, tuning=exact.Tuning(large_wedges=0)), "by rows of bits")
     for sigma, alpha in ((0.01, 0.9), (0.05, 0.5)):
         product = product_of(instance(sigma, alpha, records=200, common=20))
         sparse = maximum_clique(product, threads=1)
-        monkeypatch.setattr(exact, "MANY", 0)
         for threads in (1, 2, 3):
-            again = maximum_clique(product, threads=threads)
+            again = maximum_clique(product, solver=by_bits, threads=threads)
             assert again == sparse
             assert again.trace.bits
             assert maximum_cliques(product, again) == maximum_cliques(product, sparse)
-        monkeypatch.undo()
         assert maximum_clique(product.graph).size == sparse.size
 
 

@@ -23,7 +23,7 @@ from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.kroll import CliqueAttack
 from disclique.attacks.posterior import estimated_share, matching_posterior
 from disclique.attacks.registry import Attack, Fetch, attacks
-from disclique.engine.kernels.profiles import LEAST, Anchored, crowding, profile_scores
+from disclique.engine.kernels.pairs import LEAST, Anchored, crowding, profile_scores
 from disclique.errors import InputError
 from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray, Microdata
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.engine.kernels.matchings import marginalise_matchings
+from disclique.engine.kernels.pairs import marginalise_matchings
 from disclique.model import FloatArray
 
 Ints = NDArray[np.int64]

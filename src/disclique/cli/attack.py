@@ -342,7 +342,7 @@ def _carry_out(
     """Return what each attack finds; one of several that does not apply says so instead of ending the rest."""
     from disclique.attacks import attack, attack_by_all
     from disclique.attacks.link_register import attack_register
-    from disclique.engine.kernels.cache import warm
+    from disclique.engine.product import warm
     from disclique.progress import listening
 
     if not warm():

@@ -22,16 +22,19 @@ from disclique.engine import exact
 from disclique.engine.stopwatch import Stopwatch
 from disclique.model import Budget, Clique, Executor, ProductGraph
 
-BATCHES = 200  # about so many, so that the last of them ends soon after the others
-FEWEST = 16  # roots of a batch
-
 
 @dataclass(frozen=True, eq=False)
 class Workers:
-    """Who searches, and how each of them makes the graph: a function without arguments that can be sent to them."""
+    """Who searches, and how each of them makes the graph: a function without arguments that can be sent to them.
+
+    Roots go out in about ``batches`` parts of ``fewest`` roots or more, so that the last ends soon after the others.
+    """
 
     executor: Executor
     make: Callable[[], ProductGraph]
+    batches: int = 200
+    fewest: int = 16
+    tuning: exact.Tuning = exact.TUNING
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,7 @@ class _Task:
     make: Callable[[], ProductGraph]
     order: int
     size: int
+    tuning: exact.Tuning
 
     @cached_property
     def ready(self) -> exact.State:
@@ -48,10 +52,10 @@ class _Task:
         graph = self.make()
         if (graph.order, graph.size) != (self.order, self.size):
             raise AssertionError("the worker made another graph: it must have the same version of disclique")
-        return exact.ready(graph)
+        return exact.ready(graph, self.tuning)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Task, (self.make, self.order, self.size)
+        return _Task, (self.make, self.order, self.size, self.tuning)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,15 +83,15 @@ class _Outcome:
 def solve(graph: ProductGraph, stopwatch: Stopwatch, workers: Workers) -> Clique:
     """Return a maximum clique with its proof, found by workers, or what was found when the stopwatch stopped it."""
     hand_out = partial(_hand_out, graph=graph, workers=workers)
-    return exact.run(graph, stopwatch, exact.climb_roots, hand_out, exact.settle, exact.choose)
+    return exact.run(graph, stopwatch, exact.climb_roots, hand_out, exact.settle, exact.choose, tuning=workers.tuning)
 
 
 def _hand_out(state: exact.State, stopwatch: Stopwatch, graph: ProductGraph, workers: Workers) -> None:
     """Have workers lower the ceilings of all roots to the best clique, and keep the cliques they find."""
     left = np.flatnonzero(state.ceiling >= state.best[0])
     left = left[np.argsort(-state.ceiling[left], kind="stable")]
-    size = max(FEWEST, len(left) // BATCHES)
-    task = _Task(workers.make, graph.order, graph.size)
+    size = max(workers.fewest, len(left) // workers.batches)
+    task = _Task(workers.make, graph.order, graph.size, workers.tuning)
     taken = 0
 
     def batches() -> Iterator[_Batch]:

@@ -20,19 +20,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.engine.kernels import climb, demand, order, roots, search, sweep
-from disclique.engine.kernels import threads as cores
-from disclique.engine.rows import RowsOnDemand
+from disclique.engine.kernels import climb, demand, roots, search, sweep
+from disclique.engine.kernels.compiled import run_threads
+from disclique.engine.product import RowsOnDemand
 from disclique.engine.stopwatch import Stopwatch
 from disclique.model import Clique, Graph, IntArray, ProductGraph
 
-WEDGES = 10_000_000  # pairs of edges looked at between two looks at the clock
-STEPS = 20_000  # branches between two looks at the clock
-BITS = 256 * 1024**2  # bytes that rows of bits may take
-MANY = 80_000_000  # pairs of edges from which they pay, and from which a climb does where they take too much
-BLOCK = 512  # roots whose rows of bits stay in the cache
-CLIMB = 0.8  # of the time or work goes into a climb at the most: the bound comes from it, and the best roots
-TASTE = 64  # roots swept before a climb, so that there is a clique if it takes all the time
+
+@dataclass(frozen=True)
+class Tuning:
+    """From which sizes on a search takes other ways, and how often it looks at the clock; no clique depends on it.
+
+    A large graph is swept by rows of bits, or climbed first where these would take too much. The bound of a search that
+    is stopped comes from the climb, and so do the best roots.
+    """
+
+    wedges: int = 10_000_000  # pairs of edges between two looks at the clock
+    branches: int = 20_000  # between two looks at the clock
+    bit_bytes: int = 256 * 1024**2  # that rows of bits may take
+    large_wedges: int = 80_000_000  # pairs of edges from which rows of bits pay, or a climb
+    block_roots: int = 512  # whose rows of bits stay in the cache
+    climb_share: float = 0.8  # of the time or work, at the most
+    taste_roots: int = 64  # swept before a climb, so that there is a clique if it takes all the time
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +72,7 @@ class State:
     ceiling: NDArray[np.int32]
     best: NDArray[np.int64]  # size of the best clique, a flag that stops every kernel, one that it is large enough
     clique: list[int]
+    tuning: Tuning = TUNING
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -80,7 +93,7 @@ class State:
     @property
     def large(self) -> bool:
         """True if a plain sweep is not the fastest way."""
-        return self.average * self.edges > MANY
+        return self.average * self.edges > self.tuning.large_wedges
 
     @property
     def stored(self) -> bool:
@@ -90,7 +103,7 @@ class State:
     @property
     def climbs(self) -> bool:
         """True if a climb is: the graph is large, and rows of bits would take too much."""
-        return self.large and not (self.stored and self.order**2 // 8 <= BITS)
+        return self.large and not (self.stored and self.order**2 // 8 <= self.tuning.bit_bytes)
 
     def keep(self, places: list[int]) -> None:
         """Take over a clique if it is larger than the best so far."""
@@ -122,9 +135,9 @@ class State:
         return roots.new_workspace(self.later, widest)
 
 
-def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
+def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch, tuning: Tuning = TUNING) -> Clique:
     """Return a maximum clique with its proof, or what was found when the stopwatch stopped the search."""
-    return run(graph, stopwatch, climb_roots, _sweep, sift, settle, choose)
+    return run(graph, stopwatch, climb_roots, _sweep, sift, settle, choose, tuning=tuning)
 
 
 def greedy(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
@@ -132,9 +145,14 @@ def greedy(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     return run(graph, stopwatch, climb_roots, _sweep, sift)
 
 
-def run(graph: Graph | ProductGraph, stopwatch: Stopwatch, *steps: Callable[[State, Stopwatch], None]) -> Clique:
+def run(
+    graph: Graph | ProductGraph,
+    stopwatch: Stopwatch,
+    *steps: Callable[[State, Stopwatch], None],
+    tuning: Tuning = TUNING,
+) -> Clique:
     """Return what is known after these steps, or when an interrupt came."""
-    state = ready(graph)
+    state = ready(graph, tuning)
     try:
         for step in steps:
             step(state, stopwatch)
@@ -168,7 +186,7 @@ def list_cliques(
     return [state.names(places) for places in found[:limit]], complete
 
 
-def ready(graph: Graph | ProductGraph) -> State:
+def ready(graph: Graph | ProductGraph, tuning: Tuning = TUNING) -> State:
     """Return the state before a search of this graph."""
     vertices, source = None, demand.STORED
     if isinstance(graph, ProductGraph) and isinstance(graph.later, RowsOnDemand):
@@ -178,12 +196,12 @@ def ready(graph: Graph | ProductGraph) -> State:
         start, row = graph.later.offsets, graph.later.neighbours
         first, second = graph.target, graph.known
     else:
-        vertices = order.degeneracy(graph.offsets, graph.neighbours)
-        start, row = order.orient(graph.offsets, graph.neighbours, vertices)
+        vertices = roots.degeneracy(graph.offsets, graph.neighbours)
+        start, row = roots.orient(graph.offsets, graph.neighbours, vertices)
         first = second = np.empty(0, np.int32)
     later = roots.Later(start.view(np.uint64), row.view(np.uint32), first, second, np.zeros((0, 0), np.int64), source)
     ceiling = (np.diff(start) + 1).astype(np.int32)
-    return State(later, vertices, ceiling, np.array([1, 0, 0], np.int64), [0])
+    return State(later, vertices, ceiling, np.array([1, 0, 0], np.int64), [0], tuning)
 
 
 def _shared(work: Callable[[Callable[[], int], roots.Workspace], None], state: State, threads: int) -> None:
@@ -196,7 +214,7 @@ def _shared(work: Callable[[Callable[[], int], roots.Workspace], None], state: S
     def stop() -> None:
         state.best[1] = 1
 
-    cores.run(one, range(threads), stop)
+    run_threads(one, range(threads), stop)
 
 
 Look = Callable[[roots.Later, Any, roots.Workspace, NDArray[np.int64], NDArray[np.int32]], None]
@@ -223,15 +241,16 @@ def _parts(which: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
 
 def _chunk(state: State, threads: int) -> int:
     """Return the number of roots between two looks at the clock."""
-    return int(min(max(16, WEDGES / (state.average**2 + 1)), 1 + state.order // (8 * threads)))
+    return int(min(max(16, state.tuning.wedges / (state.average**2 + 1)), 1 + state.order // (8 * threads)))
 
 
 def climb_roots(state: State, stopwatch: Stopwatch) -> None:
     """Lower the ceilings of a large graph from the last root to the first, within most of what may be spent."""
     if not state.climbs:
         return
-    _pass(state, stopwatch, sweep.sweep, _parts(np.argsort(-state.ceiling, kind="stable")[:TASTE], 1), 1)
-    chunk, within = _chunk(state, stopwatch.threads), stopwatch.part(CLIMB)
+    highest = np.argsort(-state.ceiling, kind="stable")[: state.tuning.taste_roots]
+    _pass(state, stopwatch, sweep.sweep, _parts(highest, 1), 1)
+    chunk, within = _chunk(state, stopwatch.threads), stopwatch.part(state.tuning.climb_share)
     ends = range(state.order, 0, -chunk)
     done = np.zeros(len(ends), bool)
 
@@ -260,7 +279,8 @@ def _sweep(state: State, stopwatch: Stopwatch) -> None:
         return
     if state.large:
         _set_bits(state, threads)
-        spans = [(first, min(n, first + BLOCK)) for first in range(0, n, BLOCK)]
+        block = state.tuning.block_roots
+        spans = [(first, min(n, first + block)) for first in range(0, n, block)]
         _pass(state, stopwatch, sweep.sweep_bits, spans if state.vertices is None else spans[::-1], threads)
     else:
         parts = _parts(np.arange(n), _chunk(state, stopwatch.threads))
@@ -278,7 +298,7 @@ def _set_bits(state: State, threads: int) -> None:
         for first in taken:
             sweep.bit_rows(state.later, (first, min(n, first + share)))
 
-    cores.run(work, range(threads))
+    run_threads(work, range(threads))
 
 
 def sift(state: State, stopwatch: Stopwatch) -> None:
@@ -315,7 +335,7 @@ def _search_root(state: State, root: int, stopwatch: Stopwatch, space: roots.Wor
     found = search.new_found(1, len(vertex))
     outcome = search.DONE if len(vertex) == 0 else search.PAUSED
     while outcome == search.PAUSED:
-        outcome = search.search(adjacency, stack, state.best, found, (1, 0, STEPS))
+        outcome = search.search(adjacency, stack, state.best, found, (1, 0, state.tuning.branches))
         stopwatch.spend(_worked(stack))
         if found.count[0]:
             state.keep([root, *vertex[found.members[0, : found.size[0]]].tolist()])
@@ -340,14 +360,17 @@ def _at_root(
     vertex, adjacency = roots.local(state.later, root, size, space)
     stopwatch.spend(_worked(space))
     everyone = roots.everything(len(vertex))
-    found = _inside(adjacency, everyone, (1, size), limit, stopwatch)
+    found = _inside(adjacency, everyone, (1, size, state.tuning.branches), limit, stopwatch)
     return [[root, *vertex[members].tolist()] for members in found]
 
 
 def _inside(
-    adjacency: NDArray[np.int64], among: NDArray[np.int64], aim: tuple[int, int], limit: int, stopwatch: Stopwatch
+    adjacency: NDArray[np.int64], among: NDArray[np.int64], aim: tuple[int, int, int], limit: int, stopwatch: Stopwatch
 ) -> list[NDArray[np.int32]]:
-    """At most ``limit`` cliques among these bits; ``aim`` is (members already chosen, members in the end)."""
+    """At most ``limit`` cliques among these bits.
+
+    ``aim`` is (members already chosen, members in the end, branches between two looks at the clock).
+    """
     if aim[0] == aim[1]:
         return [np.empty(0, np.int32)]
     if not among.any():
@@ -358,7 +381,7 @@ def _inside(
     going = np.zeros(2, np.int64)
     outcome = search.PAUSED
     while outcome == search.PAUSED and not stopwatch.over(0):
-        outcome = search.search(adjacency, stack, going, found, (*aim, STEPS))
+        outcome = search.search(adjacency, stack, going, found, aim)
         stopwatch.spend(_worked(stack))
     return list(found.members[: found.count[0], : aim[1] - aim[0]])
 
@@ -378,9 +401,10 @@ def _first(state: State, size: int, stopwatch: Stopwatch) -> list[int] | None:
         vertex, adjacency = roots.local(state.later, root, size, space)
         stopwatch.spend(_worked(space))
         among = roots.everything(len(vertex))
-        found = _inside(adjacency, among, (1, size), 1, stopwatch)
+        found = _inside(adjacency, among, (1, size, state.tuning.branches), 1, stopwatch)
         if found:
-            return [root, *vertex[_smallest(adjacency, vertex, found[0], stopwatch)].tolist()]
+            smallest = _smallest(adjacency, vertex, found[0], state.tuning.branches, stopwatch)
+            return [root, *vertex[smallest].tolist()]
         if stopwatch.over(0):
             return None
         state.ceiling[root] = size - 1
@@ -388,7 +412,11 @@ def _first(state: State, size: int, stopwatch: Stopwatch) -> list[int] | None:
 
 
 def _smallest(
-    adjacency: NDArray[np.int64], vertex: NDArray[np.int32], clique: NDArray[np.int32], stopwatch: Stopwatch
+    adjacency: NDArray[np.int64],
+    vertex: NDArray[np.int32],
+    clique: NDArray[np.int32],
+    branches: int,
+    stopwatch: Stopwatch,
 ) -> list[int]:
     """Return the first clique, vertices compared one by one, with as many members as ``clique``.
 
@@ -408,7 +436,7 @@ def _smallest(
         among[word] ^= bit
         inside = among & adjacency[i]
         if i != rest[len(taken)]:
-            found = _inside(adjacency, inside, (len(taken) + 1, size), 1, stopwatch)
+            found = _inside(adjacency, inside, (len(taken) + 1, size, branches), 1, stopwatch)
             if not found:
                 continue
             rest = [*taken, i, *sorted(found[0].tolist(), key=lambda j: int(vertex[j]))]

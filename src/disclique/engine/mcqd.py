@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from disclique.engine.kernels import mcqd as kernels
-from disclique.engine.kernels import order
+from disclique.engine.kernels import roots
 from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import TooLarge
 from disclique.model import Clique, Graph, ProductGraph
 
-SORT_SHARE = 0.025  # Tlimit of the publication
-MEMORY = 2 * 1024**3
-STEPS = 2_000
+
+@dataclass(frozen=True)
+class DynamicSort:
+    """How far down the search sorts candidates anew, the memory it may take, and how often it looks at the clock."""
+
+    sort_share: float = 0.025  # Tlimit of the publication
+    bit_bytes: int = 2 * 1024**3  # that rows of bits may take
+    steps: int = 2_000  # between two looks at the clock
 
 
-def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
+DYNAMIC_SORT = DynamicSort()
+
+
+def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch, tuning: DynamicSort = DYNAMIC_SORT) -> Clique:
     """Return a maximum clique with its proof, or what was found when the stopwatch stopped the search."""
     n = graph.order
     plain = graph.graph if isinstance(graph, ProductGraph) else graph
     degree = np.diff(plain.offsets)
     depth = _degeneracy(plain) + 2
     need = n * n // 8 + 8 * n * (depth + 2)
-    if need > MEMORY:
+    if need > tuning.bit_bytes:
         raise TooLarge(f"mcqd stores {n:,} rows of bits, which need {need / 1e9:.1f} GB; use the solver exact")
     bits = kernels.adjacency(plain.offsets, plain.neighbours)
     levels = _levels(n, depth)
@@ -30,8 +40,8 @@ def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     widest = int(degree.max(initial=0))
     levels.colour[0] = np.minimum(np.arange(1, n + 1), widest + 1)
     try:
-        while kernels.advance(bits, levels, SORT_SHARE, STEPS) == kernels.PAUSED:
-            stopwatch.spend(STEPS * (n / 64 + 1))
+        while kernels.advance(bits, levels, tuning.sort_share, tuning.steps) == kernels.PAUSED:
+            stopwatch.spend(tuning.steps * (n / 64 + 1))
             stopwatch.tell(n - int(levels.count[0]), n, int(levels.state[2]))
             if stopwatch.over(int(levels.state[2])):
                 break
@@ -45,8 +55,8 @@ def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
 
 def _degeneracy(graph: Graph) -> int:
     """Return the largest number of later neighbours in degeneracy order."""
-    sequence = order.degeneracy(graph.offsets, graph.neighbours)
-    start, _ = order.orient(graph.offsets, graph.neighbours, sequence)
+    sequence = roots.degeneracy(graph.offsets, graph.neighbours)
+    start, _ = roots.orient(graph.offsets, graph.neighbours, sequence)
     return int(np.diff(start).max(initial=0))
 
 

@@ -4,21 +4,44 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from disclique.engine.agreement import fit_agreement
-from disclique.engine.kernels import demand, edges, merge, threads, vertices
-from disclique.engine.rows import RowsOnDemand, mirror, source_of
+from disclique.engine.kernels import demand, edges, merge
+from disclique.engine.kernels.compiled import count_cores, run_threads
 from disclique.errors import TooLarge
 from disclique.memory import default_memory, say_memory
 from disclique.model import Agreement, Candidates, Distances, FloatArray, Graph, IntArray, ProductGraph, Rows
 
 CLIMBED = 0.25  # of the pairs of edges at a vertex, about so many are looked at by a search that begins with a climb
-LONGEST = 100_000.0  # billions of operations, most of a day: a search that takes longer is refused at once
-CHUNK = 4 * 1024**2  # distances asked for at a time
+LONGEST_SEARCH = 100_000.0  # billions of operations, most of a day: a search that takes longer is refused at once
+DISTANCES_AT_A_TIME = 4 * 1024**2
+
+
+class RowsOnDemand(Rows):
+    """Where each row would begin and end, and what rows are made from; ``why`` says that they are too large to store.
+
+    Whoever needs them all at once is refused with that: a solver must make rows as it goes.
+    """
+
+    source: demand.Source
+    why: str
+
+    def __init__(self, offsets: NDArray[np.int64], source: demand.Source, why: str) -> None:
+        for name, value in (("offsets", offsets), ("source", source), ("why", why)):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"RowsOnDemand({self.order} vertices, {int(self.offsets[-1])} edges)"
+
+    @property
+    def neighbours(self) -> IntArray:
+        """Refuse: all rows at once are too large."""
+        raise TooLarge(f"{self.why}; only the solvers exact and greedy make rows on demand")
 
 
 def product_graph(
@@ -73,7 +96,7 @@ def _both(
             matrix = _matrix(known, records, memory)
             made[side] = edges.edges(matrix, records.begin, records.name, directed, directed)
 
-    threads.run(make, ("target", "known"))
+    run_threads(make, ("target", "known"))
     return made["target"], made["known"]
 
 
@@ -112,12 +135,12 @@ def _candidate_pairs(candidates: Candidates, memory: int) -> _CandidatePairs:
     start = np.searchsorted(left, np.arange(len(target_sizes) + 1)).astype(np.int64)
     place = np.concatenate([[0], np.cumsum(target_sizes[left])])
     table = merge.Relation(start, right, place[:-1], np.empty(int(place[-1]), np.uint32), classes)
-    rank, members, first = vertices.positions(target_class, table, width)
+    rank, members, first = merge.positions(target_class, table, width)
     return _CandidatePairs(
         _side(target_rows, target_class, rank),
         _side(known_rows, known_class, base[:-1].astype(np.uint32)),
         table,
-        target_rows[vertices.spread(known_class, members, first, base)],
+        target_rows[merge.spread(known_class, members, first, base)],
         np.repeat(known_rows, width[known_class]),
     )
 
@@ -154,7 +177,7 @@ def _matrix(distances: Distances, side: _Side, memory: int) -> FloatArray:
             f"{n:,} records have a candidate; their distances need {say_memory(need)} of the {say_memory(memory)} "
             "allowed; use more selective labels"
         )
-    step = max(1, CHUNK // max(n, 1))
+    step = max(1, DISTANCES_AT_A_TIME // max(n, 1))
     if step >= n:
         return np.ascontiguousarray(distances.block(rows, rows), dtype=np.float64)
     matrix = np.empty((n, n))
@@ -191,14 +214,14 @@ class _Meeting:
 
     def __init__(self, order: int, target: merge.TargetEdges, known: edges.Edges, relation: merge.Relation) -> None:
         self.order, self._files = order, (target, known)
-        workers = threads.available() if len(target.low) > 20_000 else 1
+        workers = count_cores() if len(target.low) > 20_000 else 1
         shares = _shares(merge.weights(target, known, relation), workers)
         self._found: list[tuple[merge.Windows, int, int]] = [()] * len(shares)  # type: ignore[list-item]
 
         def meet(share: int) -> None:
             self._found[share] = merge.windows(target, known, relation, shares[share])
 
-        threads.run(meet, range(len(shares)))
+        run_threads(meet, range(len(shares)))
 
     @property
     def edges(self) -> int:
@@ -212,7 +235,7 @@ class _Meeting:
         def count(share: int) -> None:
             merge.degrees(*self._files, *self._found[share][:2], larger[share])
 
-        threads.run(count, range(len(self._found)))
+        run_threads(count, range(len(self._found)))
         return np.cumsum(larger, axis=0, dtype=np.int64)
 
     def offsets(self) -> NDArray[np.int64]:
@@ -229,7 +252,7 @@ class _Meeting:
         def write(share: int) -> None:
             merge.fill(*self._files, *self._found[share][:2], (heads[share], row))
 
-        threads.run(write, range(len(self._found)))
+        run_threads(write, range(len(self._found)))
         return Rows(offsets, row.view(np.int32))
 
 
@@ -238,10 +261,10 @@ def _check_work(found: _Meeting, why: str, allowed: float) -> None:
     work = CLIMBED * found.edges**2 / found.order / 1e9
     if allowed <= 0:
         raise TooLarge(f"{why}; use a narrower agreement or more selective labels")
-    if work > min(allowed, LONGEST):
+    if work > min(allowed, LONGEST_SEARCH):
         raise TooLarge(
             f"{why}; to make them on demand takes about {work:,.0f} billion operations or more, and "
-            f"{min(allowed, LONGEST):,.3g} are allowed; use a narrower agreement or more selective labels"
+            f"{min(allowed, LONGEST_SEARCH):,.3g} are allowed; use a narrower agreement or more selective labels"
         )
 
 
@@ -259,11 +282,23 @@ def _source(
     directed = target.directed or known.directed
     lengths, distance = _matrix(target, pairs.target, memory).copy(), _matrix(known, pairs.known, memory).copy()
     if not directed:
-        mirror(lengths)
-        mirror(distance)
+        _mirror(lengths)
+        _mirror(distance)
     low, high = (end.reshape(lengths.shape) for end in _intervals(agreement, lengths.ravel()))
-    places = _places(pairs.target.rows, pairs.target_row), _places(pairs.known.rows, pairs.known_row)
-    return source_of((low, high), distance, places, directed)
+    np.fill_diagonal(low, np.inf)  # a record never agrees with itself
+    np.fill_diagonal(high, -np.inf)
+    np.fill_diagonal(distance, np.inf)
+    place = _places(pairs.target.rows, pairs.target_row), _places(pairs.known.rows, pairs.known_row)
+    beyond = np.zeros(len(distance), np.int64)
+    beyond[place[1]] = np.arange(1, len(place[1]) + 1)  # the last one of each record stays
+    return demand.Source(low, high, distance, *place, beyond, directed)
+
+
+def _mirror(matrix: FloatArray) -> FloatArray:
+    """Return the matrix with what stands above the diagonal also below it: each pair of records has one distance."""
+    for i in range(len(matrix)):
+        matrix[i + 1 :, i] = matrix[i, i + 1 :]
+    return matrix
 
 
 def _places(rows: IntArray, of: IntArray) -> NDArray[np.uint32]:
@@ -286,3 +321,10 @@ def _shares(weight: FloatArray, parts: int) -> list[tuple[int, int]]:
     cuts = np.searchsorted(total, total[-1] * np.arange(1, parts) / parts) + 1
     ends = [0, *np.minimum(cuts, len(weight)).tolist(), len(weight)]
     return list(itertools.pairwise(ends))
+
+
+def warm() -> bool:
+    """True if compiled kernels lie in the cache; the first run takes some seconds longer to fill it."""
+    cache = getattr(merge.windows, "_cache", None)
+    folder = getattr(cache, "cache_path", None)
+    return folder is None or any(Path(folder).glob("*.nbi"))

@@ -20,11 +20,20 @@ from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import InputError
 from disclique.model import UNLIMITED, Budget, Graph, ProductGraph
 
-CHUNK = 256  # vertices between looks at the clock
-SETS = 300  # largest local sets that are merged
-STARTS = 5  # of them from which a merging starts
-LONGEST = 2048  # members of a local set
 Vertices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Merging:
+    """How many local sets are made and merged."""
+
+    vertices: int = 256  # between looks at the clock
+    sets: int = 300  # the largest ones, that are merged
+    starts: int = 5  # of them from which a merging starts
+    members: int = 2048  # of a local set, at the most
+
+
+MERGING = Merging()
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,9 @@ class QuasiClique:
         return len(self.members)
 
 
-def quasi_clique(graph: ProductGraph, *, gamma: float = 0.5, budget: Budget = UNLIMITED) -> QuasiClique:
+def quasi_clique(
+    graph: ProductGraph, *, gamma: float = 0.5, budget: Budget = UNLIMITED, merging: Merging = MERGING
+) -> QuasiClique:
     """Return a large γ-quasi-clique of a product graph in which every record has at most one match.
 
     The same graph gives the same answer. ``gamma`` = 1 asks for a clique; a spent budget ends the search with what is
@@ -56,8 +67,8 @@ def quasi_clique(graph: ProductGraph, *, gamma: float = 0.5, budget: Budget = UN
     begun = time.perf_counter()
     best: Vertices = np.zeros(min(graph.order, 1), np.int64)
     stopwatch = Stopwatch.start(budget, 1, None)
-    seeds = _local_sets(graph.graph, gamma, stopwatch)
-    for start in range(min(STARTS, len(seeds))):
+    seeds = _local_sets(graph.graph, gamma, stopwatch, merging)
+    for start in range(min(merging.starts, len(seeds))):
         merged = _merged(graph.graph, seeds, start, gamma, stopwatch)
         found = _grown(graph, _one_to_one(graph, merged, gamma, stopwatch), gamma, stopwatch)
         if len(found) > len(best):
@@ -100,24 +111,24 @@ def _dense(degrees: Vertices, gamma: float) -> bool:
     return len(degrees) == 0 or int(degrees.min()) >= _need(gamma, len(degrees))
 
 
-def _local_sets(graph: Graph, gamma: float, stopwatch: Stopwatch) -> list[Vertices]:
+def _local_sets(graph: Graph, gamma: float, stopwatch: Stopwatch, merging: Merging) -> list[Vertices]:
     """Return the largest distinct local sets, largest first; vertices of high degree are looked at first."""
     degree = np.diff(graph.offsets)
     vertices = np.lexsort((np.arange(graph.order), -degree)).astype(np.int32)
     local = kernels.new_local(graph.order, int(degree.max(initial=0)))
     kept: dict[bytes, Vertices] = {}
-    for at in range(0, graph.order, CHUNK):
+    for at in range(0, graph.order, merging.vertices):
         if stopwatch.over(0):
             break
-        part = vertices[at : at + CHUNK]
-        least = len(sorted(kept.values(), key=len)[-SETS]) if len(kept) >= SETS else 2
-        sizes, members = np.zeros(len(part), np.int32), np.zeros((len(part), LONGEST), np.int32)
+        part = vertices[at : at + merging.vertices]
+        least = len(sorted(kept.values(), key=len)[-merging.sets]) if len(kept) >= merging.sets else 2
+        sizes, members = np.zeros(len(part), np.int32), np.zeros((len(part), merging.members), np.int32)
         stopwatch.spend(float(degree[part].sum()) * float(degree.mean()))
         kernels.local_sets(graph.offsets, graph.neighbours, part, local, gamma, least, (sizes, members))
         for row in np.flatnonzero(sizes):
             found = members[row, : sizes[row]].astype(np.int64)
             kept.setdefault(found.tobytes(), found)
-        kept = {s.tobytes(): s for s in sorted(kept.values(), key=lambda s: (-len(s), s.tolist()))[:SETS]}
+        kept = {s.tobytes(): s for s in sorted(kept.values(), key=lambda s: (-len(s), s.tolist()))[: merging.sets]}
     return list(kept.values())
 
 

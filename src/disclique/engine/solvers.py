@@ -13,7 +13,7 @@ from disclique.arguments import check_kind, check_whole, show
 from disclique.engine import cluster, exact, mcqd
 from disclique.engine.cluster import Workers
 from disclique.engine.kernels import demand
-from disclique.engine.rows import RowsOnDemand
+from disclique.engine.product import RowsOnDemand
 from disclique.engine.stopwatch import CliqueProgress, Stopwatch
 from disclique.errors import InputError
 from disclique.model import UNLIMITED, Budget, Clique, Graph, MaximumCliques, ProductGraph
@@ -63,7 +63,7 @@ def find_solver(name: str) -> Solver:
 def maximum_clique(
     graph: Graph | ProductGraph,
     *,
-    solver: str = "exact",
+    solver: str | Solver = "exact",
     budget: Budget = UNLIMITED,
     threads: int | None = None,
     progress: CliqueProgress | None = None,
@@ -71,10 +71,11 @@ def maximum_clique(
 ) -> Clique:
     """Return a maximum clique with its proof, or within the budget the largest one found with a bound on all others.
 
-    ``solver`` is one of SOLVERS; ``threads`` defaults to every core at hand; ``progress(done, total, size)`` is called
-    now and then. Ctrl-C ends the search like a spent budget. The default solver, if it comes to its end, returns the
-    same clique whatever the number of threads: of all maximum cliques of a product graph the one whose members,
-    compared one by one, have the smallest numbers; in a plain graph the one that comes first in degeneracy order.
+    ``solver`` is one of SOLVERS, or one that is not among them; ``threads`` defaults to every core at hand;
+    ``progress(done, total, size)`` is called now and then. Ctrl-C ends the search like a spent budget. The default
+    solver, if it comes to its end, returns the same clique whatever the number of threads: of all maximum cliques of a
+    product graph the one whose members, compared one by one, have the smallest numbers; in a plain graph the one that
+    comes first in degeneracy order.
 
     ``workers`` search the roots of a product graph elsewhere, if the solver is ``exact`` and the budget not one of
     work, which ends at the same point only if it is spent in one place.
@@ -86,21 +87,22 @@ def maximum_clique(
     if not isinstance(graph, (Graph, ProductGraph)):
         raise InputError(f"graph = {show(graph)}: give a Graph or a ProductGraph")
     check_kind(budget, Budget, "budget", "wanted_budget")
-    if find_solver(solver).product and not isinstance(graph, ProductGraph):
-        raise InputError(f"solver {solver!r}: it takes product graphs only")
+    chosen = solver if isinstance(solver, Solver) else find_solver(solver)
+    if chosen.product and not isinstance(graph, ProductGraph):
+        raise InputError(f"solver {chosen.name!r}: it takes product graphs only")
     begun = time.perf_counter()
     if graph.order == 0:
-        return Clique(members=(), bound=0, solver=solver)
+        return Clique(members=(), bound=0, solver=chosen.name)
     stopwatch = Stopwatch.start(budget, threads, progress)
-    if workers is not None and isinstance(graph, ProductGraph) and solver == "exact" and budget.work is None:
+    if workers is not None and isinstance(graph, ProductGraph) and chosen.name == "exact" and budget.work is None:
         found = cluster.solve(graph, stopwatch, workers)
     else:
-        found = SOLVERS[solver].find(graph, stopwatch)
+        found = chosen.find(graph, stopwatch)
     return replace(
         found,
         members=tuple(sorted(found.members)),
         bound=max(found.bound, found.size),
-        solver=solver,
+        solver=chosen.name,
         seconds=time.perf_counter() - begun,
     )
 

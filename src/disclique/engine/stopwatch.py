@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from disclique.engine.kernels import threads as cores
+from disclique.engine.kernels.compiled import count_cores
 from disclique.engine.kernels.roots import ENDLESS
 from disclique.errors import InputError
 from disclique.model import Budget
@@ -34,7 +34,7 @@ class Stopwatch:
         return Stopwatch(
             deadline=float("inf") if budget.seconds is None else time.perf_counter() + budget.seconds,
             size=float("inf") if budget.size is None else budget.size,
-            threads=1 if budget.work is not None else cores.available() if threads is None else threads,
+            threads=1 if budget.work is not None else count_cores() if threads is None else threads,
             progress=progress,
             work=float("inf") if budget.work is None else budget.work,
         )

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from disclique.arguments import check_kind, check_whole
-from disclique.engine.kernels.threads import available
+from disclique.engine.kernels.compiled import count_cores
 from disclique.errors import DiscliqueError, InputError, MissingDependency
 from disclique.progress import tell
 from disclique.records.write import versions
@@ -66,7 +66,7 @@ class OnDask:
     @property
     def parallel(self) -> int | None:
         """Number of workers of a local cluster."""
-        return (self.count or available()) if self.address == "local" else None
+        return (self.count or count_cores()) if self.address == "local" else None
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Return the results as they finish."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from disclique.arguments import check_whole
-from disclique.engine.kernels.threads import available
+from disclique.engine.kernels.compiled import count_cores
 from disclique.model import Executor
 from disclique.runs.dask_cluster import OnDask
 from disclique.runs.interrupts import noting_interrupts
@@ -75,7 +75,7 @@ class Processes:
     @property
     def parallel(self) -> int:
         """Number of processes."""
-        return self.count or available()
+        return self.count or count_cores()
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Return the results as they finish."""

@@ -20,7 +20,7 @@ from disclique.attacks.profiles.search import CHANCE, FEW, search
 from disclique.attacks.profiles.sides import both_sides
 from disclique.attacks.profiles.weigh import Task
 from disclique.attacks.registry import Attack, Fetch
-from disclique.engine.kernels.threads import available
+from disclique.engine.kernels.compiled import count_cores
 from disclique.errors import InputError
 from disclique.masks import Mask
 from disclique.model import Budget, Candidates, Claims, Microdata
@@ -98,7 +98,7 @@ class ProfilesAttack(Attack):
             task = Task(theirs, ours, Clouds(theirs, ours, allowed, rng), allowed, seeds, self.common, self.chance)
             features = discriminate(theirs, ours, rng)
             starts = self.starts or next((n for most, n in STARTS if max(sizes) <= most), FEWEST_STARTS)
-            found, tried = search(task, features, [seeds, pairs], starts=starts, threads=self.threads or available())
+            found, tried = search(task, features, [seeds, pairs], starts=starts, threads=self.threads or count_cores())
         details = {
             "starts": tried,
             "common": found.share,
