@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -68,6 +68,28 @@ class Message:
 
     def __repr__(self) -> str:
         return f"Message({', '.join([repr(self.code), *(f'{key}={value!r}' for key, value in self.values.items())])})"
+
+
+def map_texts(message: Message, change: Callable[[str], str]) -> Message:
+    """Return a message with every text among its values, and those of messages in it, changed.
+
+    >>> map_texts(Message("unreadable", path="folder/a.csv"), lambda text: text.removeprefix("folder/"))
+    Message('unreadable', path='a.csv')
+    """
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(changed, value))
+        return (
+            map_texts(value, change)
+            if isinstance(value, Message)
+            else change(value)
+            if isinstance(value, str)
+            else value
+        )
+
+    code = message.code if message.values or " " not in message.code else change(message.code)
+    return Message(code, {key: changed(value) for key, value in message.values.items()})
 
 
 def say(message: Message, language: str = ENGLISH) -> str:

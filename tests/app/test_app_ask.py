@@ -21,7 +21,6 @@ import disclique.cli.audit
 from app_visitor import Fields, Page, Visitor
 from disclique.app.cards import spec_of, split_spec
 from disclique.app.pictures import draw_mask
-from disclique.app.steps.ask import ESTIMATIONS
 from disclique.audits.inspection import inspect_audit
 from disclique.errors import InputError
 from disclique.masks import masks, parse_mask
@@ -314,7 +313,7 @@ def test_the_estimate_says_what_a_dry_run_says(visitor: Visitor, capsys: pytest.
         assert re.search(r"about 2 releases to attack, about \d+ \w+ on \d+ process", said), said
         assert str(visitor.site.places.start) not in text
     finally:
-        ESTIMATIONS.stop(visitor.work(at).id)
+        visitor.site.estimates.stop(visitor.work(at).id)
     nobody = visitor.post(f"{at}/estimate", page.fields, headers=HTMX)
     assert "at least one mask" in Page(nobody.text).alerts[0]
 
@@ -322,12 +321,12 @@ def test_the_estimate_says_what_a_dry_run_says(visitor: Visitor, capsys: pytest.
 def test_an_estimate_can_be_ended(visitor: Visitor) -> None:
     at, page = asked(visitor, towns(40))
     visitor.post(f"{at}/estimate", page.fields | {"mask": ["gaussian"]}, headers=HTMX)
-    found = ESTIMATIONS.get(visitor.work(at).id)
+    found = visitor.site.estimates.get(visitor.work(at).id)
     assert found is not None
     text = visitor.post(f"{at}/estimate/stop", headers=HTMX).text
     assert "hx-get" not in text
     assert found.process.wait(30) != 0
-    assert ESTIMATIONS.get(visitor.work(at).id) is None
+    assert visitor.site.estimates.get(visitor.work(at).id) is None
 
 
 def test_the_start_keeps_the_plan_in_its_folder(visitor: Visitor) -> None:

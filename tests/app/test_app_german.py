@@ -19,10 +19,10 @@ pytest.importorskip("httpx", reason="the app's packages are missing")
 
 import disclique as dq
 from app_visitor import Page, Visitor, visiting
-from disclique.app.board import Board, write_status
 from disclique.app.cards import make_card, try_mask
 from disclique.app.estimates import DOES, LOOK, TAKES, Estimation
 from disclique.app.fields import CHOICES, FIELDS, TITLES
+from disclique.app.status import Board, write_status
 from disclique.app.steps import ask
 from disclique.app.worker import carry_out_work
 from disclique.app.works import ABOUT, BEGUN, PAUSED, RUNNING, WAITING, Work
@@ -31,6 +31,7 @@ from disclique.audits.so_far import name_side
 from disclique.errors import DiscliqueError
 from disclique.locale import texts_in
 from disclique.masks import masks
+from disclique.messages import read_catalogue
 from disclique.options.audits import AuditOptions, read_plan
 from disclique.runs import Forecast, Processes, Unit
 from disclique.runs.counter import Counter, Heard
@@ -200,7 +201,7 @@ def test_estimate(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
         "settings": 17,
     }
     made = Estimation("", None, heard, ended=True)  # type: ignore[arg-type]
-    monkeypatch.setitem(ask.ESTIMATIONS.under_way, app.at.rsplit("/", 1)[1], made)
+    monkeypatch.setitem(app.visitor.site.estimates.under_way, app.at.rsplit("/", 1)[1], made)
     said = app.get(f"{app.at}/estimate")
     assert "17 Einstellungen werden angesehen" in said
     assert "etwa 400 anzugreifende Veröffentlichungen, etwa 1,7 Stunden mit 2 Prozessen" in said
@@ -286,7 +287,7 @@ def test_every_field_and_answer_has_words_of_its_own() -> None:
             assert "--" not in text
             assert "exit" not in text
             if text not in (value for value, _ in CHOICES.get(name, ())):
-                assert text in GERMAN.messages, text
+                assert text in read_catalogue("de"), text
 
 
 def test_masks_and_why_they_do_not_apply() -> None:

@@ -20,8 +20,7 @@ pytest.importorskip("starlette", reason="the app's packages are missing")
 pytest.importorskip("python_multipart", reason="the app's packages are missing")
 
 from app_server import AppServer, multipart, serving, start_server, wait_for
-from disclique.app.guard import HEADERS, Guard, Keys
-from disclique.app.peer import find_owner, is_stranger
+from disclique.app.guard import HEADERS, Guard, Keys, find_owner, is_stranger
 from disclique.app.places import Places
 from disclique.app.runner import Runner
 from disclique.app.site import Site, make_site

@@ -25,14 +25,13 @@ pytest.importorskip("httpx", reason="the app's packages are missing")
 
 import httpx
 
-from disclique.app.board import Board
 from disclique.app.compare import compare
 from disclique.app.guard import Keys
 from disclique.app.places import Places
 from disclique.app.publishing import PRIVATE, PUBLISH, read_for_release
-from disclique.app.results import result_of
 from disclique.app.runner import Runner
 from disclique.app.site import Site, make_site
+from disclique.app.status import Board
 from disclique.app.worker import carry_out_work
 from disclique.app.works import ABOUT, BEGUN, INPUT, Work, Works
 
@@ -215,7 +214,7 @@ def test_who_is_exposed_is_shown_after_a_click_and_page_by_page(app: App) -> Non
     answer = app.client.post(path, data={"csrf": app.site.keys.csrf}, headers={"origin": app.origin})
     assert answer.headers["cache-control"] == "no-store"
     people = pd.read_csv(app.kept.folder / "records.csv")
-    spec = result_of(app.kept).verdict.setting
+    spec = app.site.results.get(app.kept).verdict.setting
     ranked = people[people["mask"] == spec].sort_values(["risk", "row"], ascending=[False, True])["id"].tolist()
     first = re.findall(r"PERSON-\d+", answer.text)
     second = re.findall(r"PERSON-\d+", app.post(path, page="2")[1])
@@ -227,7 +226,7 @@ def test_who_is_exposed_is_shown_after_a_click_and_page_by_page(app: App) -> Non
 
 
 def test_two_audits_side_by_side(app: App) -> None:
-    one, other = result_of(app.kept), result_of(app.broken)
+    one, other = app.site.results.get(app.kept), app.site.results.get(app.broken)
     found = compare(one, other)
     assert {row.name for row in found.asked if row.differs} == {"masks", "labels made coarser", "limit"}
     assert not found.doubts
@@ -250,7 +249,7 @@ def folders(app: App) -> set[str]:
 def test_release_is_the_one_that_was_audited_and_its_key_is_never_sent(app: App) -> None:
     work, people = app.kept, invent()
     spec = f"{STRONG} | age=width:age:20"
-    assert result_of(work).setting(spec).meets
+    assert app.site.results.get(work).setting(spec).meets
     path = f"/work/{work.id}/release"
     form = {"csrf": app.site.keys.csrf, "setting": spec}
     both = [form | {"folder": "first release"}, form | {"folder": "in another tab"}]
@@ -341,7 +340,7 @@ def test_release_that_is_not_shown_to_keep_the_limit_has_to_be_confirmed(app: Ap
 
 
 def test_what_is_released_of_labels_is_what_was_attacked(app: App) -> None:
-    for setting in result_of(app.kept).settings:
+    for setting in app.site.results.get(app.kept).settings:
         data, mask = read_for_release(app.kept, setting.spec)
         assert mask == STRONG
         told = data.table[list(data.labels.columns)]

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from disclique.app.board import Board, read_status
-from disclique.app.naming import plainly
+from disclique.app.beside import plainly
 from disclique.app.places import Places
 from disclique.app.runner import Runner, is_changed
+from disclique.app.status import Board, read_status
 from disclique.app.worker import carry_out_work
 from disclique.app.works import ABOUT, BEGUN, DONE, FAILED, INPUT, JOURNAL, NEW, PAUSED, RUNNING, WAITING, Work, Works
 from disclique.audits.result import read_result

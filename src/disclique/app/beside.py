@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
@@ -17,6 +17,9 @@ from disclique.app.places import Places
 from disclique.app.uploads import Upload, receive_file
 from disclique.app.works import FILES, INPUT, Work
 from disclique.errors import InputError
+
+if TYPE_CHECKING:
+    from disclique.audits import Audit
 
 FOLDER, UPLOAD = "folder:", "upload:"
 SLOT, SHOWN = "beside-", "shown.txt"
@@ -104,3 +107,43 @@ def hide_paths(text: str, work: Work, places: Places) -> str:
     for folder in (work.folder, places.private, places.start):
         text = text.replace(f"{folder}/", "").replace(f"{folder}\\", "")
     return text
+
+
+MOST = 1000  # names that are tried
+
+
+def plainly(work: Work, text: str) -> str:
+    """Return a sentence with names in the place of paths."""
+    for path, name in sorted(name_files(work).items(), key=lambda one: -len(one[0])):
+        text = text.replace(path, name)
+    return text.replace(f"{work.folder}/", "").replace(f"{work.folder}\\", "")
+
+
+def name_plainly(audit: Audit, work: Work) -> Audit:
+    """Return the audit with its files called as the person calls them, as if they lay where the command is given.
+
+    What came from the browser lies under names of ours; its content tells which of the inputs it is.
+    """
+    from disclique.records.write import sha256
+
+    names = name_files(work)
+    ours: dict[str, list[str]] = {}
+    for path, name in names.items():
+        if work.folder in Path(path).parents:
+            ours.setdefault(sha256(Path(path)), []).append(name)
+    inputs = tuple((ours[digest].pop(0) if ours.get(digest) else name, digest) for name, digest in audit.plan.inputs)
+    target, known, others = (
+        None if data is None else replace(data, name=names.get(data.name, Path(data.name).name))
+        for data in (audit.target, audit.known, audit.others)
+    )
+    assert target is not None
+    plan = replace(audit.plan, inputs=inputs)
+    thinned = plainly(work, audit.thinned)
+    return replace(audit, plan=plan, target=target, known=known, others=others, thinned=thinned)
+
+
+def suggest_folder(start: Path, what: str, work: Work) -> str:
+    """Return a name for a new folder of a piece of work that is not taken."""
+    stem = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in Path(work.shown).stem)[:60]
+    names = (f"{what}-{stem}" if number == 1 else f"{what}-{stem}-{number}" for number in range(1, MOST))
+    return next((name for name in names if not (start / name).exists()), "")

@@ -54,7 +54,7 @@ class Estimation:
                 self.process.kill()
 
 
-class Estimations:
+class Estimates:
     """The estimates of one server: at most one at a time for each piece of work."""
 
     def __init__(self) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from disclique.records.checks import FileLook, Inspection
 
 LARGE_BYTES = 4_000_000
-_LARGE = threading.Lock()  # large files are looked at one after the other: each takes memory
 TRIED = 60  # records on which a mask is tried to see whether it applies
 
 
@@ -70,16 +69,30 @@ class Seen:
         return None if lengths is None else lengths.median
 
 
-def look_at(work: Work, places: Places, wanted: Callable[[], bool] = lambda: True) -> Seen:
-    """Look at the opened file as its columns are said to be; done once as long as neither changes.
+class Looks:
+    """The looks at files of one server: each once, as long as neither file nor roles change."""
 
-    Of large files one is looked at after the other; what is not ``wanted`` any more when its turn comes is left out.
-    """
-    layout, stamps = _layout(work)
-    with _LARGE if sum(size for _, size in stamps) > LARGE_BYTES else nullcontext():
-        if not wanted():
-            return Seen()
-        return _look(work.file, json.dumps(layout, sort_keys=True), stamps, _Hidden(work, places))
+    def __init__(self) -> None:
+        self._large = threading.Lock()  # large files are looked at one after the other: each takes memory
+        self._look = lru_cache(maxsize=16)(_look)
+        self._latest: dict[str, object] = {}
+
+    def ask(self, project: str) -> Callable[[], bool]:
+        """Return what says whether a look is still wanted: of several for one piece of work the last one counts."""
+        token = self._latest[project] = object()
+        return lambda: self._latest.get(project) is token
+
+    def look(self, work: Work, places: Places, wanted: Callable[[], bool] = lambda: True) -> Seen:
+        """Look at the opened file as its columns are said to be.
+
+        Large files are looked at one after the other; what is not ``wanted`` any more when its turn comes is left
+        out.
+        """
+        layout, stamps = _layout(work)
+        with self._large if sum(size for _, size in stamps) > LARGE_BYTES else nullcontext():
+            if not wanted():
+                return Seen()
+            return self._look(work.file, json.dumps(layout, sort_keys=True), stamps, _Hidden(work, places))
 
 
 def look_at_first(work: Work, places: Places) -> Seen | None:
@@ -131,7 +144,6 @@ def _stamp(path: str) -> tuple[int, int]:
     return about.st_mtime_ns, about.st_size
 
 
-@lru_cache(maxsize=16)
 def _look(file: str, layout: str, stamps: tuple[tuple[int, int], ...], hidden: _Hidden) -> Seen:
     from disclique.records.checks import inspect
 
@@ -155,7 +167,7 @@ def read_opened(file: str, said: Mapping[str, Any]) -> Microdata:
 
 def show_inspection(found: Inspection, names: list[str], hidden: Any) -> Seen:
     """Return what a look found, as a page shows it."""
-    from disclique.show.report.extent import draw_boxes
+    from disclique.show.report.maps import draw_boxes
 
     files = tuple(
         replace(file, name=names[place] if place < len(names) else file.name) for place, file in enumerate(found.files)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from disclique.app.naming import plainly
+from disclique.app.beside import plainly
 from disclique.app.places import Places
 from disclique.app.works import BEGUN, Work, read_work
 from disclique.errors import DiscliqueError, InputError

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from disclique.app.board import read_status, write_status
+from disclique.app.status import read_status, write_status
 from disclique.app.works import ABOUT, BEGUN, FAILED, INPUT, PAUSED, RUNNING, WAITING, Work, Works, read_work
 from disclique.errors import InputError
 

@@ -16,15 +16,19 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from disclique.app.estimates import Estimates
 from disclique.app.forms import changing
 from disclique.app.guard import Guard, Keys
+from disclique.app.looks import Looks
 from disclique.app.pages import LANGUAGE, LANGUAGES, go, page, site_of
 from disclique.app.places import Places
 from disclique.app.preview import Previews
+from disclique.app.results import Results
 from disclique.app.runner import Runner
 from disclique.app.uploads import MOST, Refused
 from disclique.app.works import Missing, Works
 from disclique.errors import DiscliqueError
+from disclique.show.library import ChartLibrary
 
 
 @dataclass
@@ -36,6 +40,9 @@ class Site:
     works: Works
     runner: Runner
     most: int = MOST  # bytes of an upload
+    results: Results = field(default_factory=lambda: Results(ChartLibrary()))
+    estimates: Estimates = field(default_factory=Estimates)
+    looks: Looks = field(default_factory=Looks)
     ending: bool = False  # somebody asked the server to end
     warmed: bool = False
     previews: Previews = field(default_factory=Previews)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from disclique.app.board import Board
+    from disclique.app.status import Board
     from disclique.app.works import Work
 
 BAD_INPUT, BROKEN = 2, 1  # exit statuses
@@ -38,8 +38,7 @@ def end_with_server() -> None:
 
 def carry_out_work(work: Work, out: str, processes: int | None, board: Board) -> None:
     """Carry out the audit of a piece of work in its folder, as the command line does."""
-    from disclique.app.beside import named
-    from disclique.app.naming import name_plainly
+    from disclique.app.beside import name_plainly, named
     from disclique.audits.call import write_command
     from disclique.audits.declaration import declare
     from disclique.audits.inspection import inspect_audit
@@ -73,8 +72,8 @@ def main() -> int:
     threading.Thread(target=end_with_server, daemon=True, name="pipe").start()
     os.chdir(given.folder)
     os.umask(0o077)  # what is said of single people is nobody else's business
-    from disclique.app.board import Board
-    from disclique.app.naming import plainly
+    from disclique.app.beside import plainly
+    from disclique.app.status import Board
     from disclique.app.works import BEGUN, DONE, read_work
     from disclique.errors import DiscliqueError
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
         draw_files,
         draw_rates_by_alpha,
         draw_rates_by_attack,
+        draw_rates_by_labels,
         draw_rates_by_mask,
         draw_reliability,
         draw_risk_utility,
         draw_risk_utility_map,
         draw_study,
     )
-    from disclique.show.label_figures import draw_rates_by_labels
     from disclique.show.plots import draw_graph_model, draw_matches, draw_product_graph, save_figure
 
 _HOME = {  # pages are made here too, and do not wait for the pictures
@@ -31,13 +31,13 @@ _HOME = {  # pages are made here too, and do not wait for the pictures
         "draw_files",
         "draw_rates_by_alpha",
         "draw_rates_by_attack",
+        "draw_rates_by_labels",
         "draw_rates_by_mask",
         "draw_reliability",
         "draw_risk_utility",
         "draw_risk_utility_map",
         "draw_study",
     ),
-    "label_figures": ("draw_rates_by_labels",),
     "plots": ("draw_graph_model", "draw_matches", "draw_product_graph", "save_figure"),
 }
 

@@ -14,13 +14,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from disclique.app.beside import hide_paths, list_choices
+from disclique.app.beside import hide_paths, list_choices, suggest_folder
 from disclique.app.cards import GROUPS
-from disclique.app.estimates import DOES, LOOK, PROBLEM, TAKES, Estimations
+from disclique.app.estimates import DOES, LOOK, PROBLEM, TAKES
 from disclique.app.fields import FIELDS, SNOOPER_FILES, SNOOPERS
 from disclique.app.forms import changing, in_thread
-from disclique.app.looks import Said, Seen, look_at
-from disclique.app.naming import suggest_folder
+from disclique.app.looks import Said, Seen
 from disclique.app.pages import go, page, site_of
 from disclique.app.pictures import draw_mask
 from disclique.app.plans import write_plan
@@ -39,7 +38,6 @@ from disclique.app.snoopers import OWN
 from disclique.app.works import FILES, Work
 from disclique.errors import DiscliqueError, InputError
 
-ESTIMATIONS = Estimations()
 CONFIRMED = "forced"  # the field whose values say which mistakes the person saw and called right
 NOTHING: dict[str, Any] = {LOOK: [], DOES: [], TAKES: "", PROBLEM: "", "settings": 0}  # heard of an estimate
 NO_MASK = "choose at least one mask before the audit starts"
@@ -78,7 +76,7 @@ async def choose_snooper(request: Request, form: FormData) -> Response:
     """Fill in what a ready answer says of the snooper."""
     site = site_of(request)
     work = site.works.get(request.path_params["id"])
-    seen = await in_thread(look_at, work, site.places)
+    seen = await in_thread(site.looks.look, work, site.places)
     offered = await in_thread(offer, work, seen, list_choices(site.places, work))
     who = str(form.get("who", OWN))
     values = show_again(form, offered)
@@ -101,7 +99,7 @@ async def estimate(request: Request, form: FormData) -> Response:
         forced = work.forced and asked.forced and _files(asked) == _files(work)  # another file needs another yes
         asked = await in_thread(site.works.save, replace(asked, forced=forced))
         request_ = {"file": asked.file, "said": asked.said}
-        await in_thread(ESTIMATIONS.start, work.id, _key(asked), request_)
+        await in_thread(site.estimates.start, work.id, _key(asked), request_)
     except InputError as problem:
         said = hide_paths(str(problem), work, site.places)
         return page(
@@ -114,7 +112,7 @@ async def follow(request: Request) -> Response:
     """Show what the estimate has found so far."""
     site = site_of(request)
     work = site.works.get(request.path_params["id"])
-    found = ESTIMATIONS.get(work.id)
+    found = site.estimates.get(work.id)
     heard = NOTHING | ({} if found is None else found.heard)
     hidden = heard | {
         LOOK: [Said(hide_paths(text, work, site.places), mistake) for text, mistake in heard[LOOK]],
@@ -130,8 +128,9 @@ async def follow(request: Request) -> Response:
 
 async def stop_estimate(request: Request, form: FormData) -> Response:
     """End the estimate."""
-    work = site_of(request).works.get(request.path_params["id"])
-    await in_thread(ESTIMATIONS.stop, work.id)
+    site = site_of(request)
+    work = site.works.get(request.path_params["id"])
+    await in_thread(site.estimates.stop, work.id)
     return page(request, "ask_estimate", work=work, heard=NOTHING, running=False, mistakes=[], shown="")
 
 
@@ -143,7 +142,7 @@ async def start(request: Request, form: FormData) -> Response:
         asked = await in_thread(_read, site, before, form)
         if not asked.said.get("mask"):
             raise InputError(NO_MASK)
-        remarks = await in_thread(_look_at_all, asked)
+        remarks = await in_thread(_look_at_all, site, asked)
     except DiscliqueError as problem:
         return await _page(request, before, form, problem=str(problem))
     said = [Said(hide_paths(text, asked, site.places), mistake) for text, mistake in remarks]
@@ -153,7 +152,7 @@ async def start(request: Request, form: FormData) -> Response:
     work, problem_page = await _take(request, form, forced=bool(mistakes))
     if problem_page is not None:
         return problem_page
-    ESTIMATIONS.stop(work.id)
+    site.estimates.stop(work.id)
     return RedirectResponse(f"/work/{work.id}/run/start", 307)  # the browser posts the same form, with its token, there
 
 
@@ -179,16 +178,16 @@ async def _take(request: Request, form: FormData, *, forced: bool | None = None)
 
 
 def _read(site: Any, work: Work, form: FormData) -> Work:
-    seen = look_at(work, site.places)
+    seen = site.looks.look(work, site.places)
     return read_questions(work, form, offer(work, seen, list_choices(site.places, work)))
 
 
-def _look_at_all(work: Work) -> list[tuple[str, bool]]:
+def _look_at_all(site: Any, work: Work) -> list[tuple[str, bool]]:
     """Look at all files and masks as the audit will, unless an estimate of the same plan has done so."""
     from disclique.audits.inspection import inspect_audit
     from disclique.options.audits import read_audit
 
-    found = ESTIMATIONS.get(work.id)
+    found = site.estimates.get(work.id)
     if found is not None and found.plan == _key(work) and LOOK in found.heard and DOES in found.heard:
         return [(text, mistake) for text, mistake in found.heard[LOOK]]
     audit = read_audit(Path(work.file), work.options.filled())
@@ -206,7 +205,7 @@ async def _page(
     saved: bool = False,
 ) -> Response:
     site = site_of(request)
-    seen: Seen = await in_thread(look_at, work, site.places)
+    seen: Seen = await in_thread(site.looks.look, work, site.places)
     offered = await in_thread(offer, work, seen, list_choices(site.places, work))
     folder = await in_thread(suggest_folder, site.places.start, "audit", work)
     if form is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from starlette.routing import Route
 from disclique.app.beside import find_file, hide_paths, list_choices, receive_beside, value_of
 from disclique.app.fields import FIELDS, LAYOUT, read_lines, show_value
 from disclique.app.forms import changing, in_thread
-from disclique.app.looks import Seen, look_at, look_at_first
+from disclique.app.looks import Seen, look_at_first
 from disclique.app.pages import go, page, site_of
 from disclique.app.plans import write_plan
 from disclique.app.preview import Preview
@@ -27,8 +26,6 @@ ROLE = "role:"  # how the field of a column begins
 WORDS = ("metric", "crs", "unit", "sheet", "layer")
 SWITCHES = ("directed", "unpublished", "codes")
 BESIDE = ("distances", "vectors", "encodings")
-_numbers = count()  # of looks that were asked for; of several for one piece of work the last one counts
-_latest: dict[str, int] = {}
 MOST = 400  # columns with a field of their own
 
 
@@ -58,11 +55,11 @@ async def look(request: Request, form: FormData) -> Response:
             request, "open_look", work=work, seen=Seen(problem=_hide(str(problem), work, site)), plan=None, first=False
         )
     plan = await in_thread(write_plan, asked)
-    _latest[work.id] = number = next(_numbers)
+    wanted = site.looks.ask(work.id)
     first = await in_thread(look_at_first, asked, site.places) if form.get("first") else None
     if first is not None:
         return page(request, "open_look", work=asked, seen=first, plan=plan, first=True)
-    seen = await in_thread(look_at, asked, site.places, lambda: _latest.get(work.id) == number)
+    seen = await in_thread(site.looks.look, asked, site.places, wanted)
     return page(request, "open_look", work=asked, seen=seen, plan=plan, first=False)
 
 
@@ -78,7 +75,7 @@ async def confirm(request: Request, form: FormData) -> Response:
         asked = await in_thread(_read_form, work, form, site)
     except InputError as problem:
         return await _page(request, work, work, form, problem=_hide(str(problem), work, site))
-    seen = await in_thread(look_at, asked, site.places)
+    seen = await in_thread(site.looks.look, asked, site.places)
     if seen.problem or (seen.mistakes and not asked.forced):
         return await _page(request, work, asked, form, problem=seen.problem, seen=seen)
     asked = replace(asked, checked=True, forced=bool(seen.mistakes) and asked.forced)

@@ -13,20 +13,11 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from disclique.app.forms import changing, in_thread
-from disclique.app.library import charts
 from disclique.app.pages import go, language_of, page, site_of
-from disclique.app.picture import draw_settings
-from disclique.app.results import (
-    PAGES,
-    figures_zip,
-    page_of,
-    page_policy,
-    report_with_records,
-    result_bytes,
-    result_of,
-)
+from disclique.app.results import PAGES
 from disclique.app.works import Missing, Work
 from disclique.errors import InputError
+from disclique.show.report.vega import draw_settings
 
 if TYPE_CHECKING:
     from disclique.app.compare import Compared
@@ -39,10 +30,10 @@ AT_ONCE = 100  # records of one page
 
 async def show(request: Request) -> Response:
     """Show the verdict and the report."""
-    work = await _work(request)
+    site, work = site_of(request), await _work(request)
     if not work.result.exists():
         return go(f"/work/{work.id}/run", request)
-    result = await in_thread(result_of, work)
+    result = await in_thread(site.results.get, work)
     others = [one for one in await in_thread(_finished, request) if one.id != work.id]
     headline = await in_thread(_status, result)
     return page(request, "read", work=work, here="read", result=result, headline=headline, others=others)
@@ -50,23 +41,23 @@ async def show(request: Request) -> Response:
 
 async def send_page(request: Request) -> Response:
     """Send the report or the annex as a page of its own, for the frame in which it is shown."""
-    work, name = await _work(request), request.path_params["name"]
+    site, work, name = site_of(request), await _work(request), request.path_params["name"]
     if name not in PAGES or not work.result.exists():
         raise Missing(name)
-    return _safe(await in_thread(page_of, work, name, language_of(request)))
+    return await _safe(request, await in_thread(site.results.page, work, name, language_of(request)))
 
 
 async def download(request: Request) -> Response:
     """Send the report, the annex, the result or the figures as a file; nothing else of the folder has a name here."""
-    work, name = await _work(request), request.path_params["name"]
+    site, work, name = site_of(request), await _work(request), request.path_params["name"]
     if not work.result.exists():
         raise Missing(name)
     language = language_of(request)
     made: dict[str, tuple[str, Callable[[], str | bytes]]] = {
-        "report.html": ("text/html; charset=utf-8", partial(page_of, work, "report", language)),
-        "annex.html": ("text/html; charset=utf-8", partial(page_of, work, "annex", language)),
-        "result.json": ("application/json", partial(result_bytes, work)),
-        "figures.zip": ("application/zip", partial(figures_zip, work)),
+        "report.html": ("text/html; charset=utf-8", partial(site.results.page, work, "report", language)),
+        "annex.html": ("text/html; charset=utf-8", partial(site.results.page, work, "annex", language)),
+        "result.json": ("application/json", partial(site.results.json, work)),
+        "figures.zip": ("application/zip", partial(site.results.figures, work)),
     }
     if name not in made:
         raise Missing(name)
@@ -84,24 +75,24 @@ async def ask_exposed(request: Request) -> Response:
 
 async def show_exposed(request: Request, form: FormData) -> Response:
     """Show the risk of every single record, the highest first."""
-    work = await _work(request)
-    result = await in_thread(result_of, work)
+    site, work = site_of(request), await _work(request)
+    result = await in_thread(site.results.get, work)
     spec = str(form.get("setting") or result.verdict.setting)
     wanted = str(form.get("page", "1"))
     number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else 1
     table = await in_thread(_expose, work, spec, number)
-    whole = await in_thread(report_with_records, work, language_of(request)) is not None
+    whole = await in_thread(site.results.report_with_records, work, language_of(request)) is not None
     specs = [setting.spec for setting in result.settings]
     return page(request, "exposed", work=work, here="read", table=table, spec=spec, specs=specs, whole=whole)
 
 
 async def show_exposed_report(request: Request, form: FormData) -> Response:
     """Show the report with places and ids, which an audit makes only if it is told to."""
-    work = await _work(request)
-    text = await in_thread(report_with_records, work, language_of(request))
+    site, work = site_of(request), await _work(request)
+    text = await in_thread(site.results.report_with_records, work, language_of(request))
     if text is None:
         raise Missing(work.id)
-    return _safe(text)
+    return await _safe(request, text)
 
 
 async def show_compared(request: Request) -> Response:
@@ -112,14 +103,18 @@ async def show_compared(request: Request) -> Response:
     content: dict[str, Any] = {"works": works, "chosen": chosen, "found": None}
     one, other = chosen
     if one is not None and other is not None:
-        results = [await in_thread(result_of, work) for work in (one, other)]
+        results = [await in_thread(site_of(request).results.get, work) for work in (one, other)]
         content |= await in_thread(_compare, one, other, *results)
     return page(request, "compare", **content)
 
 
 async def send_charts(request: Request) -> Response:
     """Send the chart library, the same as in the report."""
-    return Response(await in_thread(charts), media_type="text/javascript", headers={"cache-control": KEPT})
+    return Response(
+        await in_thread(site_of(request).results.charts.get),
+        media_type="text/javascript",
+        headers={"cache-control": KEPT},
+    )
 
 
 def as_file(name: str) -> dict[str, str]:
@@ -132,8 +127,9 @@ async def _work(request: Request) -> Work:
     return found
 
 
-def _safe(text: str) -> Response:
-    return HTMLResponse(text, headers={"content-security-policy": page_policy(), "cache-control": "no-store"})
+async def _safe(request: Request, text: str) -> Response:
+    policy = await in_thread(site_of(request).results.policy)
+    return HTMLResponse(text, headers={"content-security-policy": policy, "cache-control": "no-store"})
 
 
 def _finished(request: Request) -> list[Work]:

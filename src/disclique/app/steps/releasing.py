@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from disclique.app.beside import suggest_folder
 from disclique.app.forms import changing, in_thread
-from disclique.app.naming import suggest_folder
 from disclique.app.pages import go, page, site_of
 from disclique.app.publishing import (
     MATRICES,
@@ -23,7 +23,6 @@ from disclique.app.publishing import (
     releases_of_input,
     stream_zip,
 )
-from disclique.app.results import result_of
 from disclique.app.steps.reading import as_file
 from disclique.app.works import Missing, Work
 from disclique.errors import InputError
@@ -42,7 +41,7 @@ async def show(request: Request) -> Response:
     work = await in_thread(site.works.get, request.path_params["id"])
     if not work.result.exists():
         return go(f"/work/{work.id}/run", request)
-    result = await in_thread(result_of, work)
+    result = await in_thread(site.results.get, work)
     return page(request, "release", **await in_thread(_content, request, work, result))
 
 
@@ -60,7 +59,7 @@ async def _make(request: Request, form: FormData) -> Response:
     work = await in_thread(site.works.get, request.path_params["id"])
     if not work.result.exists():
         raise Missing(work.id)
-    result = await in_thread(result_of, work)
+    result = await in_thread(site.results.get, work)
     chosen, spec = str(form.get("setting", "")), str(form.get("spec", "")).strip()
     setting = spec if chosen == OTHER else chosen
     known = {one.spec: one for one in result.settings}

@@ -12,15 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from disclique.app.board import read_status
+from disclique.app.beside import plainly, suggest_folder
 from disclique.app.forms import changing, in_thread
-from disclique.app.library import warm_charts
-from disclique.app.naming import plainly, suggest_folder
 from disclique.app.pages import go, page, site_of
-from disclique.app.picture import draw_settings
 from disclique.app.runner import is_changed
+from disclique.app.status import read_status
 from disclique.app.works import DONE, RUNNING, WAITING
 from disclique.errors import InputError
+from disclique.show.report.vega import draw_settings
 
 
 async def show(request: Request) -> Response:
@@ -83,7 +82,7 @@ async def start(request: Request, form: FormData) -> Response:
     if name and not site.works.is_kept(work):
         work = await in_thread(site.works.keep, work, name)
     await in_thread(site.runner.start, work)
-    warm_charts()
+    site.results.charts.warm()
     return go(f"/work/{work.id}/run", request)
 
 

@@ -10,7 +10,7 @@ from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN
 from disclique.locale import mark, texts_in
 from disclique.show.library import chart_library
 from disclique.show.pages import environment
-from disclique.show.report.extent import draw_extent
+from disclique.show.report.maps import draw_extent
 
 STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
     MEETS: mark("✔ A release that keeps the limit was found"),
@@ -44,8 +44,8 @@ NUMBERS = {  # how the chart library writes numbers, where not as in English
 }
 
 
-def render(name: str, language: str, **content: Any) -> str:
-    """Render a page by its template in a language, with styles and scripts inside."""
+def render(name: str, language: str, library: str | None, **content: Any) -> str:
+    """Render a page by its template in a language, with styles and scripts inside; ``library`` if made before."""
     drawn = content["charts"]
     return str(
         environment(language)
@@ -57,14 +57,14 @@ def render(name: str, language: str, **content: Any) -> str:
             specs=_script_json(drawn),
             numbers=json.dumps(NUMBERS[language]) if language in NUMBERS else "",
             css=_file("report.css") + (_file("annex.css") if name == "annex" else ""),
-            **dict(zip(("bundle", "js"), list_scripts(), strict=True)),
+            **dict(zip(("bundle", "js"), list_scripts(library), strict=True)),
         )
     )
 
 
-def list_scripts() -> tuple[str, str]:
+def list_scripts(library: str | None = None) -> tuple[str, str]:
     """Return the scripts of every page, as they stand in it: the chart library, and how the page uses it."""
-    return chart_library(), _file("report.js")
+    return library or chart_library(), _file("report.js")
 
 
 def _script_json(content: Any) -> str:

@@ -23,10 +23,11 @@ MAIN = ("neighbours", "spearman", "pearson", "rand_index", "linkage", "published
 BESIDE = 5  # settings beside each other in the table of all measures, as many as fit a page
 
 
-def report(result: AuditResult, *, figures: str = "", language: str = "en") -> str:
+def report(result: AuditResult, *, figures: str = "", language: str = "en", library: str | None = None) -> str:
     """Render the report of an audit as one HTML page in English or German.
 
-    ``figures`` is the folder beside it that has its tables as CSV.
+    ``figures`` is the folder beside it that has its tables as CSV; ``library`` the script that draws the charts, if it
+    was put together before.
 
     >>> import disclique as dq
     >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
@@ -40,6 +41,7 @@ def report(result: AuditResult, *, figures: str = "", language: str = "en") -> s
     return render(
         "report",
         language,
+        library,
         has_map=result.file.distances in MAPS,
         mapped=any(s.oracle is not None for s in result.settings),
         meaning=MEANINGS[result.plan.scenario],

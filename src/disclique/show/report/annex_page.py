@@ -23,7 +23,7 @@ SIGNED = (mark("Prepared by"), mark("Data protection officer"), mark("For the da
 POLICY = {"any": mark("an empty value matches any"), "never": mark("an empty value matches nothing")}
 
 
-def annex(result: AuditResult, *, language: str = "en") -> str:
+def annex(result: AuditResult, *, language: str = "en", library: str | None = None) -> str:
     """Render the annex of an audit for the board that decides, as one HTML page for printing, in English or German.
 
     >>> import disclique as dq
@@ -38,6 +38,7 @@ def annex(result: AuditResult, *, language: str = "en") -> str:
     return render(
         "annex",
         language,
+        library,
         result=result,
         status=STATUS[result.verdict.status],
         meaning=MEANINGS[result.plan.scenario],
