@@ -21,10 +21,11 @@ import disclique.cli.audit
 from app_visitor import Fields, Page, Visitor
 from disclique.app.cards import spec_of, split_spec
 from disclique.app.pictures import draw_mask
+from disclique.audits.from_options import read_audit, read_decision
 from disclique.audits.inspection import inspect_audit
 from disclique.errors import InputError
 from disclique.masks import masks, parse_mask
-from disclique.options.audits import AuditOptions, read_audit, read_decision
+from disclique.options.audits import AuditOptions
 from invented_towns import distances, towns
 from plausible_mistakes import list_mistakes, make_files, make_mistake
 

@@ -27,12 +27,13 @@ from disclique.app.steps import ask
 from disclique.app.worker import carry_out_work
 from disclique.app.works import ABOUT, BEGUN, PAUSED, RUNNING, WAITING, Work
 from disclique.attacks.registry import attack_names
+from disclique.audits.from_options import read_plan
 from disclique.audits.so_far import name_side
 from disclique.errors import DiscliqueError
 from disclique.locale import texts_in
 from disclique.masks import masks
 from disclique.messages import read_catalogue
-from disclique.options.audits import AuditOptions, read_plan
+from disclique.options.audits import AuditOptions
 from disclique.runs import Forecast, Processes, Unit
 from disclique.runs.counter import Counter, Heard
 from disclique.runs.run import Estimate

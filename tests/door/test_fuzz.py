@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 import disclique as dq
 from disclique.audits import RESULT, Audit, run_audit
+from disclique.audits.from_options import read_audit
 from disclique.audits.inspection import inspect_audit
 from disclique.errors import DiscliqueError
 from disclique.masks import masks
-from disclique.options.audits import AuditOptions, read_audit
+from disclique.options.audits import AuditOptions
 
 NAMES = st.one_of(
     st.sampled_from(["id", "sex", "age", "lon", "lat", "<b>x</b>", "größe", "a,b", "", "id "]),

@@ -13,7 +13,8 @@ import pytest
 
 import disclique as dq
 from conftest import Run
-from disclique.options.audits import AuditOptions, read_audit
+from disclique.audits.from_options import read_audit
+from disclique.options.audits import AuditOptions
 from disclique.records.formats import Part, formats, list_suffixes, read_table
 from disclique.values import canonical
 from packaged import ROOT

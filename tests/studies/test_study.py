@@ -14,7 +14,7 @@ import disclique as dq
 from conftest import SMALL, Run
 from disclique.engine.product import product_graph
 from disclique.errors import InputError
-from disclique.options.fields import read_toml
+from disclique.options.table import read_toml
 from disclique.runs import Processes, Unit
 from disclique.studies import (
     Study,

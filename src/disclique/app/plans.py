@@ -27,7 +27,7 @@ class PlanText:
 def write_plan(work: Work, folder: str = "") -> PlanText:
     """Write down what is asked; ``folder`` is the name of the folder in which the result shall be."""
     from disclique.audits.call import write_command
-    from disclique.options.fields import differing
+    from disclique.options.table import differing
 
     shown = named(work)
     out = folder or "audit"

@@ -139,8 +139,8 @@ def read_for_release(work: Work, setting: str) -> tuple[Microdata, str]:
     What is released of a label is what the attacks were given: a label that the setting makes coarser is so in the
     table too, one that it leaves out is not in it.
     """
+    from disclique.audits.from_options import read_target
     from disclique.masks.registry import refuse_bare
-    from disclique.options.audits import read_target
     from disclique.options.files import refuse_hidden
     from disclique.records.checks import inspect
     from disclique.records.coarsening import parse_recoding, split_setting

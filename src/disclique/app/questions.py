@@ -8,30 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from disclique.app.beside import Choice, find_file, value_of
 from disclique.app.cards import Card, list_cards, spec_of, split_spec
-from disclique.app.fields import (
-    ASKED,
-    FIELDS,
-    LAYOUT,
-    NUMBER,
-    SNOOPER_FILES,
-    SNOOPERS,
-    SWITCH,
-    WHOLE,
-    read_lines,
-    read_value,
-    show_value,
-)
+from disclique.app.fields import ASKED, LAYOUT, SNOOPER_FILES, SNOOPERS, SWITCHES, read_lines, read_value, show_value
 from disclique.app.looks import Seen
 from disclique.app.snoopers import OWN, Ready, list_ready, which
 from disclique.app.works import Work
 from disclique.errors import InputError
 from disclique.locale import mark
+from disclique.options.audits import AUDIT_ROWS
+from disclique.options.table import FILE, LINES, SWITCH
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
 
-ONE = tuple(name for name in ASKED if FIELDS[name].kind not in ("lines", SWITCH) and name not in SNOOPER_FILES)
-SWITCHES = ("unlinked", "thorough", "sensitivity")
+ONE = tuple(name for name, row in ASKED.items() if row.kind not in (LINES, SWITCH, FILE))
 TURNED = 100  # labels with a dial of their own
 DROP, WIDTH, PREFIX = "drop", "width", "prefix"
 # What can be done to a label, each with its name.
@@ -78,7 +67,7 @@ def show_questions(work: Work, offered: Questions, folder: str) -> dict[str, Any
     """Return the values that the form shows for a piece of work, by field."""
     said = work.said
     values: dict[str, Any] = {name: show_value(said.get(name)) for name in ONE}
-    values |= {name: bool(said.get(name, FIELDS[name].default)) for name in SWITCHES}
+    values |= {name: bool(said.get(name, AUDIT_ROWS[name].default)) for name in SWITCHES}
     values |= {name: value_of(said.get(name), list(offered.choices)) for name in SNOOPER_FILES}
     if (others := said.get("others")) is not None:
         values["others"] = value_of(others, list(offered.choices)) or str(others)
@@ -176,7 +165,7 @@ def read_questions(work: Work, form: FormData, offered: Questions) -> Work:
         said |= ready_options(who, offered.ready)
     said["mask"] = _read_masks(form, offered.cards)
     said["attack"] = list(map(str, form.getlist("attack")))
-    said = {name: value for name, value in said.items() if value != FIELDS[name].default}
+    said = {name: value for name, value in said.items() if value != AUDIT_ROWS[name].default}
     fixed = [rule for rule in work.said.get("generalise", []) if not _is_dial(rule)]
     layout = {name: value for name, value in work.said.items() if name in LAYOUT and name != "generalise"}
     made = replace(work, said=layout).with_said(generalise=[*fixed, *_read_labels(form, offered.labels)])
@@ -198,7 +187,7 @@ def ready_options(who: str, ready: tuple[Ready, ...]) -> dict[str, Any]:
 def check_plan(work: Work) -> None:
     """Raise an error if what is asked cannot be a plan; a plan without a mask is one that is not finished."""
     from disclique.audits.declaration import declare
-    from disclique.options.audits import read_plan
+    from disclique.audits.from_options import read_plan
     from disclique.records.coarsening import list_label_settings
 
     options = work.options.filled()
@@ -208,7 +197,8 @@ def check_plan(work: Work) -> None:
         from disclique.memory import parse_memory
 
         parse_memory(options.memory)
-    read_plan(options if options.mask else replace(options, mask=["affine"]))
+    unfinished: dict[str, Any] = {} if options.mask else {"mask": ["affine"]}
+    read_plan(replace(options, **unfinished))
 
 
 def _one(name: str, form: FormData, offered: Questions) -> Any:
@@ -216,8 +206,8 @@ def _one(name: str, form: FormData, offered: Questions) -> Any:
     if name == "others" and ":" in text:
         return find_file(text, list(offered.choices))
     found = read_value(name, text)
-    if FIELDS[name].kind in (NUMBER, WHOLE) and isinstance(found, float) and found == FIELDS[name].default:
-        return FIELDS[name].default
+    if isinstance(found, float) and found == ASKED[name].default:
+        return ASKED[name].default
     return found
 
 

@@ -18,7 +18,6 @@ from disclique.errors import InputError
 
 GRACE = 2.0  # seconds in which a process may end by itself
 PLACE = "audit"  # what the command line calls the folder of an audit that has none of its own
-FREE = ("sensitivity", "memory")  # options that may change while an audit is paused
 
 
 @dataclass
@@ -181,10 +180,11 @@ def is_changed(work: Work) -> bool:
 
 
 def _plan(work: Work) -> tuple[str, dict[str, object]]:
-    from disclique.options.fields import differing
+    from disclique.options.audits import AUDIT_ROWS
+    from disclique.options.table import differing
 
     said = differing(work.options.filled())
-    return work.file, {name: str(value) for name, value in said.items() if name not in FREE}
+    return work.file, {name: str(value) for name, value in said.items() if AUDIT_ROWS[name].records}
 
 
 def _files(work: Work) -> list[Path]:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from disclique.app.fields import FIELDS, SNOOPER_FILES, SNOOPERS
+from disclique.app.fields import SNOOPER_FILES, SNOOPERS
 from disclique.locale import mark
+from disclique.options.audits import AUDIT_ROWS
 
-WHOLE, NEIGHBOUR, TRADER, OWN = "whole", "neighbour", "trader", "own"
+EVERYBODY, NEIGHBOUR, TRADER, OWN = "whole", "neighbour", "trader", "own"
 KNOWN, SEEDS, LEAST = 0.1, 3, 40  # share that a neighbour knows, records they recognise, of files of this size
 SHARE, TIMES, ERROR, PLACE = 0.3, 2, 0.05, "50m"  # what a register of part of the population is like
 
@@ -39,7 +40,7 @@ def list_ready(records: int, *, places: bool, earth: bool) -> list[Ready]:
         trader["coordinate_error"] = PLACE
     return [
         Ready(
-            WHOLE,
+            EVERYBODY,
             mark("Somebody who has the whole file"),
             mark("They know everybody in it, with labels and places, and look for the record of each: the worst case."),
             {},
@@ -69,4 +70,4 @@ def which(said: Mapping[str, Any], ready: list[Ready]) -> str:
 
 def _differing(said: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: said.get(name) for name in SNOOPERS}
-    return {name: value for name, value in found.items() if value is not None and value != FIELDS[name].default}
+    return {name: value for name, value in found.items() if value is not None and value != AUDIT_ROWS[name].default}

@@ -40,12 +40,12 @@ def carry_out_work(work: Work, out: str, processes: int | None, board: Board) ->
     """Carry out the audit of a piece of work in its folder, as the command line does."""
     from disclique.app.beside import name_plainly, named
     from disclique.audits.call import write_command
+    from disclique.audits.carry_out import carry_out
     from disclique.audits.declaration import declare
+    from disclique.audits.from_options import read_audit
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
-    from disclique.options.audits import read_audit
-    from disclique.options.fields import differing
-    from disclique.options.work import carry_out
+    from disclique.options.table import differing
     from disclique.runs import choose_executor
 
     asked = work.options.filled()

@@ -19,13 +19,13 @@ import msgspec
 
 from disclique.app.places import Places
 from disclique.errors import InputError
-from disclique.options.audits import DECISION, OTHERS, AuditOptions
-from disclique.options.fields import write_toml
+from disclique.options.audits import AUDIT_ROWS, DECISION, GERMANY, SYNTHETIC, AuditOptions
+from disclique.options.table import write_toml
 
 RESULT, JOURNAL = "result.json", "journal.jsonl"  # as audits and runs name them, whose import takes seconds
 ABOUT, ASKED, STATUS, INPUT = "app.json", "audit.toml", "status.json", "input"
 BEGUN = "begun.json"  # what was asked when the audit was begun
-FILES = ("distances", "vectors", "encodings", "known", "known_distances", "known_vectors", "others", "others_vectors")
+FILES = tuple(name for name, row in AUDIT_ROWS.items() if row.is_path)
 NEW, PAUSED, WAITING, RUNNING, DONE, FAILED = "new", "paused", "waiting", "running", "done", "failed"
 
 
@@ -92,7 +92,7 @@ class Works:
 
     def _ours(self, work: Work) -> bool:
         """Say whether a folder and all files that its description names lie where this server may look."""
-        named = [value for name, value in work.said.items() if name in FILES and value not in OTHERS]
+        named = [value for name, value in work.said.items() if name in FILES and value not in (SYNTHETIC, GERMANY)]
         if (column := str(work.said.get("encodings", ""))) and Path(column).name == column:
             named.remove(column)  # encodings may be a column, too
         links = work.folder.is_symlink() or (work.folder / ABOUT).is_symlink()

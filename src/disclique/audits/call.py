@@ -4,40 +4,31 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-from disclique.audits.plan import Plan, Snooper
-from disclique.units import Quantity
+from disclique.audits.plan import Plan
+from disclique.options.audits import AUDIT_ROWS, OF_FILE
+from disclique.options.table import differing
 
-PATHS = {"distances", "vectors", "known", "others", "encodings", "out"}  # options whose values are files
-PATHS |= {f"{side}_{what}" for side in ("known", "others", "target") for what in ("distances", "vectors", "encodings")}
-TOLD = {"given", "inputs", "masks", "snooper"}  # what follows from the files
+PATHS = {name for name, row in AUDIT_ROWS.items() if row.is_path} | {"out"}  # options whose values may be files
 
 
 def write_call(plan: Plan) -> str:
     """Write the Python call of an audit, with what is not as by default.
 
+    >>> from disclique.audits.plan import Snooper
     >>> print(write_call(Plan(("affine",), Snooper(overlap=0.2), repetitions=5)))
     dq.audit(file, ['affine'], overlap=0.2, repetitions=5)
     """
-    said = {**_said(plan.snooper), **_said(plan)}
-    if said.get("others") == "file":
+    snooper = plan.snooper
+    said = {**differing(snooper), **differing(plan)}
+    del said["masks"]
+    if snooper.others == OF_FILE:
         del said["others"]
-    beside = ["known=known"] * plan.snooper.given + ["others=others"] * (plan.snooper.others == "file")
+    beside = ["known=known"] * snooper.given + ["others=others"] * (snooper.others == OF_FILE)
     options = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in said.items()]
     return f"dq.audit({', '.join(['file', repr(list(plan.masks)), *beside, *options])})"
-
-
-def _said(value: Plan | Snooper) -> dict[str, Any]:
-    """Return the fields that are not as by default."""
-    found = {}
-    for about in fields(value):
-        one = getattr(value, about.name)
-        if about.name not in TOLD and about.default is not MISSING and one != about.default:
-            found[about.name] = str(one) if isinstance(one, Quantity) else one
-    return found
 
 
 def write_command(words: Sequence[str | Path], options: Mapping[str, Any]) -> str:

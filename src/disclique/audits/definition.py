@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from disclique.attacks.register.scaling import scale_matrix, scale_together
-from disclique.audits.plan import GERMANY, Plan, Snooper
+from disclique.audits.plan import Plan, Snooper
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian, parse_mask
 from disclique.masks.registry import name_units
 from disclique.model import Json, Microdata
+from disclique.options.audits import GERMANY
 from disclique.records.coarsening import check_sources, parse_recoding
 from disclique.records.joins import describe_difference
 from disclique.records.labels import label_tuples
@@ -195,7 +196,7 @@ class Audit:
         return split_sizes(len(self.target), self.plan.snooper)[0] if self.splits else len(self.target)
 
     def _check_errors(self) -> None:
-        error = self.plan.snooper.coordinate_error
+        error = self.plan.snooper.coordinate_length
         if error is None:
             return
         known = (self.known or self.target).distances.points()
@@ -238,7 +239,7 @@ class Audit:
     @property
     def coordinate_error(self) -> float:
         """The snooper's coordinate error in the unit of the distances."""
-        error = self.plan.snooper.coordinate_error
+        error = self.plan.snooper.coordinate_length
         return 0.0 if error is None else error.km if error.unit in KM_IN else error.value
 
     def lean(self) -> Audit:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from disclique.arguments import short_repr
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
 from disclique.audits.settings import LabelUse
+from disclique.options.audits import PlanFields
 
 MEETS, UNPROVEN, FAILS, MEASURED = "meets", "unproven", "fails", "measured"
 
@@ -258,27 +258,9 @@ class PeopleAtRisk:
 
 
 @dataclass(frozen=True)
-class PlanFacts:
-    """What was asked, so that it can be repeated."""
+class PlanFacts(PlanFields):
+    """What was asked, so that it can be repeated; ``inputs`` are the hashes of the files by name."""
 
-    masks: tuple[str, ...]
-    snooper: dict[str, Any]
-    repetitions: int
-    max_risk: float | None
-    attacks: tuple[str, ...]
-    seed: int
-    alpha: float
-    budget: float
-    missing: str
-    scenario: str
-    max_risk_person: float | None
-    person_trials: int
-    releases: int
-    linked: bool
-    utility: str
-    inputs: dict[str, str]
-    generalise: tuple[str, ...] = ()
-    sensitivity: bool = True
-    thorough: bool = False
+    inputs: dict[str, str] = field(default_factory=dict)
 
     __repr__ = short_repr

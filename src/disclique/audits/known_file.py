@@ -10,10 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.audits.definition import Audit, count_common, split_sizes
-from disclique.audits.plan import GERMANY
 from disclique.masks import Gaussian
 from disclique.measures.risk import Truth
 from disclique.model import Distances, Microdata
+from disclique.options.audits import GERMANY
 from disclique.records.reading import select_records
 from disclique.synthetic.settlements import home_points
 
@@ -123,8 +123,8 @@ def add_errors(audit: Audit, data: Microdata, rng: np.random.Generator) -> Micro
     if snooper.label_error:
         labels = data.labels.apply(lambda column: _replace_some(column, snooper.label_error, rng))
         data = replace(data, labels=labels)
-    if snooper.coordinate_error is not None:
-        data = replace(data, distances=Gaussian(snooper.coordinate_error).apply(data.distances, rng))
+    if (error := snooper.coordinate_length) is not None:
+        data = replace(data, distances=Gaussian(error).apply(data.distances, rng))
     return data
 
 

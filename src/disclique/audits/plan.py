@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, replace
-from typing import ClassVar
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, ClassVar
 
-from disclique.arguments import check_number, check_seed, check_share, check_whole, short_repr, show
+from disclique.arguments import short_repr, show
 from disclique.attacks import parse_attacks
+from disclique.audits.facts import PlanFacts
 from disclique.audits.ranges import SEARCHED, SPREAD, MaskRange, parse_range
 from disclique.errors import InputError
-from disclique.measures.risk import SCENARIOS
 from disclique.measures.utility import rankings
 from disclique.model import Json
+from disclique.options.audits import GERMANY, OF_FILE, PLAN_ROWS, SNOOPER_ROWS, SYNTHETIC, PlanFields, SnooperFields
+from disclique.options.table import differing
 from disclique.records.coarsening import ALL_STEPS, FEW_STEPS, list_label_settings
-from disclique.records.labels import MISSING_POLICIES
 from disclique.runs import Chance, Unit
 from disclique.units import LENGTH_UNITS, Quantity, parse_quantity
 
-FORMAT = 7  # raised when the same plan no longer gives the same records
+FORMAT = 8  # raised when the same plan no longer gives the same records
 RAISE = 5  # how much more work a search may do each time it is repeated
 MOST_EFFORT = 2  # how often it is repeated
-MOST_RELEASES = 100
 PEOPLE = "people"  # the part of an audit that asks the oracle for every person, many times
 DRAWS = 10  # releases in one unit of that
 TRIALS, SMALL, FEWEST = 200, 500, 20  # draws for every person, of files up to a size, and at the least beyond it
 REST = "rest"  # the part that carries out attacks which were spared at first
 VARIED = "varied"  # how the parts begin that assume one thing otherwise
 MOST_VARIED = 10  # releases of each of these
-SYNTHETIC, GERMANY = "synthetic", "germany"
-_EXAMPLES = {"masks": "gaussian:sigma=500m", "attacks": "register", "generalise": "age=width:age:1..40"}
 
 
 @dataclass(frozen=True)
-class Snooper:
+class Snooper(SnooperFields):
     """What the snooper is assumed to know.
 
     Their file is ``given``; or it is drawn (``overlap``: the share of the released records in it) and filled with other
@@ -48,42 +46,31 @@ class Snooper:
     ('drawn', 'whole')
     """
 
-    given: bool = False
-    overlap: float | None = None
-    size: int | None = None
-    others: str = SYNTHETIC
-    label_error: float = 0.0
-    coordinate_error: Quantity | None = None
-    seeds: int = 0
-
     def __post_init__(self) -> None:
-        self._check_kinds()
+        for name, row in SNOOPER_ROWS.items():
+            row.check(getattr(self, name))
         if self.given and self.overlap is not None:
             raise InputError("the known file is given and an overlap too: say one of them")
-        if self.overlap is not None and not 0 < self.overlap <= 1:
-            raise InputError(f"overlap = {self.overlap}: the share of records known is above 0 and at most 1")
         if self.size is not None and self.overlap is None:
             raise InputError(f"known size = {self.size}: it goes with an overlap")
-        if self.others not in (SYNTHETIC, GERMANY, "file"):
+        if self.others not in (SYNTHETIC, GERMANY, OF_FILE):
             raise InputError(f"others = {self.others!r}: choose {SYNTHETIC}, {GERMANY} or a file")
-        if not 0 <= self.label_error < 1:
-            raise InputError(f"label error = {self.label_error}: a share lies between 0 and 1, 1 excluded")
         if self.coordinate_error is not None:
-            try:
-                error = parse_quantity(self.coordinate_error, units=LENGTH_UNITS)
-            except InputError as problem:
-                raise InputError(f"coordinate error = {problem}") from None
-            if not error.value > 0:
-                raise InputError(f"coordinate error = {error}: it must be more than 0")
-            object.__setattr__(self, "coordinate_error", error)
+            object.__setattr__(self, "coordinate_error", str(self._read_error()))
 
-    def _check_kinds(self) -> None:
-        if self.overlap is not None:
-            check_share(self.overlap, "overlap", "wanted_overlap")
-        check_share(self.label_error, "label error", "wanted_share_below_one")
-        if self.size is not None:
-            check_whole(self.size, "known size", 1)
-        check_whole(self.seeds, "seeds")
+    def _read_error(self) -> Quantity:
+        try:
+            error = parse_quantity(str(self.coordinate_error), units=LENGTH_UNITS)
+        except InputError as problem:
+            raise InputError(f"coordinate error = {problem}") from None
+        if not error.value > 0:
+            raise InputError(f"coordinate error = {error}: it must be more than 0")
+        return error
+
+    @property
+    def coordinate_length(self) -> Quantity | None:
+        """The error of their coordinates as a length."""
+        return None if self.coordinate_error is None else parse_quantity(self.coordinate_error, units=LENGTH_UNITS)
 
     @property
     def mode(self) -> str:
@@ -92,7 +79,7 @@ class Snooper:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(PlanFields):
     """Masks × repetitions, each release attacked in every way; all chance follows from ``seed`` and what is drawn.
 
     ``max_risk`` is the largest risk that the data holder accepts; with it a range of a mask's dial is searched for the
@@ -112,45 +99,23 @@ class Plan:
     """
 
     kind: ClassVar[str] = "audit"
-    masks: tuple[str, ...]
     snooper: Snooper = field(default_factory=Snooper)
-    repetitions: int = 20
-    max_risk: float | None = None
-    attacks: tuple[str, ...] = ("all",)
-    seed: int = 0
-    alpha: float = 0.5
-    budget: float = 2.0
-    missing: str = "any"
-    scenario: str = SCENARIOS[0]
-    max_risk_person: float | None = None
-    person_trials: int | None = None
-    releases: int = 1
-    linked: bool = True
-    utility: str = "neighbours"
     inputs: tuple[tuple[str, str], ...] = ()
-    generalise: tuple[str, ...] = ()
-    sensitivity: bool = True
-    thorough: bool = False
 
     __repr__ = short_repr
 
     def __post_init__(self) -> None:
-        self._check_kinds()
+        if not isinstance(self.snooper, Snooper):
+            raise InputError(f"snooper = {show(self.snooper)}: say what they know by Snooper()")
+        for name, row in PLAN_ROWS.items():
+            row.check(getattr(self, name))
         if not self.masks:
             raise InputError("no mask: name at least one way to alter the file, such as gaussian:sigma=500m")
-        if self.max_risk is not None:
-            check_share(self.max_risk, "max risk", "wanted_share_of_people")
-        self._check_risk()
-        Chance(self.seed)
-        if not 0 < self.alpha < 1:
-            raise InputError(f"alpha = {self.alpha}: a detection probability lies strictly between 0 and 1")
-        if not self.budget > 0:
-            raise InputError(f"budget = {self.budget}: a search needs some work")
+        if self.max_risk_person is not None and self.max_risk is None:
+            raise InputError("a largest risk of a person goes with one of the mean: set max risk too")
         for spec in parse_attacks(self.attacks):
             if spec.kind.sees_points:
                 raise InputError(f"attack {spec.spec!r}: an audit measures it anyway, beside the attacks")
-        if self.missing not in MISSING_POLICIES:
-            raise InputError(f"missing = {self.missing!r}: choose one of {', '.join(MISSING_POLICIES)}")
         if self.utility not in rankings():
             raise InputError(f"utility = {self.utility!r}: choose one of {', '.join(rankings())}")
         settings = self.settings
@@ -158,34 +123,10 @@ class Plan:
             twice = next(spec for spec in settings if settings.count(spec) > 1)
             raise InputError(f"mask {twice}: it is given twice")
 
-    def _check_kinds(self) -> None:
-        for name in ("masks", "attacks", "generalise"):
-            held = getattr(self, name)
-            if not (isinstance(held, tuple) and all(isinstance(one, str) for one in held)):
-                raise InputError(f"{name} = {show(held)}: give texts, such as {_EXAMPLES[name]!r}")
-        if not isinstance(self.snooper, Snooper):
-            raise InputError(f"snooper = {show(self.snooper)}: say what they know by Snooper()")
-        check_seed(self.seed)
-        check_whole(self.repetitions, "repetitions", 1)
-        if self.person_trials is not None:
-            check_whole(self.person_trials, "person trials", 1)
-        for name in ("alpha", "budget"):
-            check_number(getattr(self, name), name, "wanted_number")
-
     @property
     def ranges(self) -> tuple[MaskRange, ...]:
         """The masks with their settings, each under every way to recode the labels."""
         return tuple(one.under(labels) for one in self.mask_ranges for labels in self.label_settings)
-
-    def _check_risk(self) -> None:
-        if self.max_risk_person is not None:
-            check_share(self.max_risk_person, "max risk of a person", "wanted_probability")
-        if self.max_risk_person is not None and self.max_risk is None:
-            raise InputError("a largest risk of a person goes with one of the mean: set max risk too")
-        if self.scenario not in SCENARIOS:
-            raise InputError(f"scenario = {self.scenario!r}: choose one of {', '.join(SCENARIOS)}")
-        if not 1 <= check_number(self.releases, "releases", "wanted_whole_number") <= MOST_RELEASES:
-            raise InputError(f"releases = {self.releases}: a file is published between 1 and {MOST_RELEASES} times")
 
     @property
     def mask_ranges(self) -> tuple[MaskRange, ...]:
@@ -245,26 +186,25 @@ class Plan:
         """All chance of the audit."""
         return Chance(self.seed)
 
+    @property
+    def facts(self) -> PlanFacts:
+        """What is asked, in plain values: those of a result."""
+        plain = {one.name: getattr(self, one.name) for one in fields(PlanFields)}
+        snooper = SnooperFields(**{one.name: getattr(self.snooper, one.name) for one in fields(SnooperFields)})
+        return PlanFacts(**(plain | {"attacks": self.attack_names, "snooper": snooper}), inputs=dict(self.inputs))
+
     def to_dict(self) -> Json:
         """Return the plan in plain types."""
-        error = self.snooper.coordinate_error
-        content = {
-            **asdict(self),
-            "masks": list(self.masks),
-            "attacks": list(self.attack_names),
-            "inputs": dict(self.inputs),
-            "generalise": list(self.generalise),
-        }
-        if not self.generalise:  # the journal of an audit that leaves labels alone stays what it is
-            del content["generalise"]
-        return {
-            **content,
-            "snooper": {**asdict(self.snooper), "coordinate_error": None if error is None else str(error)},
-        }
+        return asdict(self.facts)
 
     @property
     def digest(self) -> str:
-        """A hash that only the same plan on the same files has."""
-        content = {**self.to_dict(), "format": FORMAT}
-        del content["sensitivity"]  # an audit may go on with or without it
+        """A hash that only the same plan on the same files has.
+
+        What is as by default is left out: an audit that was begun goes on although there are more options now.
+        """
+        facts = self.facts
+        asked: dict[str, Any] = differing(facts) | {"snooper": differing(self.snooper), "inputs": facts.inputs}
+        content = {name: said for name, said in asked.items() if name not in PLAN_ROWS or PLAN_ROWS[name].records}
+        content |= {"given": self.snooper.given, "format": FORMAT}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,7 +33,6 @@ from disclique.audits.facts import (
     Line,
     PeopleAtRisk,
     Person,
-    PlanFacts,
     Sensitivity,
     Setting,
     SnooperFacts,
@@ -70,7 +68,7 @@ from disclique.messages import percent
 from disclique.records.checks import Inspection
 from disclique.records.checks.lengths import name_unit
 from disclique.records.coarsening import split_setting
-from disclique.records.write import plain, versions
+from disclique.records.write import versions
 from disclique.spaces.base import EARTH
 
 SHOWN = 30  # people of the picture of typical matches
@@ -121,7 +119,7 @@ def summarise(audit: Audit, found: Findings, about: About, *, with_records: bool
         people_risk=spread,
         matches=_typical_matches(audit, chosen, verdict.setting),
         limits=(*list_limits(settings, audit, facts, best), *found.notes),
-        plan=msgspec.convert(plain(plan.to_dict()), PlanFacts),
+        plan=plan.facts,
         versions=versions(),
         seconds=round(found.seconds, 1),
         records=_people(audit, chosen, risks[verdict.setting], sizes[verdict.setting]) if with_records else None,

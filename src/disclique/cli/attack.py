@@ -11,8 +11,8 @@ import typer
 from disclique.cli.options import FORCE, with_options
 from disclique.cli.registers import columns_in, open_executor, survey_known
 from disclique.errors import InputError
-from disclique.options.fields import list_of, numbers_in, option
 from disclique.options.files import INPUT, ReadOptions
+from disclique.options.table import list_of, numbers_in, option
 
 if TYPE_CHECKING:
     from disclique.attacks import Attack, AttackResult, Knowledge, LabelRule

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from disclique.cli.options import LANGUAGE, with_options
-from disclique.options.audits import WORK, AuditOptions, read_audit, read_decision
-from disclique.options.fields import differing
+from disclique.options.audits import WORK, AuditOptions
+from disclique.options.table import differing
 
 if TYPE_CHECKING:
     from disclique.audits import Audit, AuditResult
@@ -61,20 +61,20 @@ def command(
     limit (or none was set), 3 if none is shown to although the attacks keep it, and 4 if no release tried keeps it.
     """
     from disclique.audits.call import write_command
-    from disclique.audits.declaration import declare
+    from disclique.audits.carry_out import announce
+    from disclique.audits.from_options import read_audit, read_decision
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
     from disclique.locale import texts_in
     from disclique.memory import default_memory, parse_memory, say_memory
-    from disclique.options.work import announce
     from disclique.runs import choose_executor
 
     texts_in(language)
     screen = Screen(quiet)
     asked = options.filled(config)
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
-    about = About(declare(read_decision(config)), write_command(["audit", file], said))
+    about = About(read_decision(config), write_command(["audit", file], said))
     with screen.steps(f"reading {file}") as step:
         work = read_audit(file, asked)
         step("looking at the input", None)
@@ -105,8 +105,8 @@ def show_audit(
 ) -> AuditResult:
     """Carry out an audit, and print its verdict and where everything is."""
     from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
+    from disclique.audits.carry_out import carry_out
     from disclique.cli.interrupt import keeping
-    from disclique.options.work import carry_out
 
     with keeping(out):
         result = carry_out(work, out, executor, told=screen, with_records=with_records, about=about, language=language)

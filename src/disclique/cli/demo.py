@@ -15,11 +15,12 @@ def command(
 ) -> None:
     """Audit a bundled synthetic survey of 500 people and write the report."""
     from disclique.audits.call import write_command
+    from disclique.audits.from_options import read_audit
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
     from disclique.cli.audit import show_audit
     from disclique.cli.screen import Screen
-    from disclique.options.audits import AuditOptions, read_audit
+    from disclique.options.audits import AuditOptions
     from disclique.runs import choose_executor
     from disclique.synthetic.survey import survey_file
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from disclique.options.fields import Options
+from disclique.options.table import Options, rows_of
 
 O = TypeVar("O", bound="Options")  # noqa: E741
 
@@ -33,23 +32,18 @@ FORCE = Annotated[
 
 def with_options(kind: type[O]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command, whose parameter ``options`` is of this kind, an option of the command line for every field."""
-    types = get_type_hints(kind)
+    types, rows = get_type_hints(kind), rows_of(kind)
     made = []
-    for about in fields(kind):
-        default = about.metadata["default"]
+    for name, row in rows.items():
+        default = row.default
         shown = ", ".join(map(str, default if isinstance(default, list) else [default])) if default else False
-        info = typer.Option(
-            help=about.metadata["help"],
-            rich_help_panel=about.metadata["panel"],
-            metavar=about.metadata["metavar"],
-            show_default=shown,
-        )
-        hint: Any = Annotated[types[about.name], info]
-        made.append(inspect.Parameter(about.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint))
+        info = typer.Option(help=row.help, rich_help_panel=row.panel, metavar=row.metavar, show_default=shown)
+        hint: Any = Annotated[types[name], info]
+        made.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint))
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         def command(**given: Any) -> None:
-            said = {about.name: given.pop(about.name) for about in fields(kind)}
+            said = {name: given.pop(name) for name in rows}
             function(**given, options=kind(**said))
 
         own = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.name != "options"]

@@ -23,10 +23,10 @@ def command(
 ) -> None:
     """Render the report of an audit as one HTML file that needs no network, with its figures as CSV beside it."""
     from disclique.audits import ANNEX, read_result
+    from disclique.audits.from_options import read_decision
     from disclique.cli.screen import Screen
     from disclique.errors import InputError
     from disclique.locale import texts_in
-    from disclique.options.audits import read_decision
     from disclique.records.write import check_writable
 
     if config is not None and not annex:

@@ -11,7 +11,7 @@ import typer
 
 from disclique.cli.options import with_options
 from disclique.errors import InputError
-from disclique.options.fields import Options, numbers_in, option, read_toml
+from disclique.options.table import Options, numbers_in, option, read_toml
 
 if TYPE_CHECKING:
     from disclique.cli.screen import Screen

@@ -1,106 +1,352 @@
-"""An audit as it is asked for: its options, and how they become the plan and its data."""
+"""The options of an audit: a row for each, from which the command line, a TOML file, the app, plan and pages follow."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from disclique.errors import InputError
-from disclique.options.fields import list_of, option, read_toml
-from disclique.options.files import NO_COLUMNS, FileOptions
-
-if TYPE_CHECKING:
-    from disclique.audits import Audit, Plan
-    from disclique.model import Microdata
+from disclique.locale import mark
+from disclique.options.files import FileOptions
+from disclique.options.table import Bounds, Form, Options, Told, at_doors, list_of, option, planned, rows_of
 
 MASKS, SNOOPER, WORK = "Masks and limit", "What the snooper knows", "Work"
-OTHERS = ("synthetic", "germany")
+LIMIT, SEVERAL = "limit", "several"  # places of their own on the page of the app
+SYNTHETIC, GERMANY, OF_FILE = "synthetic", "germany", "file"
 DECISION = "decision"  # the section of a TOML file that the annex shows
+MOST_RELEASES = 100
 
 
 @dataclass(frozen=True)
-class AuditOptions(FileOptions):
-    """What can be said of an audit, on the command line or in a TOML file."""
+class SnooperFields:
+    """What the snooper is assumed to know, in plain values; ``given`` that their file was."""
 
-    sections: ClassVar[tuple[str, ...]] = (DECISION,)
-    mask: list[str] | None = option(
-        "gaussian:sigma=500m, or a range of its dial: gaussian:sigma=100m..5km; repeatable. There are {masks}.",
-        panel=MASKS,
-        default=[],
-        metavar="SPEC",
-    )
-    max_risk: float | None = option(
-        "Largest share of people at risk; ranges are searched, and the exit status is 0 only if it is kept.",
-        panel=MASKS,
+    given: bool = False
+    overlap: float | None = planned(
+        "Share of the people in it, among others.",
+        SNOOPER,
         metavar="R",
+        bounds=Bounds(0, 1, "the share of records known is above 0 and at most 1", above=True, share=True),
+        form=Form(
+            mark("Share of the people whom they know"),
+            mark("A share such as 0.3, beside other people. Left empty, they have the whole file."),
+        ),
+        told=Told(mark("share of the people in the snooper's file"), share=True),
     )
-    max_risk_person: float | None = option(
-        "Largest risk of the most exposed person, besides --max-risk.", panel=MASKS, metavar="R"
+    size: int | None = planned(
+        "Records in it (as many as released).",
+        SNOOPER,
+        door="known_size",
+        called="known size",
+        bounds=Bounds(1),
+        form=Form(mark("Records in their file"), mark("Goes with the share; left empty, as many as are released.")),
+        told=Told(mark("records in the snooper's file")),
     )
-    scenario: str | None = option(
+    others: str = planned(
+        "The others: synthetic, germany or a file.",
+        SNOOPER,
+        default=SYNTHETIC,
+        path=True,
+        form=Form(
+            mark("Where the other people in it come from"),
+            mark("Invented like those of your file, as people live in Germany, or from a file."),
+            choices=(("", mark("drawn like those of the file")), (GERMANY, mark("people of Germany"))),
+        ),
+        told=Told(
+            mark("the other people in it"),
+            goes_with="overlap",
+            words={
+                SYNTHETIC: mark("invented, like those of the file"),
+                GERMANY: mark("invented, as people live in Germany"),
+                OF_FILE: mark("from a file that was given"),
+            },
+            none=mark("none beyond that file"),
+            annex=True,
+        ),
+    )
+    label_error: float = planned(
+        "Share of its labels that are wrong.",
+        SNOOPER,
+        default=0.0,
+        metavar="R",
+        bounds=Bounds(0, 1, "a share lies between 0 and 1, 1 excluded", below=True, share=True),
+        form=Form(mark("Share of their labels that are wrong"), mark("A share such as 0.05: old or mistyped entries.")),
+        told=Told(mark("wrong labels in it"), share=True, annex=True),
+    )
+    coordinate_error: str | None = planned(
+        "Error of its coordinates (100m).",
+        SNOOPER,
+        metavar="X",
+        form=Form(mark("Error of their coordinates"), mark("A length with its unit, such as 100m.")),
+        told=Told(mark("error of its coordinates"), annex=True),
+    )
+    seeds: int = planned(
+        "Released people whom an insider knows beforehand.",
+        SNOOPER,
+        default=0,
+        metavar="N",
+        bounds=Bounds(0),
+        form=Form(
+            mark("Released people whom they know beforehand"),
+            mark("An insider recognises so many records and starts from them."),
+        ),
+        told=Told(mark("people known beforehand"), annex=True),
+    )
+
+
+@dataclass(frozen=True)
+class PlanFields:
+    """What an audit asks, in plain values."""
+
+    masks: tuple[str, ...] = planned(
+        "gaussian:sigma=500m, or a range of its dial: gaussian:sigma=100m..5km; repeatable. There are {masks}.",
+        MASKS,
+        default=(),
+        metavar="SPEC",
+        door="mask",
+        example="gaussian:sigma=500m",
+        told=Told(mark("masks")),
+    )
+    snooper: SnooperFields = field(default_factory=SnooperFields)
+    repetitions: int = planned(
+        "Draws of every mask setting.",
+        WORK,
+        default=20,
+        bounds=Bounds(1),
+        form=Form(
+            mark("Draws of every mask setting"),
+            mark("Every release is random: more draws make the result more certain and take longer."),
+        ),
+        told=Told(mark("repetitions")),
+    )
+    max_risk: float | None = planned(
+        "Largest share of people at risk; ranges are searched, and the exit status is 0 only if it is kept.",
+        MASKS,
+        metavar="R",
+        bounds=Bounds(0, 1, "a share of people lies between 0 and 1", share=True),
+        form=Form(
+            mark("Largest share of people at risk"),
+            mark("A share such as 0.05. Left empty, the risk is measured and not judged."),
+            LIMIT,
+        ),
+        told=Told(mark("limit"), share=True, none=mark("none was set"), annex=True),
+    )
+    max_risk_person: float | None = planned(
+        "Largest risk of the most exposed person, besides --max-risk.",
+        MASKS,
+        metavar="R",
+        called="max risk of a person",
+        bounds=Bounds(0, 1, "a probability lies between 0 and 1", share=True),
+        form=Form(
+            mark("Largest risk of the most exposed person"),
+            mark("Goes with the limit before it: how probably one person may be identified, such as 0.5."),
+            LIMIT,
+        ),
+        told=Told(mark("limit for every person"), share=True, none=mark("none was set"), annex=True),
+    )
+    scenario: str = planned(
         "What risk means: prosecutor (the person took part: share named rightly), journalist (claimed rightly, as more "
         "probable than not) or marketer (share of the whole file).",
-        panel=MASKS,
+        MASKS,
         default="prosecutor",
+        choices=("prosecutor", "journalist", "marketer"),
+        form=Form(
+            mark("What the snooper is after"),
+            mark("What counts as success, and so what risk means."),
+            SNOOPER,
+            choices=(
+                ("prosecutor", mark("prosecutor: the person is known to have taken part")),
+                ("journalist", mark("journalist: claims only what is more probable than not")),
+                ("marketer", mark("marketer: names as many of the whole file as possible")),
+            ),
+        ),
+        told=Told(
+            mark("scenario"),
+            words={
+                "prosecutor": mark("prosecutor"),
+                "journalist": mark("journalist"),
+                "marketer": mark("marketer"),
+            },
+            annex=True,
+        ),
     )
-    releases: int | None = option(
-        "How often the same people are released with fresh noise.", panel=MASKS, default=1, metavar="K"
+    releases: int = planned(
+        "How often the same people are released with fresh noise.",
+        MASKS,
+        default=1,
+        metavar="K",
+        bounds=Bounds(1, MOST_RELEASES, f"a file is published between 1 and {MOST_RELEASES} times"),
+        form=Form(
+            mark("How often the same people are released"),
+            mark("With fresh noise each time, which can be averaged away."),
+            SEVERAL,
+        ),
+        told=Told(mark("releases of the same people"), annex=True),
     )
-    unlinked: bool | None = option(
-        "Rows of later releases do not tell which they were before.", panel=MASKS, default=False
+    linked: bool = planned(
+        "Rows of later releases do not tell which they were before.",
+        MASKS,
+        default=True,
+        door="unlinked",
+        opposite=True,
+        form=Form(
+            mark("Rows of later releases do not tell which they were before"),
+            mark("Otherwise a row of one release can be found again in the next."),
+            SEVERAL,
+        ),
+        told=Told(mark("rows of releases are linked")),
     )
-    generalise: list[str] | None = option(
+    generalise: tuple[str, ...] = planned(
         "Make labels coarser: cob=century:yob, age=classes:age:18,65, width, decade, prefix; or try several: a range "
         "of widths age=width:age:1..40 or of characters plz=prefix:plz:2..5, drop:sex with and without.",
-        panel=MASKS,
-        default=[],
+        MASKS,
+        default=(),
         metavar="NEW=RULE:COL",
+        example="age=width:age:1..40",
+        told=Told(mark("labels made coarser")),
     )
-    utility: str | None = option("{measures}: how settings compare.", panel=MASKS, default="neighbours")
-    known: Path | None = option(
-        "The snooper's file, with the same columns; a register of millions as a Parquet file or folder.", panel=SNOOPER
+    utility: str = planned(
+        "{measures}: how settings compare.",
+        MASKS,
+        default="neighbours",
+        form=Form(mark("What must stay useful"), mark("Settings that keep the limit are compared by this."), ""),
+        told=Told(mark("usefulness")),
     )
-    known_distances: Path | None = option("Its distances.", panel=SNOOPER)
-    known_vectors: Path | None = option("Its vectors.", panel=SNOOPER, metavar="FILE")
-    overlap: float | None = option("Share of the people in it, among others.", panel=SNOOPER, metavar="R")
-    known_size: int | None = option("Records in it (as many as released).", panel=SNOOPER)
-    others: str | None = option("The others: synthetic, germany or a file.", panel=SNOOPER, default="synthetic")
-    others_vectors: Path | None = option("Their vectors.", panel=SNOOPER, metavar="FILE")
-    label_error: float | None = option("Share of its labels that are wrong.", panel=SNOOPER, default=0.0, metavar="R")
-    coordinate_error: str | None = option("Error of its coordinates (100m).", panel=SNOOPER, metavar="X")
-    seeds: int | None = option(
-        "Released people whom an insider knows beforehand.", panel=SNOOPER, default=0, metavar="N"
+    missing: str = planned(
+        "A missing label matches never or any value.",
+        SNOOPER,
+        default="any",
+        choices=("never", "any"),
+        form=Form(
+            mark("A missing label matches"),
+            mark("What an empty label of a record is taken for."),
+            choices=(("any", mark("any value")), ("never", mark("never"))),
+        ),
+        told=Told(
+            mark("a missing label matches"), words={"any": mark("any value"), "never": mark("never")}, annex=True
+        ),
     )
-    missing: str | None = option("A missing label matches never or any value.", panel=SNOOPER, default="any")
-    attack: list[str] | None = option("{attacks}; repeatable.", panel=WORK, default=["all"])
-    alpha: float | None = option("Detection probability of the clique attack.", panel=WORK, default=0.5)
-    budget: float | None = option(
+    attacks: tuple[str, ...] = planned(
+        "{attacks}; repeatable.",
+        WORK,
+        default=("all",),
+        door="attack",
+        example="register",
+        form=Form(mark("Attacks"), mark("What the snooper tries."), ""),
+        told=Told(mark("attacks")),
+    )
+    alpha: float = planned(
+        "Detection probability of the clique attack.",
+        WORK,
+        default=0.5,
+        bounds=Bounds(0, 1, "a detection probability lies strictly between 0 and 1", above=True, below=True),
+        form=Form(
+            mark("Detection probability of the clique attack"),
+            mark("How surely a true pair of distances counts as agreeing: between 0 and 1."),
+        ),
+        told=Told(mark("detection probability")),
+    )
+    budget: float = planned(
         "For one clique search: billions of operations, half a second each; raised where it could decide.",
-        panel=WORK,
+        WORK,
         default=2.0,
         metavar="WORK",
+        bounds=Bounds(0, wanted="a search needs some work", above=True),
+        form=Form(
+            mark("Work of one clique search"),
+            mark("In billions of operations, about half a second each; more where it could decide."),
+        ),
+        told=Told(mark("budget of a search")),
     )
-    repetitions: int | None = option("Draws of every mask setting.", panel=WORK, default=20)
-    seed: int | None = option("All chance follows from it.", panel=WORK, default=0)
-    person_trials: int | None = option(
+    seed: int = planned(
+        "All chance follows from it.",
+        WORK,
+        default=0,
+        bounds=Bounds(0, wanted="a seed is a whole number from 0 up"),
+        form=Form(mark("Seed of all chance"), mark("The same number gives the same result again.")),
+        told=Told(mark("seed")),
+    )
+    person_trials: int | None = planned(
         "Draws by which every person's risk is measured under the setting that the verdict names: 200 for up to 500 "
         "records, fewer for more.",
-        panel=WORK,
+        WORK,
         metavar="N",
+        bounds=Bounds(1),
+        form=Form(
+            mark("Draws for every person's risk"), mark("Left empty, 200 for up to 500 records and fewer for more.")
+        ),
+        told=Told(mark("draws for every person")),
     )
-    thorough: bool | None = option(
+    thorough: bool = planned(
         "Carry out every attack on every release, also where it cannot be expected to find more.",
-        panel=WORK,
+        WORK,
         default=False,
+        form=Form(
+            mark("Carry out every attack on every release"),
+            mark("Also where it cannot be expected to find more. Takes longer."),
+        ),
+        told=Told(mark("every attack on every release")),
+    )
+    sensitivity: bool = planned(
+        "Ask how the risk depends on the overlap and on label errors.",
+        WORK,
+        default=True,
+        form=Form(
+            mark("Ask how the risk depends on the assumptions"),
+            mark("Measured again for snoopers who know more or fewer people, and with more wrong labels."),
+        ),
+        told=Told(mark("other assumptions are tried")),
+        records=False,  # an audit may go on with or without it
+    )
+
+
+PLAN_ROWS, SNOOPER_ROWS = rows_of(PlanFields), rows_of(SnooperFields)
+
+
+_Asked = at_doors("_Asked", (PlanFields, SnooperFields), (Options,))
+
+
+@dataclass(frozen=True)
+class AuditOptions(_Asked, FileOptions):  # type: ignore[misc, valid-type]
+    """What can be said of an audit, on the command line or in a TOML file: its plan, and the files beside its own."""
+
+    sections: ClassVar[tuple[str, ...]] = (DECISION,)
+    known: Path | None = option(
+        "The snooper's file, with the same columns; a register of millions as a Parquet file or folder.",
+        SNOOPER,
+        form=Form(
+            mark("The snooper's file"),
+            mark("A real file of people with the same columns. Without one it is made from yours."),
+        ),
+    )
+    known_distances: Path | None = option(
+        "Its distances.",
+        SNOOPER,
+        form=Form(mark("Distances of the snooper's file"), mark("If distances come from a file of their own.")),
+    )
+    known_vectors: Path | None = option(
+        "Its vectors.",
+        SNOOPER,
+        metavar="FILE",
+        form=Form(mark("Vectors of the snooper's file"), mark("If vectors come from a file of their own.")),
+    )
+    others_vectors: Path | None = option(
+        "Their vectors.",
+        SNOOPER,
+        metavar="FILE",
+        form=Form(
+            mark("Vectors of the other people"), mark("If vectors of the other people come from a file of their own.")
+        ),
     )
     memory: str | None = option(
         "Memory for the part of a register that is kept: 4GB, 50% (half of the machine's).",
-        panel=WORK,
+        WORK,
         metavar="SIZE",
-    )
-    sensitivity: bool | None = option(
-        "Ask how the risk depends on the overlap and on label errors.", panel=WORK, default=True
+        form=Form(
+            mark("Memory for a large register"),
+            mark("How much of it may be kept at once: 4GB, or 50% of this machine's."),
+        ),
+        records=False,
     )
 
     @property
@@ -110,122 +356,18 @@ class AuditOptions(FileOptions):
 
         return super().columns | {"generalise": read_beforehand(list_of(self.generalise))}
 
+    @property
+    def file_of_others(self) -> Path | None:
+        """The file from which the other people come, if it is one."""
+        return None if self.others in (SYNTHETIC, GERMANY) else Path(str(self.others))
 
-def read_decision(config: Path | None) -> dict[str, Any]:
-    """Return the section [decision] of a TOML file, if it is one that can be declared to the board."""
-    from disclique.audits.declaration import declare
-
-    written = {} if config is None else read_toml(config).get(DECISION, {})
-    try:
-        declare(written)
-    except InputError as problem:
-        raise InputError(f"{config}: {problem}") from None
-    return dict(written)
-
-
-def read_plan(options: AuditOptions) -> Plan:
-    """Read and check the plan alone; whether it suits the files is seen when they are read."""
-    from disclique.masks.registry import refuse_bare
-
-    known, others = options.known is not None, _file_of_others(options)
-    if others is not None and options.overlap is None:
-        raise InputError(f"--others {others}: it goes with --overlap")
-    if known and options.id is None:
-        raise InputError("--known: name the column that says who is who in both files with --id")
-    try:
-        plan = _plan(options, given=known, others=others is not None)
-    except (TypeError, ValueError, OverflowError) as problem:
-        if isinstance(problem, InputError):
-            raise
-        raise InputError(f"an option has a value of the wrong kind: {problem}") from None
-    refuse_bare(options.unit, list_of(options.mask))
-    return plan
+    def plan_values(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the values of the fields of plan and snooper, by their names in Python."""
+        plan, snooper = (
+            {name: row.to_python(getattr(self, row.door or name)) for name, row in rows.items()}
+            for rows in (PLAN_ROWS, SNOOPER_ROWS)
+        )
+        return plan, snooper | {"given": self.known is not None}
 
 
-def _file_of_others(options: AuditOptions) -> Path | None:
-    return None if options.others in OTHERS else Path(str(options.others))
-
-
-def read_audit(file: Path, options: AuditOptions) -> Audit:
-    """Read and check the plan and its data."""
-    from disclique.audits import Audit
-    from disclique.audits.registers import hold_known, hold_others
-    from disclique.memory import parse_memory
-    from disclique.records.registers import read_known
-    from disclique.records.write import hashes
-
-    named = ("distances", "vectors", "known", "known_distances", "known_vectors", "others_vectors")
-    paths = {name: None if (path := getattr(options, name)) is None else Path(path) for name in named}
-    known = paths["known"]
-    others = _file_of_others(options)
-    plan = read_plan(options)
-    target = read_target(file, options)
-    theirs = None
-    if known is not None:
-        beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
-        takes = _takes_unit(options)
-        unit = options.unit_for(own=takes["known"], other=takes["target"])
-        columns = options.columns | {"unit": unit} | (NO_COLUMNS if any(beside.values()) else {})
-        theirs = read_known(known, **beside, **columns)
-    more = None if others is None else read_known(others, vectors=paths["others_vectors"], **options.columns)
-    paths["known"] = None
-    whole = [*getattr(theirs, "files", (known,)), *getattr(more, "files", (others,))]  # of a register all its files
-    inputs = hashes([file, *paths.values(), *whole, *options.encoding_files])
-    memory = None if options.memory is None else parse_memory(options.memory)
-    kept, thinned = hold_known(theirs, target, plan, memory)
-    return Audit(replace(plan, inputs=inputs), target, kept, hold_others(more, target, plan), thinned=thinned)
-
-
-def read_target(file: Path, options: AuditOptions) -> Microdata:
-    """Read the file that is audited, and afterwards released."""
-    import disclique
-
-    takes = _takes_unit(options)
-    unit = options.unit_for(own=takes["target"], other=takes["known"])
-    distances, vectors = (None if path is None else Path(path) for path in (options.distances, options.vectors))
-    return disclique.read(file, distances=distances, vectors=vectors, **(options.columns | {"unit": unit}))
-
-
-def _takes_unit(options: AuditOptions) -> dict[str, bool]:
-    """Say of the holder's and of the snooper's file whether the unit of its distances is to be said."""
-    names = {"target": ("distances", "vectors"), "known": ("known_distances", "known_vectors")}
-    flat = options.metric == "euclidean"
-    return {side: flat or any(getattr(options, name) is not None for name in of) for side, of in names.items()}
-
-
-def _plan(options: AuditOptions, *, given: bool, others: bool) -> Plan:
-    from disclique.audits import Plan, Snooper
-    from disclique.records.coarsening import is_dial
-
-    def number(value: object) -> float | None:
-        return None if value is None else float(str(value))
-
-    snooper = Snooper(
-        given=given,
-        overlap=number(options.overlap),
-        size=None if options.known_size is None else int(options.known_size),
-        others="file" if others else str(options.others),
-        label_error=number(options.label_error) or 0.0,
-        coordinate_error=options.coordinate_error,  # type: ignore[arg-type]
-        seeds=int(options.seeds or 0),
-    )
-    return Plan(
-        masks=tuple(list_of(options.mask)),
-        snooper=snooper,
-        repetitions=int(options.repetitions or 0),
-        max_risk=number(options.max_risk),
-        attacks=tuple(list_of(options.attack)),
-        seed=int(options.seed or 0),
-        alpha=number(options.alpha) or 0.0,
-        budget=number(options.budget) or 0.0,
-        missing=str(options.missing),
-        scenario=str(options.scenario),
-        max_risk_person=number(options.max_risk_person),
-        person_trials=None if options.person_trials is None else int(options.person_trials),
-        releases=int(options.releases or 0),
-        linked=not options.unlinked,
-        utility=str(options.utility),
-        generalise=tuple(spec for spec in list_of(options.generalise) if is_dial(spec)),
-        sensitivity=options.sensitivity is not False,
-        thorough=bool(options.thorough),
-    )
+AUDIT_ROWS = rows_of(AuditOptions)

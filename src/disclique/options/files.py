@@ -2,54 +2,115 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from disclique.errors import InputError
-from disclique.options.fields import Options, list_of, option
+from disclique.locale import mark
+from disclique.options.table import Form, Options, list_of, option, rows_of
 
 INPUT = "The file"
 NO_COLUMNS: dict[str, Any] = {"coordinates": None, "text": (), "encodings": None}  # distances come from a file
+_METRICS = "sphere wgs84 euclidean cosine gower dice dice:q=2 levenshtein damerau jaro-winkler jaccard hamming"
 
 
 @dataclass(frozen=True)
 class ReadOptions(Options):
     """How files are read: the same in every command."""
 
-    id: str | None = option("Column that names the persons.", panel=INPUT)
-    label: list[str] | None = option("A quasi-identifier column; repeatable.", panel=INPUT, default=[])
-    coordinates: str | None = option("Coordinate columns; two, or any number.", panel=INPUT, metavar="LON,LAT")
-    text: list[str] | None = option("Columns of text to compare (names).", panel=INPUT, default=[], metavar="COL,COL")
-    encodings: str | None = option("Column, or file, of encodings: 0/1, hex, base64.", panel=INPUT, metavar="COL|FILE")
+    id: str | None = option("Column that names the persons.", INPUT)
+    label: list[str] | None = option("A quasi-identifier column; repeatable.", INPUT, default=[])
+    coordinates: str | None = option("Coordinate columns; two, or any number.", INPUT, metavar="LON,LAT")
+    text: list[str] | None = option("Columns of text to compare (names).", INPUT, default=[], metavar="COL,COL")
+    encodings: str | None = option(
+        "Column, or file, of encodings: 0/1, hex, base64.",
+        INPUT,
+        metavar="COL|FILE",
+        path=True,
+        form=Form(mark("Encodings"), mark("A file of bit patterns of names: 0 and 1, hexadecimal or base64.")),
+    )
     metric: str | None = option(
         "Two coordinates: sphere (km, R = 6371), wgs84 (km). Any number of them: euclidean, cosine, gower (by the "
         "file's ranges; religion:category). Vectors: euclidean, cosine. Text: dice:q=2, levenshtein, damerau, "
         "jaro-winkler. Encodings: dice, jaccard, hamming. Each time the first by default, for coordinates sphere.",
-        panel=INPUT,
+        INPUT,
+        form=Form(
+            mark("How distances are computed"),
+            mark("Usually right as it is: on the sphere for degrees, straight lines for a plane and for vectors."),
+            choices=(("", mark("as usual for what is given")), *((name, name) for name in _METRICS.split())),
+        ),
     )
-    crs: str | None = option("Reference system of the coordinates (EPSG:25832).", panel=INPUT)
+    crs: str | None = option(
+        "Reference system of the coordinates (EPSG:25832).",
+        INPUT,
+        form=Form(
+            mark("Reference system of the coordinates"),
+            mark("Needed for metres of a projection, such as Gauss-Krüger or UTM; leave it empty for degrees."),
+        ),
+    )
     unit: str | None = option(
         "Unit of distance files and of euclidean coordinates: km, m, or none for what is no length (travel times).",
-        panel=INPUT,
+        INPUT,
+        form=Form(
+            mark("Unit of the distances"),
+            mark("Of a file of distances, or of coordinates in a plane. Travel times are no lengths."),
+            choices=(("", mark("not said")), ("km", "km"), ("m", "m"), ("none", mark("none: they are no lengths"))),
+        ),
     )
     generalise: list[str] | None = option(
         "Make a coarser column first: cob=century:yob, age=classes:age:18,65, width, decade, prefix.",
-        panel=INPUT,
+        INPUT,
         default=[],
         metavar="NEW=RULE:COL",
     )
-    directed: bool | None = option("Distances have a direction (travel times).", panel=INPUT, default=False)
-    unpublished: bool | None = option("Empty cells of a matrix are unpublished.", panel=INPUT, default=False)
-
+    directed: bool | None = option(
+        "Distances have a direction (travel times).",
+        INPUT,
+        default=False,
+        form=Form(
+            mark("Distances have a direction"),
+            mark("Such as travel times, where the way there differs from the way back."),
+        ),
+    )
+    unpublished: bool | None = option(
+        "Empty cells of a matrix are unpublished.",
+        INPUT,
+        default=False,
+        form=Form(mark("Empty cells of a matrix are unpublished"), mark("Otherwise an empty cell is a mistake.")),
+    )
     by_position: bool | None = option(
         "Take matrices, vectors and encodings in the order of the table, whatever ids they carry; --no-: by ids only.",
-        panel=INPUT,
+        INPUT,
+        form=Form(
+            mark("Rows beside the table are joined"),
+            mark("Rows of distances, vectors or encodings belong to the table by their ids, or in its order."),
+            choices=(
+                ("", mark("by ids where they carry them")),
+                ("yes", mark("as they stand")),
+                ("no", mark("by ids only")),
+            ),
+        ),
     )
-    sheet: str | None = option("Sheet of a workbook that has several.", panel=INPUT, metavar="NAME")
-    layer: str | None = option("Layer of a GeoPackage that has several.", panel=INPUT, metavar="NAME")
+    sheet: str | None = option(
+        "Sheet of a workbook that has several.",
+        INPUT,
+        metavar="NAME",
+        form=Form(mark("Sheet"), mark("The workbook has several.")),
+    )
+    layer: str | None = option(
+        "Layer of a GeoPackage that has several.",
+        INPUT,
+        metavar="NAME",
+        form=Form(mark("Layer"), mark("The file has several.")),
+    )
     codes: bool | None = option(
-        "Keep the codes of Stata, SPSS and SAS files instead of their value labels.", panel=INPUT, default=False
+        "Keep the codes of Stata, SPSS and SAS files instead of their value labels.",
+        INPUT,
+        default=False,
+        form=Form(
+            mark("Codes instead of value labels"), mark("For files of Stata, SPSS and SAS, in which codes have names.")
+        ),
     )
 
     @property
@@ -64,25 +125,30 @@ class ReadOptions(Options):
     @property
     def encoding_files(self) -> list[Path]:
         """The files of encodings that are named, by which a run can be repeated."""
-        named = (getattr(self, about.name) for about in fields(self) if about.name.endswith("encodings"))
+        named = (getattr(self, name) for name in rows_of(type(self)) if name.endswith("encodings"))
         return [Path(source) for source in named if source is not None and Path(source).is_file()]
 
     @property
     def columns(self) -> dict[str, Any]:
         """The fields of ``Layout``: which columns mean what."""
-        same = ["id", "coordinates", "encodings", "metric", "crs", "unit", "directed", "unpublished"]
-        same += ["by_position", "sheet", "layer", "codes"]
-        lists = {"labels": list_of(self.label), "generalise": list_of(self.generalise), "text": self.texts}
-        return {name: getattr(self, name) for name in same} | lists
+        same = {name: getattr(self, name) for name in rows_of(ReadOptions) if name != "label"}
+        return same | {"labels": list_of(self.label), "generalise": list_of(self.generalise), "text": self.texts}
 
 
 @dataclass(frozen=True)
 class FileOptions(ReadOptions):
     """How the one file of a command is read."""
 
-    distances: Path | None = option("Matrix or list i,j,distance instead of coordinates.", panel=INPUT)
+    distances: Path | None = option(
+        "Matrix or list i,j,distance instead of coordinates.",
+        INPUT,
+        form=Form(mark("Distances"), mark("A matrix, or a list with two records and their distance in each line.")),
+    )
     vectors: Path | None = option(
-        "Vectors instead: a NumPy file, a row per record, or a table with their ids.", panel=INPUT, metavar="FILE"
+        "Vectors instead: a NumPy file, a row per record, or a table with their ids.",
+        INPUT,
+        metavar="FILE",
+        form=Form(mark("Vectors"), mark("A NumPy file with a row for each record, or a table with their ids.")),
     )
 
 

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from disclique.app.beside import hide_paths, list_choices, suggest_folder
 from disclique.app.cards import GROUPS
 from disclique.app.estimates import DOES, LOOK, PROBLEM, TAKES
-from disclique.app.fields import FIELDS, SNOOPER_FILES, SNOOPERS
+from disclique.app.fields import ASKED, SNOOPER_FILES, SNOOPERS, fields_at
 from disclique.app.forms import changing, in_thread
 from disclique.app.looks import Said, Seen
 from disclique.app.pages import go, page, site_of
@@ -85,7 +85,7 @@ async def choose_snooper(request: Request, form: FormData) -> Response:
         ready = await in_thread(show_questions, asked, offered, "")
         values |= {name: ready[name] for name in (*SNOOPER_FILES, *SNOOPERS)}
     values |= {"who": who, "who_shown": who}
-    return page(request, "ask_snooper", work=work, offered=offered, values=values, fields=FIELDS)
+    return page(request, "ask_snooper", work=work, offered=offered, values=values, fields_at=fields_at)
 
 
 async def estimate(request: Request, form: FormData) -> Response:
@@ -184,8 +184,8 @@ def _read(site: Any, work: Work, form: FormData) -> Work:
 
 def _look_at_all(site: Any, work: Work) -> list[tuple[str, bool]]:
     """Look at all files and masks as the audit will, unless an estimate of the same plan has done so."""
+    from disclique.audits.from_options import read_audit
     from disclique.audits.inspection import inspect_audit
-    from disclique.options.audits import read_audit
 
     found = site.estimates.get(work.id)
     if found is not None and found.plan == _key(work) and LOOK in found.heard and DOES in found.heard:
@@ -224,7 +224,8 @@ async def _page(
         "here": "ask",
         "offered": offered,
         "values": values,
-        "fields": FIELDS,
+        "fields": ASKED,
+        "fields_at": fields_at,
         "groups": GROUPS,
         "first": next((n for n, (group, _, _) in enumerate(GROUPS) if _offers(offered, group)), 0),
         "pictures": await in_thread(_pictures, offered),

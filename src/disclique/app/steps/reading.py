@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from disclique.app.pages import go, language_of, page, site_of
 from disclique.app.results import PAGES
 from disclique.app.works import Missing, Work
 from disclique.errors import InputError
+from disclique.locale import texts_in
 from disclique.show.report.vega import draw_settings
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ async def show_compared(request: Request) -> Response:
     one, other = chosen
     if one is not None and other is not None:
         results = [await in_thread(site_of(request).results.get, work) for work in (one, other)]
-        content |= await in_thread(_compare, one, other, *results)
+        content |= await in_thread(_compare, (one, other), results, language_of(request))
     return page(request, "compare", **content)
 
 
@@ -160,11 +161,12 @@ def _expose(work: Work, spec: str, number: int) -> dict[str, Any]:
     return {"rows": shown, "attacks": attacks, "number": number, "pages": pages, "many": len(rows)}
 
 
-def _compare(one: Work, other: Work, first: AuditResult, second: AuditResult) -> dict[str, Any]:
+def _compare(works: tuple[Work, Work], results: Sequence[AuditResult], language: str) -> dict[str, Any]:
     from disclique.app.compare import compare
     from disclique.measures.utility import measures
 
-    found = compare(first, second)
+    first, second = results
+    found = compare(first, second, texts_in(language))
     measure = measures()[first.plan.utility]
     limits = list(dict.fromkeys(r.plan.max_risk for r in (first, second) if r.plan.max_risk is not None))
     names = ["A", "B"]
@@ -176,7 +178,7 @@ def _compare(one: Work, other: Work, first: AuditResult, second: AuditResult) ->
         limits=limits,
     )
     status = [_status(result) for result in (first, second)]
-    pairs = list(zip(names, (one, other), (first, second), status, strict=True))
+    pairs = list(zip(names, works, results, status, strict=True))
     formats = [measures()[result.plan.utility].format for result in (first, second)]
     drawn = {"draw": draw if found.drawable else None, "measure": measure.title}
     return {"found": found, "pairs": pairs, "formats": formats, **drawn}

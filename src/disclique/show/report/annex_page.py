@@ -6,6 +6,7 @@ from disclique.arguments import check_kind
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts, mark, texts_in
 from disclique.measures.utility import measures
+from disclique.show.asked import tell_asked
 from disclique.show.formats import QUANTILES, interval, measured, percent, title_of
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
@@ -20,7 +21,6 @@ DECLARED = {
     "date": mark("Date of the decision"),
 }
 SIGNED = (mark("Prepared by"), mark("Data protection officer"), mark("For the data holder"))
-POLICY = {"any": mark("an empty value matches any"), "never": mark("an empty value matches nothing")}
 
 
 def annex(result: AuditResult, *, language: str = "en", library: str | None = None) -> str:
@@ -52,35 +52,19 @@ def annex(result: AuditResult, *, language: str = "en", library: str | None = No
 
 def _assumed(result: AuditResult, texts: Texts) -> dict[str, str]:
     """Return what the holder declared about the snooper and the release."""
-    plan, about, say = result.plan, result.plan.snooper, texts.say
-
-    def share(of: float | None) -> str:
-        return texts.number(percent(of))
-
-    overlap = {
+    say, about = texts.say, result.snooper
+    share = texts.number(percent(result.plan.snooper.overlap))
+    known = {
         "given": say("the known file was given"),
         "whole": say("the whole file (worst case)"),
-        "drawn": say("{share} of the released people", share=share(about.get("overlap"))),
-    }[result.snooper.mode]
-    others = {
-        "synthetic": say("invented, like those of the file"),
-        "germany": say("invented, as people live in Germany"),
-    }
-    common, known = (texts.number(f"{count:.4g}") for count in (result.snooper.common, result.snooper.known))
+        "drawn": say("{share} of the released people", share=share),
+    }[about.mode]
+    common, records = (texts.number(f"{count:.4g}") for count in (about.common, about.known))
+    asked = tell_asked(result.plan, texts, annex=True)
     return {
-        say("Scenario"): say(plan.scenario),
-        say("Known to the snooper"): f"{overlap}: {say('{count} people', count=common)}",
-        say("Records in the snooper's file"): known,
-        say("Other people in it"): others.get(str(about.get("others")), say("from a file that was given"))
-        if result.snooper.mode == "drawn"
-        else say("none beyond that file"),
-        say("Wrong labels"): share(about.get("label_error") or 0.0),
-        say("Error of the coordinates"): about.get("coordinate_error") or say("none"),
-        say("Known beforehand"): say("{count} people", count=about.get("seeds") or 0),
-        say("Missing labels"): say(POLICY.get(plan.missing, plan.missing)),
-        say("Releases"): str(plan.releases),
-        say("Limit of the risk"): say("none was set") if plan.max_risk is None else share(plan.max_risk),
-        say("Limit for a person"): say("none was set") if plan.max_risk_person is None else share(plan.max_risk_person),
+        say("Known to the snooper"): f"{known}: {say('{count} people', count=common)}",
+        say("Records in the snooper's file"): records,
+        **{name[0].upper() + name[1:]: value or say("none") for name, value in asked.items()},
     }
 
 
