@@ -17,7 +17,8 @@ pytest.importorskip("starlette", reason="the app's packages are missing")
 pytest.importorskip("python_multipart", reason="the app's packages are missing")
 pytest.importorskip("httpx", reason="the app's packages are missing")
 
-import disclique.cli.audit
+import disclique.audits.from_options
+import disclique.cli
 from app_visitor import Fields, Page, Visitor
 from disclique.app.cards import spec_of, split_spec
 from disclique.app.pictures import draw_mask
@@ -146,7 +147,7 @@ def parse_command(line: str, monkeypatch: pytest.MonkeyPatch) -> AuditOptions:
         taken.append(options)
         raise InputError("taken")
 
-    monkeypatch.setattr(disclique.cli.audit, "read_audit", take)
+    monkeypatch.setattr(disclique.audits.from_options, "read_audit", take)
     monkeypatch.setattr(sys, "argv", shlex.split(line))
     with pytest.raises(SystemExit):
         disclique.cli.main()

@@ -21,7 +21,7 @@ import disclique as dq
 from app_visitor import Page, Visitor, visiting
 from disclique.app.cards import make_card, try_mask
 from disclique.app.estimates import DOES, LOOK, TAKES, Estimation
-from disclique.app.fields import CHOICES, FIELDS, TITLES
+from disclique.app.fields import FIELDS
 from disclique.app.status import Board, write_status
 from disclique.app.steps import ask
 from disclique.app.worker import carry_out_work
@@ -281,14 +281,13 @@ def test_problems_and_the_end(app: App, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_every_field_and_answer_has_words_of_its_own() -> None:
     """A field that is shown says what it means without the command line, in both languages."""
-    for name in TITLES:
-        field = FIELDS[name]
-        assert field.help, name
-        for text in (field.title, field.help, *(said for _, said in CHOICES.get(name, ()))):
+    for name, row in FIELDS.items():
+        form = row.form
+        assert form.hint, name
+        for text in (form.title, form.hint, *(said for value, said in form.choices if said != value)):
             assert "--" not in text
             assert "exit" not in text
-            if text not in (value for value, _ in CHOICES.get(name, ())):
-                assert text in read_catalogue("de"), text
+            assert text in read_catalogue("de"), text
 
 
 def test_masks_and_why_they_do_not_apply() -> None:

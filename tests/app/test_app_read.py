@@ -34,6 +34,7 @@ from disclique.app.site import Site, make_site
 from disclique.app.status import Board
 from disclique.app.worker import carry_out_work
 from disclique.app.works import ABOUT, BEGUN, INPUT, Work, Works
+from disclique.locale import texts_in
 
 MANY = 130
 STRONG = "gaussian:sigma=500km"
@@ -227,13 +228,13 @@ def test_who_is_exposed_is_shown_after_a_click_and_page_by_page(app: App) -> Non
 
 def test_two_audits_side_by_side(app: App) -> None:
     one, other = app.site.results.get(app.kept), app.site.results.get(app.broken)
-    found = compare(one, other)
+    found = compare(one, other, texts_in("en"))
     assert {row.name for row in found.asked if row.differs} == {"masks", "labels made coarser", "limit"}
     assert not found.doubts
     assert len(found.settings) == len(one.settings) + len(other.settings)
     marketer = replace(other, plan=replace(other.plan, scenario="marketer", inputs={"survey.csv": "0"}))
-    assert set(compare(one, marketer).doubts) == {"file", "scenario"}
-    assert not compare(one, marketer).drawable
+    assert set(compare(one, marketer, texts_in("en")).doubts) == {"file", "scenario"}
+    assert not compare(one, marketer, texts_in("en")).drawable
     page = app.client.get(f"/compare?a={app.kept.id}&b={app.broken.id}")
     assert page.status_code == 200
     assert page.text.count("data-chart=") == 1

@@ -85,7 +85,7 @@ def test_every_kind_of_file_is_audited_and_nothing_speaks_of_a_map(kind: str, mo
     assert (setting.oracle is not None) == (kind == "vectors")
     assert setting.oracle is not None or "not modelled" in setting.oracle_why
     if "overlap" in more:
-        assert found.snooper.common + found.plan.snooper["seeds"] == round(0.5 * found.snooper.records)
+        assert found.snooper.common + found.plan.snooper.seeds == round(0.5 * found.snooper.records)
     said = [*found.verdict.sentences, *found.snooper.sentences, *found.limits]
     assert not [line for line in said if WORDS.search(line)]
     page = found.report()

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from disclique.arguments import short_repr
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
 from disclique.audits.settings import LabelUse
-from disclique.options.audits import PlanFields
 
 MEETS, UNPROVEN, FAILS, MEASURED = "meets", "unproven", "fails", "measured"
 
@@ -253,14 +252,5 @@ class PeopleAtRisk:
     spec: str
     people: tuple[Person, ...]
     lines: tuple[Line, ...]
-
-    __repr__ = short_repr
-
-
-@dataclass(frozen=True)
-class PlanFacts(PlanFields):
-    """What was asked, so that it can be repeated; ``inputs`` are the hashes of the files by name."""
-
-    inputs: dict[str, str] = field(default_factory=dict)
 
     __repr__ = short_repr

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from disclique.audits.declaration import Declaration, declare
+from disclique.audits.declaration import declare
 from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.registers import hold_known, hold_others
@@ -23,12 +23,14 @@ from disclique.records.reading import read
 from disclique.records.registers import read_known
 
 
-def read_decision(config: Path | None) -> Declaration:
-    """Return what the section [decision] of a TOML file declares to the board."""
+def read_decision(config: Path | None) -> dict[str, Any]:
+    """Return the section [decision] of a TOML file, if it is one that can be declared to the board."""
+    written = {} if config is None else read_toml(config).get(DECISION, {})
     try:
-        return declare({} if config is None else read_toml(config).get(DECISION, {}))
+        declare(written)
     except InputError as problem:
         raise InputError(f"{config}: {problem}") from None
+    return dict(written)
 
 
 def read_plan(options: AuditOptions) -> Plan:

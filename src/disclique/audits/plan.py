@@ -9,12 +9,20 @@ from typing import Any, ClassVar
 
 from disclique.arguments import short_repr, show
 from disclique.attacks import parse_attacks
-from disclique.audits.facts import PlanFacts
 from disclique.audits.ranges import SEARCHED, SPREAD, MaskRange, parse_range
 from disclique.errors import InputError
 from disclique.measures.utility import rankings
 from disclique.model import Json
-from disclique.options.audits import GERMANY, OF_FILE, PLAN_ROWS, SNOOPER_ROWS, SYNTHETIC, PlanFields, SnooperFields
+from disclique.options.audits import (
+    GERMANY,
+    OF_FILE,
+    PLAN_ROWS,
+    SNOOPER_ROWS,
+    SYNTHETIC,
+    PlanFacts,
+    PlanFields,
+    SnooperFields,
+)
 from disclique.options.table import differing
 from disclique.records.coarsening import ALL_STEPS, FEW_STEPS, list_label_settings
 from disclique.runs import Chance, Unit

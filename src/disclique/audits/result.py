@@ -25,7 +25,6 @@ from disclique.audits.facts import (
     GroupRisk,
     PeopleAtRisk,
     PeopleRisk,
-    PlanFacts,
     Sensitivity,
     Setting,
     SnooperFacts,
@@ -36,6 +35,7 @@ from disclique.audits.figures import tabulate_figures
 from disclique.errors import InputError
 from disclique.locale import texts_in
 from disclique.messages import percent
+from disclique.options.audits import PlanFacts
 from disclique.records.checks import Inspection
 from disclique.records.write import whole_file, write_table
 

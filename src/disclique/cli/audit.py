@@ -62,6 +62,7 @@ def command(
     """
     from disclique.audits.call import write_command
     from disclique.audits.carry_out import announce
+    from disclique.audits.declaration import declare
     from disclique.audits.from_options import read_audit, read_decision
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
@@ -74,7 +75,7 @@ def command(
     screen = Screen(quiet)
     asked = options.filled(config)
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
-    about = About(read_decision(config), write_command(["audit", file], said))
+    about = About(declare(read_decision(config)), write_command(["audit", file], said))
     with screen.steps(f"reading {file}") as step:
         work = read_audit(file, asked)
         step("looking at the input", None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from disclique.arguments import short_repr
 from disclique.locale import mark
 from disclique.options.files import FileOptions
 from disclique.options.table import Bounds, Form, Options, Told, at_doors, list_of, option, planned, rows_of
@@ -298,6 +299,15 @@ class PlanFields:
         told=Told(mark("other assumptions are tried")),
         records=False,  # an audit may go on with or without it
     )
+
+
+@dataclass(frozen=True)
+class PlanFacts(PlanFields):
+    """What was asked, so that it can be repeated; ``inputs`` are the hashes of the files by name."""
+
+    inputs: dict[str, str] = field(default_factory=dict)
+
+    __repr__ = short_repr
 
 
 PLAN_ROWS, SNOOPER_ROWS = rows_of(PlanFields), rows_of(SnooperFields)
