@@ -59,7 +59,7 @@ def check_kind(value: object, kind: type[T], what: str, wanted: str) -> T:
     return value
 
 
-def check_number(value: Any, what: str, wanted: str) -> float:
+def check_number(value: Any, what: str | Message, wanted: str) -> float:
     """Return a number that is not a truth value; ``wanted`` is the code of what it is to be."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InputError("argument_is_not", what=what, value=show(value), wanted=Message(wanted), meant=None)
@@ -97,7 +97,7 @@ def check_seed(value: Any) -> int:
         raise InputError("not_a_seed", value=show(value)) from None
 
 
-def check_share(value: Any, what: str, wanted: str = "wanted_share") -> float:
+def check_share(value: Any, what: str | Message, wanted: str = "wanted_share") -> float:
     """Return a number between 0 and 1; percents are asked to be written as a share."""
     found = check_number(value, what, wanted)
     if not 0 <= found <= 1:

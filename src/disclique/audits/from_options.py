@@ -29,7 +29,7 @@ def read_decision(config: Path | None) -> dict[str, Any]:
     try:
         declare(written)
     except InputError as problem:
-        raise InputError(f"{config}: {problem}") from None
+        raise InputError("problem_in_file", file=config, problem=problem) from None
     return dict(written)
 
 
@@ -37,9 +37,9 @@ def read_plan(options: AuditOptions) -> Plan:
     """Read and check the plan alone; whether it suits the files is seen when they are read."""
     others = options.file_of_others
     if others is not None and options.overlap is None:
-        raise InputError(f"--others {others}: it goes with --overlap")
+        raise InputError("others_without_overlap", others=others)
     if options.known is not None and options.id is None:
-        raise InputError("--known: name the column that says who is who in both files with --id")
+        raise InputError("known_without_id")
     try:
         about, snooper = options.plan_values()
         about["generalise"] = tuple(spec for spec in about["generalise"] if is_dial(spec))
@@ -47,7 +47,7 @@ def read_plan(options: AuditOptions) -> Plan:
     except (TypeError, ValueError, OverflowError) as problem:
         if isinstance(problem, InputError):
             raise
-        raise InputError(f"an option has a value of the wrong kind: {problem}") from None
+        raise InputError("option_of_wrong_kind", problem=str(problem)) from None
     refuse_bare(options.unit, list_of(options.mask))
     return plan
 

@@ -58,11 +58,11 @@ class Snooper(SnooperFields):
         for name, row in SNOOPER_ROWS.items():
             row.check(getattr(self, name))
         if self.given and self.overlap is not None:
-            raise InputError("the known file is given and an overlap too: say one of them")
+            raise InputError("known_file_and_overlap")
         if self.size is not None and self.overlap is None:
-            raise InputError(f"known size = {self.size}: it goes with an overlap")
+            raise InputError("known_size_without_overlap", size=self.size)
         if self.others not in (SYNTHETIC, GERMANY, OF_FILE):
-            raise InputError(f"others = {self.others!r}: choose {SYNTHETIC}, {GERMANY} or a file")
+            raise InputError("unknown_others", others=self.others)
         if self.coordinate_error is not None:
             object.__setattr__(self, "coordinate_error", str(self._read_error()))
 
@@ -70,9 +70,9 @@ class Snooper(SnooperFields):
         try:
             error = parse_quantity(str(self.coordinate_error), units=LENGTH_UNITS)
         except InputError as problem:
-            raise InputError(f"coordinate error = {problem}") from None
+            raise InputError("coordinate_error_is", problem=problem) from None
         if not error.value > 0:
-            raise InputError(f"coordinate error = {error}: it must be more than 0")
+            raise InputError("coordinate_error_not_positive", error=str(error))
         return error
 
     @property
@@ -114,22 +114,22 @@ class Plan(PlanFields):
 
     def __post_init__(self) -> None:
         if not isinstance(self.snooper, Snooper):
-            raise InputError(f"snooper = {show(self.snooper)}: say what they know by Snooper()")
+            raise InputError("not_a_snooper", snooper=show(self.snooper))
         for name, row in PLAN_ROWS.items():
             row.check(getattr(self, name))
         if not self.masks:
-            raise InputError("no mask: name at least one way to alter the file, such as gaussian:sigma=500m")
+            raise InputError("no_mask")
         if self.max_risk_person is not None and self.max_risk is None:
-            raise InputError("a largest risk of a person goes with one of the mean: set max risk too")
+            raise InputError("person_limit_alone")
         for spec in parse_attacks(self.attacks):
             if spec.kind.sees_points:
-                raise InputError(f"attack {spec.spec!r}: an audit measures it anyway, beside the attacks")
+                raise InputError("attack_measured_anyway", attack=spec.spec)
         if self.utility not in rankings():
-            raise InputError(f"utility = {self.utility!r}: choose one of {', '.join(rankings())}")
+            raise InputError("option_not_a_choice", what="utility", value=repr(self.utility), choices=list(rankings()))
         settings = self.settings
         if len(set(settings)) < len(settings):
             twice = next(spec for spec in settings if settings.count(spec) > 1)
-            raise InputError(f"mask {twice}: it is given twice")
+            raise InputError("mask_given_twice", mask=str(twice))
 
     @property
     def ranges(self) -> tuple[MaskRange, ...]:

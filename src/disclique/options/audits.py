@@ -27,7 +27,8 @@ class SnooperFields:
         "Share of the people in it, among others.",
         SNOOPER,
         metavar="R",
-        bounds=Bounds(0, 1, "the share of records known is above 0 and at most 1", above=True, share=True),
+        called="called_overlap",
+        bounds=Bounds(0, 1, "wanted_overlap", above=True, share=True),
         form=Form(
             mark("Share of the people whom they know"),
             mark("A share such as 0.3, beside other people. Left empty, they have the whole file."),
@@ -38,7 +39,7 @@ class SnooperFields:
         "Records in it (as many as released).",
         SNOOPER,
         door="known_size",
-        called="known size",
+        called="called_known_size",
         bounds=Bounds(1),
         form=Form(mark("Records in their file"), mark("Goes with the share; left empty, as many as are released.")),
         told=Told(mark("records in the snooper's file")),
@@ -70,7 +71,8 @@ class SnooperFields:
         SNOOPER,
         default=0.0,
         metavar="R",
-        bounds=Bounds(0, 1, "a share lies between 0 and 1, 1 excluded", below=True, share=True),
+        called="called_label_error",
+        bounds=Bounds(0, 1, "wanted_share_below_one", below=True, share=True),
         form=Form(mark("Share of their labels that are wrong"), mark("A share such as 0.05: old or mistyped entries.")),
         told=Told(mark("wrong labels in it"), share=True, annex=True),
     )
@@ -86,6 +88,7 @@ class SnooperFields:
         SNOOPER,
         default=0,
         metavar="N",
+        called="called_seeds",
         bounds=Bounds(0),
         form=Form(
             mark("Released people whom they know beforehand"),
@@ -113,6 +116,7 @@ class PlanFields:
         "Draws of every mask setting.",
         WORK,
         default=20,
+        called="called_repetitions",
         bounds=Bounds(1),
         form=Form(
             mark("Draws of every mask setting"),
@@ -124,7 +128,8 @@ class PlanFields:
         "Largest share of people at risk; ranges are searched, and the exit status is 0 only if it is kept.",
         MASKS,
         metavar="R",
-        bounds=Bounds(0, 1, "a share of people lies between 0 and 1", share=True),
+        called="called_max_risk",
+        bounds=Bounds(0, 1, "wanted_share_of_people", share=True),
         form=Form(
             mark("Largest share of people at risk"),
             mark("A share such as 0.05. Left empty, the risk is measured and not judged."),
@@ -136,8 +141,8 @@ class PlanFields:
         "Largest risk of the most exposed person, besides --max-risk.",
         MASKS,
         metavar="R",
-        called="max risk of a person",
-        bounds=Bounds(0, 1, "a probability lies between 0 and 1", share=True),
+        called="called_max_risk_person",
+        bounds=Bounds(0, 1, "wanted_probability", share=True),
         form=Form(
             mark("Largest risk of the most exposed person"),
             mark("Goes with the limit before it: how probably one person may be identified, such as 0.5."),
@@ -150,6 +155,7 @@ class PlanFields:
         "probable than not) or marketer (share of the whole file).",
         MASKS,
         default="prosecutor",
+        called="called_scenario",
         choices=("prosecutor", "journalist", "marketer"),
         form=Form(
             mark("What the snooper is after"),
@@ -176,7 +182,8 @@ class PlanFields:
         MASKS,
         default=1,
         metavar="K",
-        bounds=Bounds(1, MOST_RELEASES, f"a file is published between 1 and {MOST_RELEASES} times"),
+        called="called_releases",
+        bounds=Bounds(1, MOST_RELEASES, "wanted_releases"),
         form=Form(
             mark("How often the same people are released"),
             mark("With fresh noise each time, which can be averaged away."),
@@ -240,7 +247,8 @@ class PlanFields:
         "Detection probability of the clique attack.",
         WORK,
         default=0.5,
-        bounds=Bounds(0, 1, "a detection probability lies strictly between 0 and 1", above=True, below=True),
+        called="called_alpha",
+        bounds=Bounds(0, 1, "wanted_detection_probability", above=True, below=True),
         form=Form(
             mark("Detection probability of the clique attack"),
             mark("How surely a true pair of distances counts as agreeing: between 0 and 1."),
@@ -252,7 +260,8 @@ class PlanFields:
         WORK,
         default=2.0,
         metavar="WORK",
-        bounds=Bounds(0, wanted="a search needs some work", above=True),
+        called="called_budget",
+        bounds=Bounds(0, wanted="wanted_work", above=True),
         form=Form(
             mark("Work of one clique search"),
             mark("In billions of operations, about half a second each; more where it could decide."),
@@ -263,7 +272,8 @@ class PlanFields:
         "All chance follows from it.",
         WORK,
         default=0,
-        bounds=Bounds(0, wanted="a seed is a whole number from 0 up"),
+        called="called_seed",
+        bounds=Bounds(0, wanted="wanted_seed"),
         form=Form(mark("Seed of all chance"), mark("The same number gives the same result again.")),
         told=Told(mark("seed")),
     )
@@ -272,6 +282,7 @@ class PlanFields:
         "records, fewer for more.",
         WORK,
         metavar="N",
+        called="called_person_trials",
         bounds=Bounds(1),
         form=Form(
             mark("Draws for every person's risk"), mark("Left empty, 200 for up to 500 records and fewer for more.")

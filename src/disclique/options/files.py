@@ -161,4 +161,4 @@ def refuse_hidden(options: ReadOptions) -> None:
     hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]
     for name in layout.labels:
         if name in (options.id, LON, LAT, *hidden, *layout.text, layout.encodings):
-            raise InputError(f"--label {name}: ids, coordinates, text and encodings are never released as they are")
+            raise InputError("label_is_hidden", name=name)

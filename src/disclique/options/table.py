@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hi
 
 from disclique.arguments import check_number, check_share, show
 from disclique.errors import InputError
+from disclique.messages import Message
 
 NUMBER, WHOLE, WORD, SWITCH, LINES, FILE = "number", "whole", "word", "switch", "lines", "file"
 _KINDS = {float: NUMBER, int: WHOLE, str: WORD, bool: SWITCH, tuple: LINES, list: LINES, Path: FILE}
@@ -26,7 +27,7 @@ _ROW = "row"
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a number may be; ``wanted`` says so to whoever gave another one.
+    """What a number may be; ``wanted`` is the code of what is said to whoever gave another one.
 
     ``low`` and ``high`` are allowed themselves, unless it lies ``above`` the one and ``below`` the other. Of a
     ``share`` percents are asked to be written as one.
@@ -34,7 +35,7 @@ class Bounds:
 
     low: float = 0
     high: float = float("inf")
-    wanted: str = ""
+    wanted: str = "wanted_whole_from"
     above: bool = False
     below: bool = False
     share: bool = False
@@ -79,9 +80,9 @@ class Row:
     """One option. ``help`` is for the command line, under the heading ``panel``; ``metavar`` names its value there.
 
     ``door`` is its name on the command line, in a TOML file and in the app, if not that of Python, and ``opposite``
-    that it says no there where Python says yes. ``path``: a text that may name a file. ``called`` is its name in
-    errors, ``choices`` the answers there are, ``example`` one of many texts. ``records``: what is measured depends on
-    it.
+    that it says no there where Python says yes. ``path``: a text that may name a file. ``called`` is the code of its
+    name in errors, if that has one, ``choices`` are the answers there are, ``example`` is one of many texts.
+    ``records``: what is measured depends on it.
     """
 
     help: str
@@ -102,6 +103,11 @@ class Row:
     kind: str = WORD
 
     @property
+    def title(self) -> str | Message:
+        """What an error calls it."""
+        return Message(self.called) if self.called else self.name.replace("_", " ")
+
+    @property
     def is_path(self) -> bool:
         """Whether its value names a file, or may."""
         return self.path or self.kind == FILE
@@ -110,25 +116,24 @@ class Row:
         """Raise an error if a value is not one of this option."""
         if value is None and self.default is None:
             return
-        called = self.called or self.name.replace("_", " ")
         if self.kind == LINES and not (isinstance(value, tuple) and all(isinstance(one, str) for one in value)):
-            raise InputError(f"{called} = {show(value)}: give texts, such as {self.example!r}")
+            raise InputError("option_wants_texts", what=self.title, value=show(value), example=self.example)
         if self.choices and value not in self.choices:
-            raise InputError(f"{called} = {value!r}: choose one of {', '.join(self.choices)}")
+            raise InputError("option_not_a_choice", what=self.title, value=repr(value), choices=self.choices)
         if self.bounds is not None:
-            self._check_number(value, called, self.bounds)
+            self._check_number(value, self.bounds)
 
-    def _check_number(self, value: Any, called: str, bounds: Bounds) -> None:
+    def _check_number(self, value: Any, bounds: Bounds) -> None:
         if self.kind == WHOLE:
             whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
             inside = whole and bounds.hold(int(value))
         elif bounds.share:
-            inside = bounds.hold(check_share(value, called, bounds.wanted))
+            inside = bounds.hold(check_share(value, self.title, bounds.wanted))
         else:
-            inside = bounds.hold(check_number(value, called, "give a number"))
+            inside = bounds.hold(check_number(value, self.title, "wanted_number"))
         if not inside:
-            wanted = bounds.wanted or f"it must be a whole number of at least {bounds.low}"
-            raise InputError(f"{called} = {show(value)}: {wanted}")
+            wanted = Message(bounds.wanted, low=bounds.low, high=bounds.high)
+            raise InputError("argument_is_not", what=self.title, value=show(value), wanted=wanted, meant=None)
 
     def to_python(self, value: Any) -> Any:
         """Return the value that Python has of one that was given at a door, perhaps as a text."""
@@ -197,7 +202,7 @@ class Options:
         written = {} if config is None else {key.replace("_", "-"): v for key, v in read_toml(config).items()}
         strange = sorted(set(written) - set(known) - set(self.sections))
         if strange:
-            raise InputError(f"{config}: unknown option {strange[0]!r}; there are {', '.join(known)}")
+            raise InputError("unknown_option_in_file", file=config, option=strange[0], known=list(known))
         found = {}
         for key, row in known.items():
             said = getattr(self, row.name)
@@ -233,9 +238,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+        raise InputError("file_unreadable", file=path, why=error.strerror) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a TOML file ({error})") from None
+        raise InputError("not_a_toml_file", file=path, why=str(error)) from None
 
 
 def list_of(value: Any) -> list[str]:
