@@ -18,9 +18,9 @@ from disclique.options.audits import AUDIT_ROWS, DECISION, OF_FILE, AuditOptions
 from disclique.options.files import NO_COLUMNS
 from disclique.options.table import FILE, list_of, read_toml
 from disclique.records.coarsening import is_dial
-from disclique.records.write import hashes
 from disclique.records.reading import read
 from disclique.records.registers import read_known
+from disclique.records.write import hashes
 
 
 def read_decision(config: Path | None) -> dict[str, Any]:
