@@ -22,7 +22,7 @@ from disclique.errors import InputError, TooLarge
 from disclique.geodesy import Spread, to_space
 from disclique.masks import EntryMask, parse_mask
 from disclique.masks.entrywise import EntryChance, threefry
-from disclique.masks.nearest import list_nearest
+from disclique.masks.publishing import NeighbourSearch, list_nearest
 from disclique.measures.risk import Truth
 from disclique.model import FloatArray
 from disclique.records import Layout
@@ -223,9 +223,7 @@ def test_identities_of_hidden_records_name_no_place() -> None:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let blocks be small, so that several are needed."""
-    monkeypatch.setattr("disclique.masks.nearest.AT_ONCE", 2_000)
     monkeypatch.setattr("disclique.spaces.lazy.AT_ONCE", 2_000)
-    monkeypatch.setattr("disclique.masks.nearest._SOME", 70)
 
 
 def brute(values: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
@@ -244,7 +242,7 @@ def test_lists_of_the_nearest_are_those_of_the_matrix(metric: str, ties: bool) -
     where = np.round(where * 1.2) / 1.2 if ties else where
     source = Points(where, "sphere" if metric == "matrix" else metric)
     whole = source.as_matrix()
-    found = list_nearest(whole if metric == "matrix" else source, k, rng(2))
+    found = list_nearest(whole if metric == "matrix" else source, k, rng(2), NeighbourSearch(records=70, pairs=2_000))
     values = full_matrix(whole)
     limit, away = brute(values, k)
     listed = ~np.isnan(full_matrix(found)) & ~np.eye(n, dtype=bool)

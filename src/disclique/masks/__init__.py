@@ -2,9 +2,8 @@
 
 A mask is a small frozen value with ``apply(distances, rng)``; ``parse_mask`` reads one from a spec, and a class with
 ``@register_mask`` adds another. Masks that move points at random are in ``displacement``, those that place them by a
-rule in ``placement``, those for vectors of any number of columns in ``vectors``, those that alter each distance in
-``noise``, those that publish something else than the matrix in ``publishing``, and those that encode strings in
-``encoding``. Masks alter; they neither read files nor know attacks.
+rule in ``placement``, those that alter each distance in ``noise``, those that publish something else than the matrix in
+``publishing``, and those that encode strings in ``encoding``. Masks alter; they neither read files nor know attacks.
 """
 
 from disclique.masks.base import (
@@ -22,10 +21,9 @@ from disclique.masks.base import (
 from disclique.masks.displacement import Disc, Donut, Gaussian, Laplace
 from disclique.masks.encoding import Bloom, MinHash, TextMask, TwoStep
 from disclique.masks.noise import MatrixGaussian, MatrixLaplace, Multiplicative, Round, TopCode
-from disclique.masks.placement import Affine, Dhs, GridCells, Swap, Voronoi
+from disclique.masks.placement import Affine, Dhs, GridCells, Rotation, Swap, Voronoi
 from disclique.masks.publishing import Lipschitz, Nearest, Projection
 from disclique.masks.registry import masks, parse_mask, register_mask, usage, usages
-from disclique.masks.vectors import Rotation
 
 __all__ = [
     "LENGTH",

@@ -10,7 +10,6 @@ the Earth per km², in the plane in the unit of the coordinates.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
@@ -210,6 +209,7 @@ class RadialLaw(PlaceLaw):
     """
 
     pieces: tuple[tuple[float, Piece], ...]
+    tables: dict[float, RadialTable] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def low(self) -> float:
@@ -252,14 +252,19 @@ class RadialLaw(PlaceLaw):
     def blurred(self, variance: float) -> RadialTable:
         """Return the law with further Gaussian noise of a variance per axis, at least its own grain.
 
-        The convolution of a ring of radius s with the noise is exp(-(r² + s²)/2v) I0(rs/v)/2πv.
+        The variance is rounded, so that few tables are made; a law keeps its own.
         """
-        return _blurred(self, float(np.exp2(np.round(8 * np.log2(max(variance, self.grain**2))) / 8)))
+        rounded = float(np.exp2(np.round(8 * np.log2(max(variance, self.grain**2))) / 8))
+        if rounded not in self.tables:
+            self.tables[rounded] = _blur(self, rounded)
+        return self.tables[rounded]
 
 
-@lru_cache(maxsize=256)
-def _blurred(law: RadialLaw, variance: float) -> RadialTable:
-    """Return the table of a law under further noise; ``RadialLaw.blurred`` rounds the variance so that few are made."""
+def _blur(law: RadialLaw, variance: float) -> RadialTable:
+    """Return the table of a law under further noise.
+
+    The convolution of a ring of radius s with the noise is exp(-(r² + s²)/2v) I0(rs/v)/2πv.
+    """
     width = float(np.sqrt(variance))
     low, high = max(law.low - 6 * width, 0.0), law.reach + 6 * width
     r = np.linspace(low, high, max(int(np.ceil(5 * (high - low) / width)), 120) + 1)

@@ -1,4 +1,4 @@
-"""Masks that put points at other places by a rule: cells, neighbours, exchanges, a motion of the whole map."""
+"""Masks that put points at other places by a rule: cells, neighbours, exchanges, a motion of the whole file."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from disclique.masks.laws import ExchangeLaw, HalfWayLaw, PlaceLaw, RadialLaw, R
 from disclique.masks.registry import register_mask
 from disclique.model import FloatArray
 from disclique.spaces import Points
+from disclique.spaces.metrics import VECTORIAL
 from disclique.units import Quantity
 
 
@@ -206,7 +207,7 @@ class Affine(PointMask):
             raise InputError(f"mask affine: the rigid motions of the metric {points.metric} are not known to it")
         sphere = points.metric == "sphere"
         space = unit_vectors(np.radians(points.coordinates)) if sphere else points.coordinates
-        motion = random_rotation(space.shape[1], rng)
+        motion = _random_rotation(space.shape[1], rng)
         if turned_over:
             motion[0] *= -1
         if sphere:
@@ -215,7 +216,39 @@ class Affine(PointMask):
         return np.asarray((space - centre) @ motion.T + centre + rng.normal(0, 1, space.shape[1]) * space.std())
 
 
-def random_rotation(dimensions: int, rng: np.random.Generator) -> FloatArray:
+@register_mask
+@dataclass(frozen=True)
+class Rotation(PointMask):
+    """A random rotation or mirror image of all vectors, and a shift: every distance stays, so it protects nothing.
+
+    Vectors that are compared by their cosine are not shifted, which would alter it.
+
+    >>> file = Points([[0, 0, 0], [3, 4, 0]], "euclidean")
+    >>> turned = Rotation().apply(file, np.random.default_rng(0))
+    >>> np.round(turned.block(np.array([0]), np.array([1])), 9)
+    array([[5.]])
+    """
+
+    name: ClassVar[str] = "rotation"
+    scope: ClassVar[str] = "file"
+    reference: ClassVar[str] = "Chen and Liu 2005, IEEE ICDM, 589-592; undone by Giannella, Liu and Kargupta 2013"
+    rigid: ClassVar[bool] = True
+
+    def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
+        """Return the vectors turned."""
+        if points.metric not in VECTORIAL:
+            raise InputError(f"mask rotation turns vectors with metric euclidean or cosine, not {points.metric}")
+        vectors = points.coordinates
+        motion = _random_rotation(vectors.shape[1], rng)
+        motion[0] *= rng.choice([-1.0, 1.0])
+        if points.metric == "cosine":
+            return np.asarray(vectors @ motion.T)
+        centre = vectors.mean(axis=0)
+        shift = rng.normal(0, 1, vectors.shape[1]) * vectors.std()
+        return np.asarray((vectors - centre) @ motion.T + centre + shift)
+
+
+def _random_rotation(dimensions: int, rng: np.random.Generator) -> FloatArray:
     """Draw a rotation uniform over all rotations."""
     if dimensions == 1:
         return np.ones((1, 1))
