@@ -19,8 +19,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from disclique.audits.decision import Look, search_range
-from disclique.audits.ranges import parse_range
 from disclique.audits.rates import SettingRisk, rate
+from disclique.masks.settings import Setting, parse_range
 from disclique.measures.bounds import LEVEL, p_value, smooth_upper_end, upper_end
 from disclique.model import FloatArray
 from disclique.show.plots import COLOURS, save_figure
@@ -145,7 +145,7 @@ class Releases:
         x = self.drawn[self.place[spec]][:many]
         return p_value(x, mean) <= 1 - LEVEL if self.bound == "Gaffke" else BOUNDS[self.bound](x) <= mean
 
-    def look(self, spec: str) -> Look | None:
+    def look(self, spec: Setting) -> Look | None:
         """Tell the search what it may know: the mean, and after all repetitions whether the limit is kept."""
         many = self.tried.get(spec)
         if many is None:

@@ -27,6 +27,7 @@ from disclique.audits import Audit, Plan, Snooper, run_audit
 from disclique.audits.estimate import estimate_audit
 from disclique.audits.rates import measure_risk
 from disclique.audits.unit import run_unit
+from disclique.masks.settings import Setting
 from disclique.model import Microdata
 from disclique.runs import Serial, Unit
 from disclique.show.plots import COLOURS, save_figure
@@ -72,10 +73,10 @@ def time_releases() -> dict[str, Any]:
     for n in SIZES:
         specs = tuple(f"gaussian:sigma={width}" for width in WIDTHS)
         audit = make_audit(n, specs)
-        run_unit(audit, Unit(specs[0], PLAIN + 1))
+        run_unit(audit, Unit(Setting.parse(specs[0]), PLAIN + 1))
         for width, spec in zip(WIDTHS, specs, strict=True):
             before = spent()
-            record = run_unit(audit, Unit(spec, PLAIN))
+            record = run_unit(audit, Unit(Setting.parse(spec), PLAIN))
             found.setdefault(width, {})[str(n)] = spent() - before
             ran = {one.attack: round(one.hits.prosecutor) for one in record.attempts if one.applies}
             print(f"{n:6d} {width:>5s} {found[width][str(n)]:7.2f} s  {ran}  {peak():.1f} GB", flush=True)
@@ -108,7 +109,7 @@ def compare(n: int, repetitions: int) -> dict[str, Any]:
         spec = f"gaussian:sigma={width}"
         for name, thorough in (("quick", False), ("slow", True)):
             audit, before = make_audit(n, (spec,), thorough=thorough), spent()
-            records = {k: run_unit(audit, Unit(spec, k)) for k in range(PLAIN, PLAIN + repetitions)}
+            records = {k: run_unit(audit, Unit(Setting.parse(spec), k)) for k in range(PLAIN, PLAIN + repetitions)}
             risk = measure_risk(records, audit.plan.attack_names, audit.plan.scenario)
             found.setdefault(width, {})[name] = {"risk": risk.value, "attack": risk.attack, "seconds": spent() - before}
             print(n, width, name, found[width][name], flush=True)

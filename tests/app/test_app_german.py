@@ -27,11 +27,13 @@ from disclique.app.steps import ask
 from disclique.app.worker import carry_out_work
 from disclique.app.works import ABOUT, BEGUN, PAUSED, RUNNING, WAITING, Work
 from disclique.attacks.registry import attack_names
+from disclique.audits.definition import People, Rest, Varied
 from disclique.audits.from_options import read_plan
-from disclique.audits.so_far import name_side
+from disclique.audits.so_far import STAGES
 from disclique.errors import DiscliqueError
 from disclique.locale import texts_in
 from disclique.masks import masks
+from disclique.masks.settings import Setting
 from disclique.messages import read_catalogue
 from disclique.options.audits import AuditOptions
 from disclique.runs import Forecast, Processes, Unit
@@ -194,7 +196,8 @@ def test_ask(app: App) -> None:
 
 def test_estimate(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     line = "mask gaussian:sigma=1km..5km: the smallest of 17 settings with a risk of at most 0.05 is searched"
-    many = Estimate({Unit("affine", k): 30.0 for k in range(400)}, {Unit("affine", k): None for k in range(3)})
+    affine = Setting.parse("affine")
+    many = Estimate({Unit(affine, k): 30.0 for k in range(400)}, {Unit(affine, k): None for k in range(3)})
     heard = {
         LOOK: [["leute.csv: only 30 records: shares of so few say little.", False]],
         DOES: ["leute.csv: 30 records; the snooper knows 10 % of the people", line],
@@ -355,12 +358,13 @@ def test_every_step_of_an_attack() -> None:
 
 def test_what_the_counter_says() -> None:
     """The words of a run, made by what makes them."""
-    units = [Unit("gaussian:sigma=1km", k) for k in range(4)] + [Unit("round:to=1km | drop:sex", 0)]
-    units += [Unit("affine", 0, part=part) for part in ("people", "rest", "varied:overlap=0.5")]
+    noise, rounded, affine = map(Setting.parse, ("gaussian:sigma=1km", "round:to=1km | drop:sex", "affine"))
+    units = [Unit(noise, k) for k in range(4)] + [Unit(rounded, 0)]
+    units += [Unit(affine, 0, stage) for stage in (People(), Rest(), Varied("overlap", 0.5, "oracle"))]
     for what in ("releases", "releases attacked to estimate the time"):
         for risk in ("risk so far under 0.1 %", "risk so far at least 5.5 %", "no attack could be carried out so far"):
-            about = Heard(what, lambda unit, record, risk=risk: risk, (*attack_names(), "oracle"))
-            counter = Counter(about, Forecast(dict.fromkeys(units, 1.0), sort=name_side), Processes(2))
+            about = Heard(what, lambda unit, record, risk=risk: risk, (*attack_names(), "oracle"), STAGES)
+            counter = Counter(about, Forecast(dict.fromkeys(units, 1.0)), Processes(2))
             counter.wants(units)
             for number, unit in enumerate(units):
                 counter.at_work(unit, "", None)
@@ -372,7 +376,7 @@ def test_what_the_counter_says() -> None:
                 counter(number, len(units), unit)
                 counter.words = None
                 said = counter.tell()
-                assert str(number + 1) in german(said.done) or unit.part
+                assert str(number + 1) in german(said.done) or unit.stage.beside
                 if said.left:
                     assert german(said.left).startswith("noch ")
 

@@ -22,6 +22,7 @@ from disclique.attacks.claims import make_claims
 from disclique.audits import Audit, AuditResult, Snooper, run_audit
 from disclique.audits.coarse_map import draw_coarse_map
 from disclique.audits.declaration import declare
+from disclique.audits.definition import Varied
 from disclique.audits.known_file import KnownFile
 from disclique.audits.rates import measure_oracle
 from disclique.audits.result import decode_result, encode_result
@@ -187,7 +188,7 @@ def test_other_assumptions_are_measured_as_an_audit_with_them_would(result: Audi
     ]
     for place, snooper in ((2, Snooper(overlap=0.6)), (5, Snooper(overlap=0.3, label_error=0.1))):
         other = Audit(make_plan(found.spec, snooper=snooper, attacks=("labels",), repetitions=10), make_file(80))
-        records = {k: run_unit(other, Unit(found.spec, k)) for k in range(10)}
+        records = {k: run_unit(other, Unit(other.plan.settings[0], k)) for k in range(10)}
         asked = measure_oracle(records, "prosecutor")
         assert asked is not None
         assert (found.points[place].risk, found.points[place].high) == (asked.value, asked.high)
@@ -227,7 +228,7 @@ def test_other_assumptions_go_on_where_they_were_interrupted(tmp_path: Path) -> 
 
     def stop(_: int, __: int, unit: Unit | None) -> None:
         nonlocal done
-        done += bool(unit and unit.part.startswith("varied:"))
+        done += bool(unit and isinstance(unit.stage, Varied))
         if done == 5:
             raise KeyboardInterrupt
 

@@ -21,6 +21,7 @@ from disclique.audits.records import Attempt, ReleaseRecord, Seeded
 from disclique.audits.summarise import About, summarise
 from disclique.errors import InputError
 from disclique.masks import parse_mask
+from disclique.masks.settings import Setting
 from disclique.measures.risk import Hits, Truth, judge
 from disclique.model import Microdata
 from disclique.records.reading import select_records
@@ -29,13 +30,18 @@ from disclique.spaces import Matrix, Points, full_matrix
 from small_files import make_audit, make_file, make_plan
 
 
+def written(mask: MaskRange) -> tuple[str, ...]:
+    """The settings of a range as texts."""
+    return tuple(map(str, mask.settings))
+
+
 def test_a_range_is_geometric_and_runs_from_weak_to_strong() -> None:
     """Metres and kilometres mix; a dial that protects when it falls is turned round; whole numbers stay whole."""
     found = parse_range("gaussian:sigma=100m..1km", 3)
-    assert found.settings == ("gaussian:sigma=100m", "gaussian:sigma=316m", "gaussian:sigma=1000m")
-    assert parse_range("laplace:epsilon=1/km..4/km", 3).settings[0] == "laplace:epsilon=4/km"
-    assert parse_range("knn:k=4..16", 3).settings == ("knn:k=16", "knn:k=8", "knn:k=4")
-    assert parse_range("gaussian:sigma=1km", 3).settings == ("gaussian:sigma=1km",)
+    assert written(found) == ("gaussian:sigma=100m", "gaussian:sigma=316m", "gaussian:sigma=1000m")
+    assert written(parse_range("laplace:epsilon=1/km..4/km", 3))[0] == "laplace:epsilon=4/km"
+    assert written(parse_range("knn:k=4..16", 3)) == ("knn:k=16", "knn:k=8", "knn:k=4")
+    assert written(parse_range("gaussian:sigma=1km", 3)) == ("gaussian:sigma=1km",)
     for spec, why in {
         "donut:min=1m..2m,max=3m": "not the dial",
         "gaussian:sigma=1m..1deg": "same kind of unit",
@@ -47,14 +53,14 @@ def test_a_range_is_geometric_and_runs_from_weak_to_strong() -> None:
 
 def carried_out(mask: MaskRange, limit: float, risk: Callable[[int, int, int], SettingRisk]) -> tuple[Decision, int]:
     """A search with made-up risks by setting, repetitions and effort: its decision, and how many releases it took."""
-    made: dict[str, tuple[int, int]] = {}
+    made: dict[Setting, tuple[int, int]] = {}
     cost = 0
 
-    def look(spec: str) -> Look | None:
-        if spec not in made:
+    def look(setting: Setting) -> Look | None:
+        if setting not in made:
             return None
-        often, effort = made[spec]
-        return Look(risk(mask.settings.index(spec), often, effort), effort, Limits(limit), 20)
+        often, effort = made[setting]
+        return Look(risk(mask.settings.index(setting), often, effort), effort, Limits(limit), 20)
 
     under_way = search_range(mask, 20, look)
     for _ in range(1000):
@@ -84,7 +90,7 @@ def test_the_search_finds_what_the_full_grid_finds(
         return SettingRisk("clique", value, (max(0, value - half), high), often, False, (), value, high)
 
     decision, cost = carried_out(mask, limit, risk)
-    enough = [spec for place, spec in enumerate(mask.settings) if risk(place, 20, 0).interval[1] <= limit]
+    enough = [spec for place, spec in enumerate(written(mask)) if risk(place, 20, 0).interval[1] <= limit]
     assert decision.setting == (enough[0] if enough else None)
     if len(mask.settings) >= 10:
         assert cost <= 20 * len(mask.settings)
@@ -105,7 +111,7 @@ def test_the_search_raises_the_effort_before_it_gives_a_setting_up(
         return SettingRisk("clique", value / 2, (0.0, 1.0), often, True, ("clique",), 1.0, value / 2)
 
     decision, _ = carried_out(mask, limit, risk)
-    enough = [spec for place, spec in enumerate(mask.settings) if risk(place, 20, 3).interval[1] <= limit]
+    enough = [spec for place, spec in enumerate(written(mask)) if risk(place, 20, 3).interval[1] <= limit]
     possible = needed <= 2  # the effort is raised twice at the most
     assert decision.setting == (enough[0] if enough and possible else None)
     if not possible and enough:
@@ -128,14 +134,14 @@ def test_the_decision_is_confirmed_by_its_neighbours() -> None:
     result = run_audit(make_audit(*plan.masks, n=40, max_risk=0.5, repetitions=6))
     decision, mask = result.decisions[0], plan.ranges[0]
     assert decision.setting is not None
-    place = mask.settings.index(decision.setting)
-    found, weaker = result.setting(decision.setting), result.setting(mask.settings[place - 1])
+    place = written(mask).index(decision.setting)
+    found, weaker = result.setting(decision.setting), result.setting(written(mask)[place - 1])
     assert found.meets
     assert found.repetitions == weaker.repetitions == 6
     assert weaker.risk.interval[1] > 0.5
     assert (result.verdict.status, result.verdict.setting) == ("meets", decision.setting)
     assert len(result.settings) < len(mask.settings)
-    around = mask.settings[place : place + 2]  # the full grid around it says the same
+    around = written(mask)[place : place + 2]  # the full grid around it says the same
     grid = run_audit(make_audit(*around, n=40, max_risk=0.5, repetitions=6))
     assert all(setting.meets for setting in grid.settings)
 
@@ -230,7 +236,7 @@ def test_meets_only_where_it_is_shown(
     audit = make_audit("affine", n=COMMON, max_risk=limit, repetitions=3, attacks=("clique", "labels"))
     told = oracles or [None] * 4
     records = {k: record_of(one, told[k], insider) for k, one in enumerate(drawn[:3])}
-    result = summarise(audit, Findings({"affine:mirror=random": records}, (), 0.0), About())
+    result = summarise(audit, Findings({audit.plan.settings[0]: records}, (), 0.0), About())
     setting = result.settings[0]
     tried = [[one[which] for one in drawn[:3] if one[which][3]] for which in (0, 1)]
     possible = [
@@ -276,7 +282,7 @@ def test_what_a_cut_search_could_have_found_decides() -> None:
         record = record_of([(2, True, most, True), (0, False, None, False)], oracle)
         records = dict.fromkeys(range(20), record)
         audit = make_audit("affine", n=COMMON, max_risk=0.3, repetitions=20, attacks=("clique",))
-        result = summarise(audit, Findings({"affine:mirror=random": records}, (), 0.0), About())
+        result = summarise(audit, Findings({audit.plan.settings[0]: records}, (), 0.0), About())
         setting = result.settings[0]
         assert result.verdict.status == status, (most, oracle)
         assert setting.risk.value == pytest.approx(0.05)
@@ -295,14 +301,14 @@ def test_too_few_repetitions_are_said_and_how_many_are_needed() -> None:
     """Twenty releases without a find cannot show a risk of 5 %; seventy-two can, and the verdict says so."""
     records = dict.fromkeys(range(20), record_of([(0, False, None, True), (0, False, None, True)], None))
     audit = make_audit("affine", n=COMMON, max_risk=0.05, repetitions=20, attacks=("clique", "labels"))
-    result = summarise(audit, Findings({"affine:mirror=random": records}, (), 0.0), About())
+    result = summarise(audit, Findings({audit.plan.settings[0]: records}, (), 0.0), About())
     assert result.verdict.status == "unproven"
     assert "20 repetitions are too few to show it: 72 like these would be needed" in result.verdict.sentences[0]
     assert "--repetitions 72" in result.verdict.sentences[1]
     enough = dict.fromkeys(range(72), records[0])
     plan = replace(audit.plan, repetitions=72)
     assert summarise(
-        replace(audit, plan=plan), Findings({"affine:mirror=random": enough}, (), 0.0), About()
+        replace(audit, plan=plan), Findings({audit.plan.settings[0]: enough}, (), 0.0), About()
     ).verdict.status == ("meets")
 
 

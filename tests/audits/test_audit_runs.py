@@ -21,7 +21,7 @@ from disclique.audits import Audit, run_audit
 from disclique.audits.estimate import estimate_audit
 from disclique.audits.result import decode_result, encode_result
 from disclique.errors import InputError
-from disclique.runs import Executor, OnDask, Processes, Serial, Unit
+from disclique.runs import Executor, OnDask, Processes, Serial, Unit, WrittenUnit
 from disclique.spaces import Matrix, full_matrix
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
 
@@ -93,7 +93,7 @@ def test_the_journal_has_a_line_for_every_unit(plain: Path, whole: Path) -> None
     assert asked == {dq.read_result(whole / "result.json").verdict.setting}
     found = lines(plain)
     assert all(set(line) == {"unit", "record", "seconds"} for line in found)
-    units = [Unit(**line["unit"]) for line in found]
+    units = [WrittenUnit(**line["unit"]) for line in found]
     assert len(set(units)) == len(units)
     first = {(u.mask, u.repetition): line for u, line in zip(units, found, strict=True) if u.effort == 0}
     again = [u for u in units if u.effort == 1]

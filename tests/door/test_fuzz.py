@@ -144,7 +144,7 @@ def outcome(file: Path, given_options: dict[str, Any], folder: Path, *, turn: in
         audit = replace(audit, plan=replace(audit.plan, person_trials=10, sensitivity=turn % 32 == 0))
         if turn % 16 == 0:  # an audit takes longer than the rest, a page longer still
             result = run_audit(audit, folder=folder / "out")
-        dq.release(audit.target, audit.plan.settings[0], 0).save(folder / "release.csv")
+        dq.release(audit.target, audit.plan.settings[0].mask, 0).save(folder / "release.csv")
     except DiscliqueError as error:
         return str(error)
     assert result is None or dq.read_result(folder / "out" / RESULT) == result

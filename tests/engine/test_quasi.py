@@ -118,7 +118,7 @@ def test_noise_on_the_matrix_hides_from_the_clique_but_not_from_the_quasi_clique
     study = define_study(
         {"mask": "matrix-gaussian:sd=5km", "n": 150, "common": 40, "repetitions": 1, "attack": ["clique", "quasi"]}
     )
-    made = draw(study, Unit(study.grid.masks[0], 0))
+    made = draw(study, Unit(study.grid.settings[0], 0))
     graph = product_graph(
         made.target.distances,
         made.known.distances,

@@ -15,7 +15,7 @@ import browser
 import disclique as dq
 from conftest import Run
 from disclique.audits import AuditResult, Plan
-from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, Setting
+from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, SettingFacts
 from disclique.audits.result import encode_result
 from disclique.audits.sentences import decide, foresee
 from disclique.errors import InputError
@@ -141,7 +141,7 @@ def test_a_sentence_that_nobody_translated_says_that_it_is_english(results: Resu
     assert '<p><span lang="en">Something new about &lt;b&gt;the age&lt;/b&gt;.</span></p>' in page
 
 
-def settings(given: Setting) -> Iterator[Setting]:
+def settings(given: SettingFacts) -> Iterator[SettingFacts]:
     """A setting as it might have come out: above a limit, under it, cut short, without an oracle, tried too seldom."""
     attack = given.attacks[0]
     cut = replace(attack, attack="clique", applies=True, cut=2, cut_why="it was not carried out: it failed", doubtful=1)

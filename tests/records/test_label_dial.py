@@ -1,6 +1,7 @@
 """Labels as a dial: steps that only join classes, audits and studies over them, and what the labels still tell."""
 
 import json
+import pickle
 from dataclasses import replace
 from itertools import combinations, pairwise
 from math import log
@@ -18,11 +19,11 @@ import disclique as dq
 from conftest import SMALL, Run
 from disclique.audits import Audit, AuditResult, Plan, Snooper
 from disclique.audits.known_file import draw_control, draw_known_file
-from disclique.audits.settings import at_labels, recode
+from disclique.masks import parse_mask
+from disclique.masks.settings import Setting
 from disclique.model import Microdata
-from disclique.records.coarsening import join_setting, list_label_settings, nest_widths, parse_recoding, split_setting
+from disclique.records.coarsening import AS_THEY_ARE, list_label_settings, nest_widths, parse_recoding
 from disclique.records.reading import microdata
-from disclique.runs import Unit
 from disclique.studies import define_study, load_study
 from disclique.synthetic.people import germany
 from small_files import LIGHT
@@ -134,7 +135,7 @@ def test_settings_are_all_combinations_and_a_dropped_label_is_not_recoded() -> N
     found = list_label_settings(["age=width:age:5..20", "drop:sex", "drop:age"])
     assert len(found) == len(set(found)) == 3 * 2 + 2
     assert {"drop:age", "drop:sex | drop:age"} <= set(found)
-    assert Plan((MASK, "affine"), generalise=(AGES,)).settings[0] == f"{MASK} | age=width:age:1"
+    assert Plan((MASK, "affine"), generalise=(AGES,)).settings[0] == Setting.parse(f"{MASK} | age=width:age:1")
     assert len(Plan((MASK,), generalise=("age=width:age:1..512",)).label_settings) == 10
     assert len(Plan(("gaussian:sigma=1km..9km",), generalise=("age=width:age:1..512",)).label_settings) == 5
 
@@ -142,8 +143,11 @@ def test_settings_are_all_combinations_and_a_dropped_label_is_not_recoded() -> N
 @pytest.mark.parametrize("labels", ["", "age=width:age:10", "age=classes:age:18,65 | drop:sex", "none"])
 def test_the_text_of_a_setting_is_read_back(labels: str) -> None:
     """Mask and labels come out as they went in."""
-    assert split_setting(join_setting(MASK, labels)) == (MASK, labels)
+    setting = Setting(parse_mask(MASK), parse_recoding(labels))
+    assert Setting.parse(str(setting)) == setting
+    assert str(setting) == (f"{MASK} | {labels}" if labels else MASK)
     assert parse_recoding(labels).spec == labels
+    assert pickle.loads(pickle.dumps(setting)) == setting
 
 
 WRONG = {
@@ -260,9 +264,9 @@ def test_every_file_of_a_unit_has_the_labels_of_its_setting(source: str) -> None
     plan = Plan((MASK,), snooper, generalise=("age=width:age:20", "drop:sex"))
     audit = Audit(plan, target, theirs if source == "known" else None, more if source == "others" else None)
     audit.check_masks()
-    there, unit = at_labels(audit, Unit(plan.settings[-1], 0))
-    assert unit == Unit(MASK, 0)
-    assert recode(audit, "") is audit
+    there = audit.recoded(plan.settings[-1].labels)
+    assert there.plain is audit
+    assert audit.recoded(AS_THEY_ARE) is audit
     before, after = draw_known_file(audit, 0), draw_known_file(there, 0)
     assert after.data.ids == before.data.ids
     np.testing.assert_array_equal(after.truth.pairs, before.truth.pairs)

@@ -21,6 +21,7 @@ import disclique as dq
 from conftest import Run
 from disclique.audits.result import encode_result
 from disclique.errors import InputError
+from disclique.masks.settings import Setting
 from disclique.progress import tell
 from disclique.runs import Journal, OnDask, Unit, run_units
 from disclique.runs.dask_cluster import compare_versions
@@ -260,7 +261,7 @@ def test_what_may_change_figures_gets_into_the_journal() -> None:
     """Once, however often units are asked for."""
     journal = Journal[str]()
     for k in range(2):
-        run_units(str, [Unit("a", k)], journal, executor=_Noted())
+        run_units(str, [Unit(Setting.parse("affine"), k)], journal, executor=_Noted())
     assert journal.notes == ("numba differs",)
 
 
@@ -270,7 +271,7 @@ def raise_lost(unit: Unit) -> str:
 
 def test_a_journal_in_memory_is_not_said_to_be_kept() -> None:
     with pytest.raises(WorkersLost, match=r"^gone$"):
-        run_units(raise_lost, [Unit("a", 0)], Journal[str]())
+        run_units(raise_lost, [Unit(Setting.parse("affine"), 0)], Journal[str]())
 
 
 def test_places_that_are_no_scheduler_are_named(run: Run) -> None:

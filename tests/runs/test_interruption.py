@@ -20,9 +20,11 @@ import pytest
 import disclique as dq
 from conftest import Run
 from disclique.audits import Audit, run_audit
+from disclique.audits.definition import People
 from disclique.audits.estimate import estimate_audit
 from disclique.audits.records import ReleaseRecord
 from disclique.audits.result import encode_result
+from disclique.masks.settings import Setting
 from disclique.runs import Forecast, Journal, Serial, Unit, run_units, try_units
 from disclique.spaces import Matrix, full_matrix
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
@@ -49,6 +51,7 @@ if __name__ == "__main__":
         large @ large @ large @ large @ large @ large @ large
 """
 )
+WEAK, STRONG = Setting.parse("round:to=1km"), Setting.parse("round:to=2km")
 
 
 class Started:
@@ -208,7 +211,7 @@ def test_what_an_interrupted_search_returns_is_not_kept(
     journal = Journal[str]()
     try:
         with pytest.raises(KeyboardInterrupt):
-            carry_out(_Interrupted(), [Unit("a", 0), Unit("a", 1)], journal)
+            carry_out(_Interrupted(), [Unit(WEAK, 0), Unit(WEAK, 1)], journal)
     finally:
         signal.signal(signal.SIGINT, before)
     assert not journal.done
@@ -259,7 +262,9 @@ def test_the_units_of_a_search_are_foreseen(limit: float) -> None:
     assert len(needed) / 1.5 <= len(expected) <= 1.5 * len(needed), (len(needed), len(expected))
     assert all(seconds > 0 for seconds in expected.values())
     if limit == 0.05:
-        assert {unit for unit in needed if not unit.part} == {unit for unit in expected if not unit.part}
+        assert {unit for unit in needed if not unit.stage.beside} == {
+            unit for unit in expected if not unit.stage.beside
+        }
 
 
 def test_raised_budgets_are_foreseen() -> None:
@@ -275,7 +280,7 @@ def test_raised_budgets_are_foreseen() -> None:
 
 def test_the_time_left_follows_from_units_of_the_same_kind() -> None:
     """Settings that cost more are taken to do so until the end, whichever came first."""
-    units = [Unit(mask, k) for mask in ("weak", "strong") for k in range(10)]
+    units = [Unit(mask, k) for mask in (WEAK, STRONG) for k in range(10)]
     forecast = Forecast(dict.fromkeys(units, 1.0))
     for unit in units[:2]:
         forecast.took(unit, 2.0)
@@ -285,13 +290,13 @@ def test_the_time_left_follows_from_units_of_the_same_kind() -> None:
     for unit in units[2:10]:
         forecast.took(unit, 2.0)
     assert forecast.left() == pytest.approx(9 * 20)
-    forecast.wants([Unit("weak", k) for k in (10, 11, 12)])  # others than were expected, in their place
+    forecast.wants([Unit(WEAK, k) for k in (10, 11, 12)])  # others than were expected, in their place
     assert forecast.left() == pytest.approx(3 * 2 + 6 * 20)
     assert forecast.count("") == (11, 20)
     forecast.end("")
     assert forecast.left() == pytest.approx(3 * 2)
     assert forecast.count("") == (11, 14)
-    expected = Forecast({unit: 5.0 if unit.mask == "strong" else 1.0 for unit in units})
+    expected = Forecast({unit: 5.0 if unit.setting == STRONG else 1.0 for unit in units})
     expected.took(units[0], 3.0)  # all machines differ: proportions are expected, not seconds
     assert expected.left() == pytest.approx(3 * (9 + 50))
-    assert replace(units[0], part="people") not in expected.expected
+    assert replace(units[0], stage=People()) not in expected.expected

@@ -15,9 +15,11 @@ from rich.console import Console
 import disclique as dq
 from conftest import Run
 from disclique.audits import run_audit
-from disclique.audits.so_far import RiskSoFar, name_side
+from disclique.audits.definition import People
+from disclique.audits.so_far import STAGES, RiskSoFar
 from disclique.cli import screen as screens
 from disclique.cli.screen import Screen
+from disclique.masks.settings import Setting
 from disclique.progress import tell
 from disclique.runs import Executor, Forecast, Journal, Processes, Serial, Unit, run_units
 from disclique.runs import counter as counters
@@ -26,7 +28,8 @@ from disclique.runs.process_pool import one_thread
 from disclique.runs.watch import EVERY, reporting, watching
 from small_files import COLUMNS, LIGHT, make_audit, people
 
-UNITS = [Unit("weak", 0), Unit("weak", 1), Unit("strong", 0), Unit("strong", 0, part="people")]
+WEAK, STRONG = Setting.parse("round:to=1km"), Setting.parse("round:to=2km")
+UNITS = [Unit(WEAK, 0), Unit(WEAK, 1), Unit(STRONG, 0), Unit(STRONG, 0, People())]
 
 
 def attack(seconds: float, unit: Unit) -> str:
@@ -34,7 +37,7 @@ def attack(seconds: float, unit: Unit) -> str:
     tell("register")
     tell("looking", 0.25)
     time.sleep(seconds)
-    return f"{unit.mask} {unit.repetition}"
+    return f"{unit.setting} {unit.repetition}"
 
 
 @pytest.mark.parametrize("executor", [Serial(), Processes(2)], ids=["serial", "processes"])
@@ -86,14 +89,17 @@ def test_a_pipe_hears_of_a_single_release_that_takes_long(monkeypatch: pytest.Mo
     monkeypatch.setattr(screens, "EVERY", 0.1)
     monkeypatch.setattr(counters, "FRESH", 0.0)
     screen, journal = make_screen(terminal=False), Journal[str]()
-    about = Heard("releases", lambda unit, record: f"risk so far {record}", headings=("register",))
-    with screen.units(about, Forecast(dict.fromkeys(UNITS, 1.0), sort=name_side), Serial()) as progress:
+    about = Heard("releases", lambda unit, record: f"risk so far {record}", headings=("register",), beside=STAGES)
+    with screen.units(about, Forecast(dict.fromkeys(UNITS, 1.0)), Serial()) as progress:
         run_units(partial(attack, 0.5), UNITS[:1], journal, progress=progress)
         run_units(partial(attack, 0.3), UNITS, journal, progress=progress)
     lines = shown(screen).splitlines()
     assert lines[0] == "0 of 3 releases"
-    assert "0 of 3 releases; now (0:00) weak, repetition 1: register, looking 25%" in lines
-    assert any(re.match(r"1 of 3 releases, weak: risk so far weak 0, 0:0\d left; now \(0:00\) weak", s) for s in lines)
+    assert "0 of 3 releases; now (0:00) round:to=1km, repetition 1: register, looking 25%" in lines
+    assert any(
+        re.match(r"1 of 3 releases, round:to=1km: risk so far round:to=1km 0, 0:0\d left; now \(0:00\) round:to=1km", s)
+        for s in lines
+    )
     assert any("3 of 3 releases, asking for every person, 0 of 1" in line for line in lines)
     assert lines[-1] == "3 of 3 releases, asking for every person, 1 of 1"
 
@@ -104,19 +110,20 @@ def test_a_terminal_has_a_second_line_for_what_runs_now() -> None:
         run_units(partial(attack, 0.6), UNITS[:2], journal, progress=progress)
     drawn = shown(screen)
     assert "1 of 3 releases" in drawn
-    assert re.search(r"\n.*now \(0:0[01]\) weak, repetition 2: looking 25%", drawn)
+    assert re.search(r"\n.*now \(0:0[01]\) round:to=1km, repetition 2: looking 25%", drawn)
 
 
 def test_several_units_at_work_are_counted_by_setting() -> None:
-    counter = Counter(Heard("releases", headings=("register",)), Forecast({}, sort=name_side), Serial())
+    counter = Counter(Heard("releases", headings=("register",), beside=STAGES), Forecast({}), Serial())
     for unit in UNITS:
         counter.at_work(unit, "", None)
     counter.at_work(UNITS[0], "register", None)
     assert counter.tell_now() == (
-        "now (0:00) weak, repetition 1: register; also 1 × weak, 1 × strong, 1 × strong (asking for every person)"
+        "now (0:00) round:to=1km, repetition 1: register; also "
+        "1 × round:to=1km, 1 × round:to=2km, 1 × round:to=2km (asking for every person)"
     )
     counter.at_work(UNITS[0], None, None)
-    assert counter.tell_now().startswith("now (0:00) weak, repetition 2; also 1 × strong")
+    assert counter.tell_now().startswith("now (0:00) round:to=1km, repetition 2; also 1 × round:to=2km")
 
 
 def test_the_time_left_counts_down_while_a_unit_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,10 +143,10 @@ def test_the_risk_so_far_ends_as_the_risk_of_the_result(attacks: tuple[str, ...]
     heard = Heard("releases", lambda unit, record: said.setdefault(unit, so_far(unit, record)))
     result = run_audit(audit, progress=Counter(heard, Forecast({}), Serial()))
     for setting in result.settings:
-        value, cut = so_far.measure(setting.spec)
+        value, cut = so_far.measure(Setting.parse(setting.spec))
         assert value == pytest.approx(setting.risk.value, abs=1e-12)
         assert cut == bool(setting.risk.cut)
-    assert {"" if unit.part else words.split(" so far")[0] for unit, words in said.items()} == {"", "risk"}
+    assert {None if unit.stage.beside else words.split(" so far")[0] for unit, words in said.items()} == {None, "risk"}
 
 
 def test_releases_are_counted_as_they_were_foreseen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

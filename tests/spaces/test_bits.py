@@ -363,7 +363,7 @@ def test_every_dial_can_be_turned_and_points_to_more_protection(spec):
     texts = dq.Texts(tuple(f"{a} {b}" for a in names(30, 1).strings for b in ("meier", "schneider")))
     upper = np.triu_indices(60, 1)
     true = full_matrix(texts)[upper]
-    kept = [np.corrcoef(true, full_matrix(parse_mask(one).apply(texts, rng()))[upper])[0, 1] for one in found.settings]
+    kept = [np.corrcoef(true, full_matrix(one.mask.apply(texts, rng()))[upper])[0, 1] for one in found.settings]
     assert sorted(kept, reverse=True) == kept
 
 

@@ -22,6 +22,7 @@ from disclique.audits.plan import Plan, Snooper
 from disclique.audits.records import ReleaseRecord
 from disclique.audits.unit import run_unit
 from disclique.geodesy import Spread, shift
+from disclique.masks.settings import Setting
 from disclique.model import Candidates, Claims, Distances, Microdata
 from disclique.runs import Unit
 from disclique.spaces import Matrix, Points, ScaledMatrix, full_matrix
@@ -302,7 +303,7 @@ def bare(data: Microdata) -> Microdata:
 def attempt(data: Microdata, spec: str, known: Microdata | None = None, overlap: float | None = 0.3) -> ReleaseRecord:
     """One repetition of an audit by registration."""
     snooper = Snooper(given=True) if known is not None else Snooper(overlap=overlap)
-    return run_unit(Audit(Plan((spec,), snooper, attacks=("register",)), data, known), Unit(spec, 3))
+    return run_unit(Audit(Plan((spec,), snooper, attacks=("register",)), data, known), Unit(Setting.parse(spec), 3))
 
 
 @pytest.mark.parametrize("spec", ["matrix-gaussian:sd=3km", "round:to=2km"])

@@ -14,6 +14,7 @@ import disclique as dq
 from conftest import SMALL, Run
 from disclique.engine.product import product_graph
 from disclique.errors import InputError
+from disclique.masks.settings import Setting
 from disclique.options.table import read_toml
 from disclique.runs import Processes, Unit
 from disclique.studies import (
@@ -42,7 +43,7 @@ def test_the_preset_is_the_papers_grid() -> None:
     assert grid.masks[-1] == "gaussian:sigma=0.05deg"
     assert grid.alphas == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     assert (study.people.n_target, study.people.n_known, study.people.common, study.pairs) == (500, 500, 50, 1000)
-    made = draw(study, Unit(grid.masks[0], 0))
+    made = draw(study, Unit(grid.settings[0], 0))
     agreement = made.calibration.agreement(0.1)
     files = made.target.distances, made.known.distances
     assert 14_750 <= product_graph(*files, candidates=made.candidates, agreement=agreement).order <= 16_630
@@ -99,7 +100,7 @@ def test_wrong_attacks_and_config_files_are_named(tmp_path: Path) -> None:
 
 def test_a_cell_has_the_same_numbers_in_every_study(small: Study) -> None:
     one = define_study({**SMALL, "sigma": [0.05], "alpha": [0.7], "repetitions": 1})
-    unit = Unit("gaussian:sigma=0.05deg", 0)
+    unit = Unit(Setting.parse("gaussian:sigma=0.05deg"), 0)
     [alone] = run_unit(one, unit)
     [inside] = [cell for cell in run_unit(small, unit) if cell.alpha == 0.7]
     assert replace(alone, seconds=0) == replace(inside, seconds=0)
@@ -108,12 +109,12 @@ def test_a_cell_has_the_same_numbers_in_every_study(small: Study) -> None:
 
 
 def test_a_cell_says_what_the_attack_says(small: Study) -> None:
-    unit = Unit(small.grid.masks[0], 1)
+    unit = Unit(small.grid.settings[0], 1)
     made, people = draw(small, unit), draw_people(small)
     released = dq.microdata(people.target, people.label_names, distances=made.target.distances)
     held = dq.microdata(people.known, people.label_names, coordinates=["lon", "lat"])
     for cell in run_unit(small, unit):
-        agreement = calibrate_mask(small, unit.mask).agreement(cell.alpha)
+        agreement = calibrate_mask(small, unit.setting.mask).agreement(cell.alpha)
         found = dq.attack(released, held, agreement=agreement, truth="id")
         assert found.risk is not None
         assert (cell.tp, cell.fp, cell.fn) == (found.risk.tp, found.risk.fp, found.risk.fn)
@@ -198,7 +199,7 @@ def test_tables_have_the_papers_layout(undisturbed: StudyResult, tmp_path: Path)
         "0.95",
         "variance",
     ]
-    assert deviation["variance"][0] == pytest.approx(calibrate_mask(study, study.grid.masks[0]).variance)
+    assert deviation["variance"][0] == pytest.approx(calibrate_mask(study, study.grid.settings[0].mask).variance)
 
 
 def test_masks_without_a_common_dial_are_columns_by_name(tmp_path: Path) -> None:
@@ -222,7 +223,7 @@ def test_a_quasi_clique_is_an_attack_and_no_solver() -> None:
     options = {**SMALL, "sigma": None, "mask": "matrix-gaussian:sd=1km", "repetitions": 1, "alpha": 0.7}
     with pytest.raises(InputError, match="solver 'quasi': choose one of exact"):
         define_study({**options, "solver": "quasi"})
-    unit = Unit("matrix-gaussian:sd=1km", 0)
+    unit = Unit(Setting.parse("matrix-gaussian:sd=1km"), 0)
     [plain] = run_unit(define_study({**options, "attack": "quasi"}), unit)
     [same] = run_unit(define_study({**options, "attack": "quasi:gamma=0.56"}), unit)  # a fifth less than α
     assert (plain.tp, plain.fp, plain.size) == (same.tp, same.fp, same.size)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from disclique.errors import DiscliqueError, InputError
 from disclique.locale import mark
+from disclique.specs import parse_spec
 
 if TYPE_CHECKING:
     from disclique.masks import Mask
@@ -216,13 +217,8 @@ def split_spec(spec: str) -> tuple[str, dict[str, tuple[str, str]]]:
     >>> split_spec("donut:min=200m,max=1km..5km")
     ('donut', {'min': ('200m', ''), 'max': ('1km', '5km')})
     """
-    name, _, rest = spec.strip().partition(":")
-    values = {}
-    for part in filter(None, (piece.strip() for piece in rest.split(","))):
-        key, _, value = part.partition("=")
-        low, _, high = value.partition("..")
-        values[key.strip()] = (low.strip(), high.strip())
-    return name.strip(), values
+    asked = parse_spec(spec)
+    return asked.name, {one.key: (one.ends[0], one.ends[1] if len(one.ends) > 1 else "") for one in asked.parameters}
 
 
 def try_mask(kind: type[Mask], some: Distances) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from disclique.audits import AuditResult
-    from disclique.audits.facts import Setting
+    from disclique.audits.facts import SettingFacts
     from disclique.locale import Texts
 
 
@@ -29,7 +29,7 @@ class Compared:
     """Two results side by side. ``doubts`` are the reasons for which their figures mean different things."""
 
     asked: tuple[Asked, ...]
-    settings: tuple[tuple[str, Setting | None, Setting | None], ...]
+    settings: tuple[tuple[str, SettingFacts | None, SettingFacts | None], ...]
     doubts: tuple[str, ...]
 
     @property

@@ -141,21 +141,20 @@ def read_for_release(work: Work, setting: str) -> tuple[Microdata, str]:
     """
     from disclique.audits.from_options import read_target
     from disclique.masks.registry import refuse_bare
+    from disclique.masks.settings import Setting
     from disclique.options.files import refuse_hidden
     from disclique.records.checks import inspect
-    from disclique.records.coarsening import parse_recoding, split_setting
 
     options = work.options.filled()
-    mask, labels = split_setting(setting)
-    refuse_bare(options.unit, [mask])
+    asked = Setting.parse(setting)
+    refuse_bare(options.unit, [asked.mask.spec])
     refuse_hidden(options)
     data = read_target(Path(work.file), options)
     inspect(data).check(force=work.forced)
-    recoding = parse_recoding(labels)
-    coarse = recoding.apply(data)
-    made = [one.into for one in recoding.made if one.into in coarse.labels.columns]
+    coarse = asked.labels.apply(data)
+    made = [one.into for one in asked.labels.made if one.into in coarse.labels.columns]
     table = data.table.assign(**{name: list(coarse.labels[name]) for name in made})
-    return replace(coarse, table=table), mask
+    return replace(coarse, table=table), asked.mask.spec
 
 
 def published_files(places: Places, made: Made) -> list[Path]:

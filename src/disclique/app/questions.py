@@ -16,6 +16,7 @@ from disclique.errors import InputError
 from disclique.locale import mark
 from disclique.options.audits import AUDIT_ROWS
 from disclique.options.table import FILE, LINES, SWITCH
+from disclique.specs import parse_rule
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
@@ -139,11 +140,11 @@ def _split_rule(rule: str) -> tuple[str, str, tuple[str, str]]:
     """Return label, what is done to it and the ends of a range, of a rule that the form can show; else no label."""
     if rule.startswith(f"{DROP}:"):
         return rule.removeprefix(f"{DROP}:"), DROP, ("", "")
-    into, _, rest = rule.partition("=")
-    how, _, tail = rest.partition(":")
-    source, _, ends = tail.rpartition(":")
-    low, _, high = ends.partition("..")
-    return (into, how, (low, high)) if how in (WIDTH, PREFIX) and into == source else ("", "", ("", ""))
+    asked = parse_rule(rule)
+    if asked.rule not in (WIDTH, PREFIX) or asked.into != asked.source:
+        return "", "", ("", "")
+    low, _, high = asked.argument.partition("..")
+    return asked.into, asked.rule, (low, high)
 
 
 def _is_dial(rule: str) -> bool:

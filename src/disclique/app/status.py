@@ -15,6 +15,7 @@ from disclique.app.works import FAILED, RUNNING, STATUS
 if TYPE_CHECKING:
     from disclique.audits import Plan
     from disclique.audits.records import Records
+    from disclique.masks.settings import Setting
     from disclique.runs import Executor, Forecast
     from disclique.runs.counter import Counter, Heard
 
@@ -122,14 +123,12 @@ class Board:
         self.about = {
             "limit": plan.max_risk,
             "utility": {"title": measure.title, "format": measure.format},
-            "masks": list(dict.fromkeys(_name_mask(spec) for spec in plan.settings)),
+            "masks": list(dict.fromkeys(one.mask.name for one in plan.settings)),
         }
         self.plan = plan
-        certain = [spec for mask in plan.ranges if not plan.searched(mask) for spec in mask.settings]
-        shown = set(certain) | set(self.rows)
-        self.rows = {
-            spec: self.rows.get(spec) or _row(spec, 0, plan.repetitions) for spec in plan.settings if spec in shown
-        }
+        certain = {one for mask in plan.ranges if not plan.searched(mask) for one in mask.settings}
+        shown = [one for one in plan.settings if one in certain or str(one) in self.rows]
+        self.rows = {str(one): self.rows.get(str(one)) or _row(one, 0, plan.repetitions) for one in shown}
 
     def say(self, lines: Iterable[str]) -> None:
         """Take sentences."""
@@ -199,14 +198,14 @@ class Board:
             return
         fresh = {}
         with counter.lock:  # as records come in under it
-            for spec, found in heard.found.items():
-                many = (len(found), len(heard.later.get(spec, {})))
+            for setting, found in heard.found.items():
+                spec, many = str(setting), (len(found), len(heard.later.get(setting, {})))
                 if self.known.get(spec) == many or self.rows.get(spec, {}).get("done", 0) > many[0]:
                     continue
                 self.known[spec] = many
-                risk, cut = heard.measure(spec)
+                risk, cut = heard.measure(setting)
                 uses = [(record.utility or {}).get(plan.utility) for record in found.values()]
-                fresh[spec] = _row(spec, many[0], plan.repetitions) | {
+                fresh[spec] = _row(setting, many[0], plan.repetitions) | {
                     "risk": risk,
                     "bound": cut,
                     "use": _mean([use for use in uses if use is not None]),
@@ -214,14 +213,12 @@ class Board:
                 }
         if fresh:
             rows = self.rows | fresh
-            self.rows = {spec: rows[spec] for spec in plan.settings if spec in rows}
+            self.rows = {spec: rows[spec] for spec in map(str, plan.settings) if spec in rows}
 
 
-def _row(spec: str, done: int, wanted: int) -> dict[str, Any]:
+def _row(setting: Setting, done: int, wanted: int) -> dict[str, Any]:
     """Return the row of a setting of which nothing is known yet but how often it was and will be tried."""
-    from disclique.audits.settings import shorten
-
-    row: dict[str, Any] = msgspec.to_builtins(_Row(spec, shorten(spec), _name_mask(spec), done, wanted))
+    row: dict[str, Any] = msgspec.to_builtins(_Row(str(setting), setting.brief, setting.mask.name, done, wanted))
     return row
 
 
@@ -236,9 +233,3 @@ def _ask_oracle(found: Records, plan: Plan) -> float | None:
 
 def _mean(values: list[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _name_mask(spec: str) -> str:
-    from disclique.audits.settings import parse_setting_mask
-
-    return parse_setting_mask(spec).name

@@ -16,6 +16,7 @@ from disclique.arguments import check_kind, short_repr, show
 from disclique.attacks.knowledge import Holder, Knowledge, Search
 from disclique.errors import InputError, TooLarge, guess_meant
 from disclique.model import Candidates, Claims, Microdata
+from disclique.specs import parse_spec
 
 ALL = "all"  # stands for every attack that a snooper would carry out
 
@@ -156,18 +157,18 @@ def parse_attack(spec: str) -> AttackSpec:
     """
     if not isinstance(spec, str):
         raise InputError(f"attack = {show(spec)}: name an attack, one of {', '.join(_ATTACKS)}")
-    name, _, rest = spec.strip().partition(":")
+    asked = parse_spec(spec)
+    name = asked.name
     cls = _ATTACKS.get(name)
     if cls is None:
         meant = guess_meant(name, _ATTACKS) or ""
         raise InputError(f"attack {spec!r}: there is no attack {name!r}; there are {', '.join(_ATTACKS)}{meant}")
     settable = {field.name: field for field in dataclasses.fields(cls) if field.metadata.get("spec")}
     given: dict[str, float] = {}
-    for part in filter(None, rest.split(",")):
-        key, _, value = (piece.strip() for piece in part.partition("="))
-        if key not in settable:
-            raise InputError(f"attack {spec!r}: {name} has no parameter {key!r}")
-        given[key] = _share(spec, key, value)
+    for part in asked.parameters:
+        if part.key not in settable:
+            raise InputError(f"attack {spec!r}: {name} has no parameter {part.key!r}")
+        given[part.key] = _share(spec, part.key, part.value)
     return AttackSpec(str(spec).strip(), cls, tuple(given.items()))
 
 

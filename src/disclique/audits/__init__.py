@@ -7,9 +7,9 @@ in ``show``.
 
 from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan, Snooper
-from disclique.audits.ranges import MaskRange, parse_range
 from disclique.audits.result import ANNEX, RECORDS, REPORT, RESULT, AuditResult, read_result, write_result
 from disclique.audits.run import audit, make_plan, run_audit
+from disclique.masks.settings import MaskRange, Setting, parse_range
 
 __all__ = [
     "ANNEX",
@@ -20,6 +20,7 @@ __all__ = [
     "AuditResult",
     "MaskRange",
     "Plan",
+    "Setting",
     "Snooper",
     "audit",
     "make_plan",

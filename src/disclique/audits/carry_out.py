@@ -42,12 +42,12 @@ def carry_out(
     ``language`` is that of the two pages.
     """
     from disclique.audits import ANNEX, REPORT, run_audit
-    from disclique.audits.so_far import BESIDE, RiskSoFar
+    from disclique.audits.so_far import BESIDE, STAGES, RiskSoFar
     from disclique.runs.counter import Heard
 
     with told.opened(executor) as running:
         forecast = announce(work, out, running, told, keep=True)
-        releases = Heard("releases", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE))
+        releases = Heard("releases", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE), STAGES)
         with told.units(releases, forecast, running) as progress:
             result = run_audit(
                 work, folder=out, executor=running, progress=progress, with_records=with_records, about=about
@@ -67,7 +67,7 @@ def announce(work: Audit, out: Path, executor: Executor, told: Told, *, keep: bo
     from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
     from disclique.audits.estimate import describe_work, estimate_audit, list_trials
     from disclique.audits.records import ReleaseRecord
-    from disclique.audits.so_far import BESIDE, RiskSoFar, name_side
+    from disclique.audits.so_far import BESIDE, STAGES, RiskSoFar
     from disclique.runs import Forecast, open_journal
     from disclique.runs.counter import Heard
     from disclique.runs.journal import check_folder, has_journal
@@ -80,15 +80,16 @@ def announce(work: Audit, out: Path, executor: Executor, told: Told, *, keep: bo
             told.say([] if keep else [f"{out}: finished before, as it seems"])
             return Forecast({}, finished=True)
         told.say([f"{out}: an audit was begun here and goes on"])
-    trials = Forecast(dict.fromkeys(list_trials(work), 1.0), sort=name_side)
-    tried = Heard("releases attacked to estimate the time", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE))
+    trials = Forecast(dict.fromkeys(list_trials(work), 1.0))
+    heads = (*work.plan.attack_names, *BESIDE)
+    tried = Heard("releases attacked to estimate the time", RiskSoFar(work.plan), heads, STAGES)
     with (
         open_journal(out if keep else None, work, ReleaseRecord) as journal,
         told.units(tried, trials, executor) as progress,
     ):
         made = estimate_audit(work, executor, journal=journal, progress=progress)
     told.say([made.sentence(executor.parallel or 1, "releases to attack")])
-    forecast = Forecast(made.expected, sort=name_side)
+    forecast = Forecast(made.expected)
     for unit in journal.done:  # before the first of them is heard of again
         forecast.took(unit, journal.seconds.get(unit, 0.0))
     return forecast

@@ -6,9 +6,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from disclique.audits.plan import MOST_EFFORT
-from disclique.audits.ranges import MaskRange
 from disclique.audits.rates import SettingRisk
-from disclique.audits.settings import shorten
+from disclique.masks.settings import MaskRange, Setting
 
 FEW = 5  # repetitions of a first look
 COARSE = 4  # every fourth setting is looked at first
@@ -18,7 +17,7 @@ COARSE = 4  # every fourth setting is looked at first
 class Wish:
     """Repetitions of a setting that must be run before a search can go on; with ``effort`` the budget is raised."""
 
-    setting: str
+    setting: Setting
     repetitions: int
     effort: int = 0
 
@@ -89,7 +88,7 @@ class Decision:
 Steps = Generator[list[Wish], None, Decision]
 
 
-def search_range(mask: MaskRange, repetitions: int, look: Callable[[str], Look | None]) -> Steps:
+def search_range(mask: MaskRange, repetitions: int, look: Callable[[Setting], Look | None]) -> Steps:
     """Search the weakest setting whose risk, by the upper end of its interval, is at most the limit.
 
     A generator that yields what must be run before it can go on. Few repetitions of every fourth setting bracket the
@@ -128,35 +127,35 @@ def search_range(mask: MaskRange, repetitions: int, look: Callable[[str], Look |
         return _found(mask, looked, enough)
 
 
-def settle(settings: Sequence[str], look: Callable[[str], Look | None]) -> list[Wish]:
+def settle(settings: Sequence[Setting], look: Callable[[Setting], Look | None]) -> list[Wish]:
     """Ask for a larger budget where only work that was cut short stands between a setting and the limit."""
     there = [(spec, found) for spec in settings if (found := look(spec)) is not None]
     return [wish for spec, found in there for wish in _raise(spec, found)]
 
 
-def _raise(spec: str, found: Look) -> list[Wish]:
+def _raise(setting: Setting, found: Look) -> list[Wish]:
     if not found.is_cut or found.effort >= MOST_EFFORT:
         return []
-    return [Wish(spec, found.risk.repetitions, found.effort + 1)]
+    return [Wish(setting, found.risk.repetitions, found.effort + 1)]
 
 
 def _none(mask: MaskRange, looked: dict[int, Look]) -> Decision:
     last = max(looked)
-    strongest = shorten(mask.settings[last])
+    strongest = mask.settings[last].brief
     why = f"even the strongest setting tried, {strongest}, does not keep the limit"
     if looked[last].is_cut:
         why = f"the strongest setting tried, {strongest}, is not shown to keep the limit: work was cut short"
     elif looked[last].is_open:
         why = f"the strongest setting tried, {strongest}, is not shown to keep the limit"
-    return Decision(mask.spec, None, tuple(mask.settings[i] for i in looked), why)
+    return Decision(mask.spec, None, tuple(str(mask.settings[i]) for i in looked), why)
 
 
 def _found(mask: MaskRange, looked: dict[int, Look], place: int) -> Decision:
     if place == 0:
         why = "the weakest setting of the range suffices; a weaker one outside it might too"
     else:
-        why = f"the next weaker setting tried, {shorten(mask.settings[place - 1])}, does not suffice"
-    return Decision(mask.spec, mask.settings[place], tuple(mask.settings[i] for i in looked), why)
+        why = f"the next weaker setting tried, {mask.settings[place - 1].brief}, does not suffice"
+    return Decision(mask.spec, str(mask.settings[place]), tuple(str(mask.settings[i]) for i in looked), why)
 
 
 def pareto(points: Sequence[tuple[str, float, float | None]], kept: Mapping[str, float] | None = None) -> list[str]:

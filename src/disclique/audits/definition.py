@@ -1,26 +1,67 @@
-"""An audit before it is run: the plan, the holder's file, and the files from which the snooper's is made."""
+"""An audit before it is run: the plan, the files, and the stages of which its units are."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pandas as pd
 
 from disclique.attacks.register.scaling import scale_matrix, scale_together
-from disclique.audits.plan import Plan, Snooper
+from disclique.audits.plan import MOST_EFFORT, MOST_VARIED, Plan, Snooper
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
-from disclique.masks import Gaussian, parse_mask
+from disclique.masks import Gaussian
 from disclique.masks.registry import name_units
 from disclique.model import Json, Microdata
 from disclique.options.audits import GERMANY
-from disclique.records.coarsening import check_sources, parse_recoding
+from disclique.records.coarsening import Recoding, check_sources
 from disclique.records.joins import describe_difference
 from disclique.records.labels import label_tuples
-from disclique.runs import Chance, Unit
+from disclique.runs import Attacked, Chance, Stage, Unit, WrittenUnit
 from disclique.spaces import Points, shared_unit
 from disclique.units import KM_IN
+
+
+@dataclass(frozen=True)
+class Rest(Stage):
+    """Attacks are carried out on a release on which they were spared at first."""
+
+    sort: ClassVar[str] = "rest"
+
+
+@dataclass(frozen=True)
+class People(Stage):
+    """The oracle is asked for every person, in several releases."""
+
+    sort: ClassVar[str] = "people"
+
+
+@dataclass(frozen=True)
+class Varied(Stage):
+    """One thing is assumed otherwise: ``varied`` is it, ``value`` what it is then, ``by`` what measures the risk.
+
+    >>> Varied.parse("varied:overlap=0.1:oracle")
+    Varied(varied='overlap', value=0.1, by='oracle')
+    """
+
+    sort: ClassVar[str] = "varied"
+    varied: str
+    value: float
+    by: str
+
+    @property
+    def text(self) -> str:
+        """What the journal calls it."""
+        return f"{self.sort}:{self.varied}={self.value:g}:{self.by}"
+
+    @classmethod
+    def parse(cls, text: str) -> Varied | None:
+        """Read the text of a journal; None if it is of another stage."""
+        found = re.fullmatch(rf"{cls.sort}:([^=]*)=([^:]*):(.*)", text)
+        return None if found is None else cls(found[1], float(found[2]), found[3])
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +94,13 @@ class Audit:
 
     def check_masks(self) -> None:
         """Apply every mask and recoding once, so that one that does not fit the file is said before the run."""
-        for mask in self.plan.mask_ranges:
-            parse_mask(mask.settings[-1]).apply(self.target.distances, self.chance.rng("trial"))
+        for asked in self.plan.mask_ranges:
+            asked.settings[-1].mask.apply(self.target.distances, self.chance.rng("trial"))
         for data in (self.target, self.known, self.others):
             if data is not None:
                 check_sources(self.plan.generalise, data)
-                for labels in self.plan.label_settings:
-                    parse_recoding(labels).apply(data)
+                for recoding in self.plan.label_settings:
+                    recoding.apply(data)
 
     @property
     def kind(self) -> str:
@@ -78,9 +119,36 @@ class Audit:
         """Return the plan in plain types."""
         return self.plan.to_dict()
 
-    def holds(self, unit: Unit) -> bool:
-        """Say whether a unit may be a part of this audit."""
-        return self.plan.holds(unit)
+    def read_unit(self, written: WrittenUnit) -> Unit | None:
+        """Return the unit that a journal holds; None if it is no part of this audit. Of a range only some are run."""
+        plan = self.plan
+        setting = plan.find_setting(written.mask)
+        varied = Varied.parse(written.part)
+        stage: Stage
+        if varied is not None:
+            stage, most = varied, MOST_VARIED
+        elif written.part == People.sort:
+            stage, most = People(), plan.people_units
+        elif written.part == Rest.sort:
+            stage, most = Rest(), plan.repetitions
+        else:
+            stage, most = Attacked(written.effort), plan.repetitions
+        if setting is None or not 0 <= written.repetition < most or not 0 <= written.effort <= MOST_EFFORT:
+            return None
+        unit = Unit(setting, written.repetition, stage)
+        return unit if unit.write() == written else None
+
+    def recoded(self, labels: Recoding) -> Audit:
+        """Return the audit with its labels recoded in every file: the same people, known to the same snooper.
+
+        All chance is as before. Errors of the snooper's labels are drawn in the classes that are released.
+        """
+        if not labels.parts:
+            return self
+        files = (self.target, self.known, self.others)
+        target, known, others = (None if data is None else labels.apply(data) for data in files)
+        assert target is not None
+        return Audit(replace(self.plan, generalise=()), target, known, others, self)
 
     @property
     def chance(self) -> Chance:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from disclique.audits.decision import COARSE
 from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan
-from disclique.audits.ranges import MaskRange
 from disclique.audits.records import ReleaseRecord
 from disclique.audits.rehearsal import Costs, Rehearsal
 from disclique.audits.sentences import NOBODY
-from disclique.audits.unit import SAMPLED, run_unit
-from disclique.records.coarsening import parse_recoding
+from disclique.audits.unit import SAMPLED, UnitRunner
+from disclique.masks.settings import MaskRange
 from disclique.runs import Estimate, Executor, Journal, Progress, Unit, try_units
 
 TRIALS = 4  # masks of which releases are tried before an estimate
@@ -61,7 +58,7 @@ def _describe_mask(plan: Plan, mask: MaskRange) -> str:
 
 def _describe_labels(plan: Plan) -> list[str]:
     """Say how labels are recoded, where they are."""
-    said = [parse_recoding(labels).said for labels in plan.label_settings]
+    said = [recoding.said for recoding in plan.label_settings]
     return [f"each with {len(said)} settings of the labels: {'; '.join(said)}"] if plan.generalise else []
 
 
@@ -78,7 +75,7 @@ def estimate_audit(
     how the search will go, and what they take how long; those that the journal has already are not tried again.
     """
     book = Journal[ReleaseRecord]() if journal is None else journal
-    run = partial(run_unit, audit.lean())
+    run = UnitRunner(audit.lean())
     trials = list_trials(audit)
     try_units(run, trials, book, executor=executor, progress=progress)
     rehearsal = Rehearsal(audit, book, executor)
@@ -92,10 +89,12 @@ def list_trials(audit: Audit) -> list[Unit]:
     """Return the releases to be tried, of large files fewer: without the control, so that they take seconds."""
     plan = audit.plan
     ranges = plan.ranges[:: max(1, len(plan.ranges) // TRIALS)][: TRIALS if len(audit.target) < MANY else 1]
-    specs = [mask.settings[place] for mask in ranges for place in _places(mask)]
+    tried = [mask.settings[place] for mask in ranges for place in _places(mask)]
     plain = min(SAMPLED, plan.repetitions - 1)
-    first = Unit(specs[0], min(plain + 1, plan.repetitions - 1))  # compiles, and its time is not counted
-    return list(dict.fromkeys([*([first] if len(audit.target) < MANY else []), *(Unit(spec, plain) for spec in specs)]))
+    first = Unit(tried[0], min(plain + 1, plan.repetitions - 1))  # compiles, and its time is not counted
+    return list(
+        dict.fromkeys([*([first] if len(audit.target) < MANY else []), *(Unit(setting, plain) for setting in tried)])
+    )
 
 
 def _places(mask: MaskRange) -> list[int]:

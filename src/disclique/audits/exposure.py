@@ -10,14 +10,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.audits.decision import Decision
-from disclique.audits.definition import Audit
+from disclique.audits.definition import Audit, Varied
 from disclique.audits.facts import GroupRisk, PeopleRisk
 from disclique.audits.rates import measure_risk
 from disclique.audits.records import Records
-from disclique.audits.settings import recode
+from disclique.masks.settings import Setting
 from disclique.messages import percent
 from disclique.model import FloatArray
-from disclique.records.coarsening import split_setting
+from disclique.records.coarsening import AS_THEY_ARE, Recoding
 from disclique.records.labels import label_tuples
 
 GROUPS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, None))  # label group sizes shown together
@@ -29,15 +29,15 @@ class Findings:
     """The records of every setting that was tried, the decisions, and how the run went.
 
     ``trials`` are those of settings in which the oracle was asked for every person, ``varied`` those of the verdict's
-    setting with one thing assumed otherwise, by the part of their units.
+    setting with one thing assumed otherwise.
     """
 
-    records: Mapping[str, Records]
+    records: Mapping[Setting, Records]
     decisions: tuple[Decision, ...]
     seconds: float
     notes: tuple[str, ...] = ()
-    trials: Mapping[str, Records] = field(default_factory=dict)
-    varied: Mapping[str, Records] = field(default_factory=dict)
+    trials: Mapping[Setting, Records] = field(default_factory=dict)
+    varied: Mapping[Varied, Records] = field(default_factory=dict)
 
 
 def add_trials(trials: Records) -> tuple[NDArray[np.int64], FloatArray]:
@@ -48,9 +48,9 @@ def add_trials(trials: Records) -> tuple[NDArray[np.int64], FloatArray]:
     return np.sum([one.asked for one in there], axis=0), np.sum([one.right for one in there], axis=0)
 
 
-def count_sharing(audit: Audit, spec: str = "") -> NDArray[np.int64]:
-    """Count how many released records share the label of each one, in a setting: its k-anonymity by labels."""
-    labels = label_tuples(recode(audit, split_setting(spec)[1]).target.labels)
+def count_sharing(audit: Audit, recoding: Recoding = AS_THEY_ARE) -> NDArray[np.int64]:
+    """Count how many released records share the label of each one, recoded in a way: its k-anonymity by labels."""
+    labels = label_tuples(recoding.apply(audit.target).labels)
     counts = pd.Series(labels, dtype=object).value_counts()
     return np.array([counts[label] for label in labels], dtype=np.int64)
 
@@ -100,9 +100,9 @@ class RecordRisks:
     by_attack: dict[str, FloatArray]
 
 
-def measure_people(audit: Audit, found: Findings, spec: str) -> RecordRisks:
+def measure_people(audit: Audit, found: Findings, setting: Setting) -> RecordRisks:
     """Measure the risk of every record: by the oracle where it was asked for everybody, else by the worst attack."""
-    records, size = found.records[spec], len(audit.target)
+    records, size = found.records[setting], len(audit.target)
     times = np.zeros(size, dtype=np.int64)
     right = {name: np.zeros(size) for name in audit.plan.attack_names}
     for record in records.values():
@@ -112,13 +112,13 @@ def measure_people(audit: Audit, found: Findings, spec: str) -> RecordRisks:
                 right[attempt.attack][row] += chance
     with np.errstate(invalid="ignore"):
         by_attack = {name: hits / np.where(times > 0, times, np.nan) for name, hits in right.items()}
-    asked, hits = add_trials(found.trials.get(spec, {}))
+    asked, hits = add_trials(found.trials.get(setting, {}))
     if (asked > 0).any():
         with np.errstate(invalid="ignore"):
-            return RecordRisks(spec, "oracle", asked, hits / np.where(asked > 0, asked, np.nan), by_attack)
+            return RecordRisks(str(setting), "oracle", asked, hits / np.where(asked > 0, asked, np.nan), by_attack)
     worst = measure_risk(records, audit.plan.attack_names, audit.plan.scenario).attack
     chosen = by_attack.get(worst or "", np.where(times > 0, 0.0, np.nan))
-    return RecordRisks(spec, worst or "", times, chosen, by_attack)
+    return RecordRisks(str(setting), worst or "", times, chosen, by_attack)
 
 
 def describe_people(found: RecordRisks, groups: Sequence[Group]) -> PeopleRisk:
@@ -161,7 +161,7 @@ def average_groups(found: RecordRisks, groups: Sequence[Group]) -> list[GroupRis
 
 
 def tabulate_people(
-    audit: Audit, risks: Mapping[str, RecordRisks], sizes: Mapping[str, NDArray[np.int64]]
+    audit: Audit, risks: Mapping[Setting, RecordRisks], sizes: Mapping[Recoding, NDArray[np.int64]]
 ) -> pd.DataFrame:
     """Return a row for each record and setting: row number, id, k-anonymity of its label, and its risk by attack."""
     parts = [
@@ -169,14 +169,14 @@ def tabulate_people(
             {
                 "row": np.arange(1, len(audit.target) + 1),
                 "id": [str(person) for person in audit.target.ids],
-                "label_k": sizes[spec],
-                "mask": spec,
+                "label_k": sizes[setting.labels],
+                "mask": found.spec,
                 "asked": found.asked if len(found.asked) else 0,
                 "risk": found.risk,
                 "by": found.source,
                 **{f"risk_{name}": share for name, share in found.by_attack.items()},
             }
         )
-        for spec, found in risks.items()
+        for setting, found in risks.items()
     ]
     return pd.concat(parts, ignore_index=True)

@@ -81,7 +81,7 @@ class InsiderShare:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingFacts:
     """One setting of a mask: risk, attacks, yardsticks, utility.
 
     ``meets`` is None without a limit. ``open`` says that what was measured keeps the limit but that this is not shown,

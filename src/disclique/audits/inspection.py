@@ -10,7 +10,6 @@ from scipy.stats import spearmanr
 
 from disclique.attacks.register.scaling import scale_matrix
 from disclique.audits.definition import Audit
-from disclique.masks import parse_mask
 from disclique.model import IntArray
 from disclique.records.checks import Inspection, Remark, inspect
 from disclique.records.checks.lengths import name_unit
@@ -70,7 +69,7 @@ def _masks(audit: Audit) -> Iterator[Remark]:
     original = full_matrix(some)
     upper = np.triu(np.ones(original.shape, dtype=bool), 1)
     for range_ in audit.plan.mask_ranges:
-        mask = parse_mask(range_.settings[0])
+        mask = range_.settings[0].mask
         if mask.on == "text":  # what encodings keep of texts is another question
             continue
         masked = full_matrix(mask.apply(some, audit.chance.rng("look")))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from disclique.arguments import short_repr, show
 from disclique.attacks import parse_attacks
-from disclique.audits.ranges import SEARCHED, SPREAD, MaskRange, parse_range
 from disclique.errors import InputError
+from disclique.masks.settings import SEARCHED, SPREAD, MaskRange, Setting, parse_range
 from disclique.measures.utility import rankings
 from disclique.model import Json
 from disclique.options.audits import (
@@ -24,19 +25,16 @@ from disclique.options.audits import (
     SnooperFields,
 )
 from disclique.options.table import differing
-from disclique.records.coarsening import ALL_STEPS, FEW_STEPS, list_label_settings
-from disclique.runs import Chance, Unit
+from disclique.records.coarsening import ALL_STEPS, FEW_STEPS, Recoding, list_label_settings, parse_recoding
+from disclique.runs import Chance
 from disclique.units import LENGTH_UNITS, Quantity, parse_quantity
 
 FORMAT = 8  # raised when the same plan no longer gives the same records
 RAISE = 5  # how much more work a search may do each time it is repeated
 MOST_EFFORT = 2  # how often it is repeated
-PEOPLE = "people"  # the part of an audit that asks the oracle for every person, many times
-DRAWS = 10  # releases in one unit of that
+DRAWS = 10  # releases in one unit that asks the oracle for every person
 TRIALS, SMALL, FEWEST = 200, 500, 20  # draws for every person, of files up to a size, and at the least beyond it
-REST = "rest"  # the part that carries out attacks which were spared at first
-VARIED = "varied"  # how the parts begin that assume one thing otherwise
-MOST_VARIED = 10  # releases of each of these
+MOST_VARIED = 10  # releases in which one thing is assumed otherwise
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class Plan(PlanFields):
     ``drop:sex``, with and without. ``sensitivity`` asks how the risk depends on the overlap and on label errors.
     Costly attacks that cannot be expected to find more are spared, unless the audit is ``thorough``.
 
-    >>> Plan(("gaussian:sigma=1km..4km",), attacks=("labels",)).settings[0]
+    >>> str(Plan(("gaussian:sigma=1km..4km",), attacks=("labels",)).settings[0])
     'gaussian:sigma=1km'
     """
 
@@ -128,30 +126,34 @@ class Plan(PlanFields):
             raise InputError("option_not_a_choice", what="utility", value=repr(self.utility), choices=list(rankings()))
         settings = self.settings
         if len(set(settings)) < len(settings):
-            twice = next(spec for spec in settings if settings.count(spec) > 1)
+            twice = next(setting for setting in settings if settings.count(setting) > 1)
             raise InputError("mask_given_twice", mask=str(twice))
 
-    @property
+    @cached_property
     def ranges(self) -> tuple[MaskRange, ...]:
         """The masks with their settings, each under every way to recode the labels."""
         return tuple(one.under(labels) for one in self.mask_ranges for labels in self.label_settings)
 
-    @property
+    @cached_property
     def mask_ranges(self) -> tuple[MaskRange, ...]:
         """The masks with their settings, whatever is done to the labels."""
         steps = SPREAD if self.max_risk is None else SEARCHED
         return tuple(parse_range(spec, steps) for spec in self.masks)
 
-    @property
-    def label_settings(self) -> tuple[str, ...]:
-        """The ways to recode the labels, from fine to coarse; an empty text leaves them as they are."""
+    @cached_property
+    def label_settings(self) -> tuple[Recoding, ...]:
+        """The ways to recode the labels, from fine to coarse."""
         turned = any(mask.turns for mask in self.mask_ranges)
-        return list_label_settings(self.generalise, FEW_STEPS if turned else ALL_STEPS)
+        return tuple(map(parse_recoding, list_label_settings(self.generalise, FEW_STEPS if turned else ALL_STEPS)))
 
-    @property
-    def settings(self) -> tuple[str, ...]:
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
         """All settings of all masks."""
-        return tuple(spec for mask in self.ranges for spec in mask.settings)
+        return tuple(setting for mask in self.ranges for setting in mask.settings)
+
+    def find_setting(self, text: str) -> Setting | None:
+        """Return the setting that a text names as it is written; None if there is none."""
+        return next((setting for setting in self.settings if str(setting) == text), None)
 
     @property
     def attack_names(self) -> tuple[str, ...]:
@@ -161,18 +163,6 @@ class Plan(PlanFields):
     def searched(self, mask: MaskRange) -> bool:
         """Say whether the smallest sufficient setting of this mask is searched, instead of all being tried."""
         return mask.turns and self.max_risk is not None
-
-    def holds(self, unit: Unit) -> bool:
-        """Say whether a unit may be a part of this audit; of a searched range only some are run."""
-        if unit.mask not in self.settings or not 0 <= unit.effort <= MOST_EFFORT:
-            return False
-        if unit.part.startswith(f"{VARIED}:"):
-            return 0 <= unit.repetition < MOST_VARIED
-        return (
-            0
-            <= unit.repetition
-            < {"": self.repetitions, REST: self.repetitions, PEOPLE: self.people_units}.get(unit.part, 0)
-        )
 
     @property
     def people_units(self) -> int:

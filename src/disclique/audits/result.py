@@ -26,7 +26,7 @@ from disclique.audits.facts import (
     PeopleAtRisk,
     PeopleRisk,
     Sensitivity,
-    Setting,
+    SettingFacts,
     SnooperFacts,
     TypicalMatches,
     Verdict,
@@ -65,7 +65,7 @@ class AuditResult:
     verdict: Verdict
     file: FileFacts
     snooper: SnooperFacts
-    settings: tuple[Setting, ...]
+    settings: tuple[SettingFacts, ...]
     pareto: tuple[str, ...]
     decisions: tuple[Decision, ...]
     groups: tuple[GroupRisk, ...]
@@ -85,7 +85,7 @@ class AuditResult:
     kind: str = KIND
     version: int = VERSION
 
-    def setting(self, spec: str) -> Setting:
+    def setting(self, spec: str) -> SettingFacts:
         """Return a setting by its spec."""
         return next(setting for setting in self.settings if setting.spec == spec)
 

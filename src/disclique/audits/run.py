@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +12,35 @@ from disclique.arguments import check_kind, check_path, show
 from disclique.attacks import parse_attack
 from disclique.audits.decision import Decision, Look, Steps, Wish, search_range, settle
 from disclique.audits.declaration import declare
-from disclique.audits.definition import Audit
+from disclique.audits.definition import Audit, People, Rest, Varied
 from disclique.audits.exposure import Findings
-from disclique.audits.facts import Setting
+from disclique.audits.facts import SettingFacts
 from disclique.audits.inspection import inspect_audit
-from disclique.audits.plan import PEOPLE, REST, Plan, Snooper
-from disclique.audits.ranges import MaskRange
+from disclique.audits.plan import Plan, Snooper
 from disclique.audits.records import Records, ReleaseRecord
 from disclique.audits.registers import hold_known, hold_others
 from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
 from disclique.audits.sensitivity import choose_variants, list_units
 from disclique.audits.sparing import FIRST, find_promising
 from disclique.audits.summarise import About, look_at, summarise
-from disclique.audits.unit import run_unit
+from disclique.audits.unit import UnitRunner
 from disclique.errors import InputError, guess_meant
+from disclique.masks.settings import MaskRange, Setting
 from disclique.memory import parse_memory
 from disclique.model import Microdata
 from disclique.records.registers import Register
-from disclique.runs import Executor, FullProgress, Journal, Progress, Serial, Unit, keep_open, open_journal, run_units
+from disclique.runs import (
+    Attacked,
+    Executor,
+    FullProgress,
+    Journal,
+    Progress,
+    Serial,
+    Unit,
+    keep_open,
+    open_journal,
+    run_units,
+)
 
 
 def audit(  # noqa: PLR0913 - the public door
@@ -156,7 +166,7 @@ def run_audit(
             return summarise(audit, found, about or About(), with_records=with_records)
 
         result = summary()
-        while work.ask_for_everybody([result.verdict.setting]):  # which may change what is decided
+        while work.ask_for_everybody([work.find(result.verdict.setting)]):  # which may change what is decided
             result = summary()
         if work.plan.sensitivity and work.vary(result.setting(result.verdict.setting)):
             result = summary()
@@ -172,11 +182,11 @@ class Work:
         self, audit: Audit, journal: Journal[ReleaseRecord], executor: Executor, progress: Progress | None
     ) -> None:
         self.audit, self.journal, self.executor, self.progress = audit, journal, executor, progress
-        self.unit = partial(run_unit, audit.lean())
+        self.run_unit = UnitRunner(audit.lean())
         # repetitions and effort asked for: a resumed search sees no more than the first one did
-        self.granted: dict[str, Wish] = {}
-        self.asked: list[str] = []  # settings in which the oracle was asked for everybody
-        self.promising: list[str] = []  # settings in which attacks that were spared are carried out after all
+        self.granted: dict[Setting, Wish] = {}
+        self.asked: list[Setting] = []  # settings in which the oracle was asked for everybody
+        self.promising: list[Setting] = []  # settings in which attacks that were spared are carried out after all
         self.changed: list[Unit] = []  # units in which one thing is assumed otherwise
 
     @property
@@ -184,67 +194,74 @@ class Work:
         """What is to be carried out."""
         return self.audit.plan
 
-    @property
-    def records(self) -> dict[str, Records]:
-        """What is known of each setting, in the order of the plan."""
-        found = {spec: self._records(spec) for spec in self.plan.settings}
-        return {spec: records for spec, records in found.items() if records}
+    def find(self, text: str) -> Setting:
+        """Return the setting that a text of the result names."""
+        found = self.plan.find_setting(text)
+        assert found is not None
+        return found
 
-    def _records(self, spec: str) -> Records:
-        granted = self.granted.get(spec, Wish(spec, 0))
+    @property
+    def records(self) -> dict[Setting, Records]:
+        """What is known of each setting, in the order of the plan."""
+        found = {setting: self._records(setting) for setting in self.plan.settings}
+        return {setting: records for setting, records in found.items() if records}
+
+    def _records(self, setting: Setting) -> Records:
+        granted = self.granted.get(setting, Wish(setting, 0))
         found: dict[int, ReleaseRecord] = {}
         for repetition in range(granted.repetitions):
-            record = self.journal.done.get(Unit(spec, repetition))
+            record = self.journal.done.get(Unit(setting, repetition))
             if record is None:
                 continue
             for effort in range(1, granted.effort + 1):
-                later = self.journal.done.get(Unit(spec, repetition, effort))
+                later = self.journal.done.get(Unit(setting, repetition, Attacked(effort)))
                 record = record if later is None else record.with_more_effort(later)
-            rest = self.journal.done.get(Unit(spec, repetition, part=REST)) if spec in self.promising else None
+            rest = self.journal.done.get(Unit(setting, repetition, Rest())) if setting in self.promising else None
             found[repetition] = record if rest is None else record.with_rest(rest)
         return found
 
     @property
-    def trials(self) -> dict[str, Records]:
+    def trials(self) -> dict[Setting, Records]:
         """What the oracle says of every person, by setting."""
-        return {spec: self._trials(spec) for spec in self.asked}
+        return {setting: self._trials(setting) for setting in self.asked}
 
-    def _trials(self, spec: str) -> Records:
-        units = {k: Unit(spec, k, part=PEOPLE) for k in range(self.plan.people_units)} if spec in self.asked else {}
+    def _trials(self, setting: Setting) -> Records:
+        units = {k: Unit(setting, k, People()) for k in range(self.plan.people_units)} if setting in self.asked else {}
         return {k: self.journal.done[unit] for k, unit in units.items() if unit in self.journal.done}
 
-    def vary(self, setting: Setting) -> bool:
+    def vary(self, setting: SettingFacts) -> bool:
         """Measure a setting with one thing assumed otherwise; False if there is nothing to vary."""
-        self.changed = list_units(setting.spec, choose_variants(self.audit, setting))
+        self.changed = list_units(self.find(setting.spec), choose_variants(self.audit, setting))
         self._run_units(self.changed)
         return bool(self.changed)
 
     @property
-    def varied(self) -> dict[str, Records]:
-        """What is known of the verdict's setting with one thing assumed otherwise, by the part of the units."""
-        found: dict[str, dict[int, ReleaseRecord]] = {}
+    def varied(self) -> dict[Varied, Records]:
+        """What is known of the verdict's setting with one thing assumed otherwise."""
+        found: dict[Varied, dict[int, ReleaseRecord]] = {}
         for unit in self.changed:
-            found.setdefault(unit.part, {})[unit.repetition] = self.journal.done[unit]
+            if isinstance(unit.stage, Varied):
+                found.setdefault(unit.stage, {})[unit.repetition] = self.journal.done[unit]
         return dict(found)
 
-    def ask_for_everybody(self, specs: Sequence[str]) -> bool:
+    def ask_for_everybody(self, settings: Sequence[Setting]) -> bool:
         """Ask the oracle for every person under these settings, where it can be; False if nothing is left to ask."""
-        new = [spec for spec in specs if spec not in self.asked and self._has_oracle(spec)]
+        new = [setting for setting in settings if setting not in self.asked and self._has_oracle(setting)]
         self.asked += new
-        self._run_units([Unit(spec, k, part=PEOPLE) for spec in new for k in range(self.plan.people_units)])
+        self._run_units([Unit(setting, k, People()) for setting in new for k in range(self.plan.people_units)])
         return bool(new)
 
-    def _has_oracle(self, spec: str) -> bool:
-        found = self._records(spec).values()
+    def _has_oracle(self, setting: Setting) -> bool:
+        found = self._records(setting).values()
         return bool(found) and all(one.oracle is not None and one.oracle.applies for one in found)
 
     def carry_out(self) -> list[Decision]:
         """Try all fixed settings, and search all ranges side by side, so that their work shares the cores."""
         ranges, plan = self.plan.ranges, self.plan
-        fixed = [spec for mask in ranges if not plan.searched(mask) for spec in mask.settings]
+        fixed = [setting for mask in ranges if not plan.searched(mask) for setting in mask.settings]
         searches = {mask: self._search(mask) for mask in ranges if plan.searched(mask)}
         decided: dict[MaskRange, Decision] = {}
-        wishes = [Wish(spec, plan.repetitions) for spec in fixed]
+        wishes = [Wish(setting, plan.repetitions) for setting in fixed]
         while True:
             for mask, under_way in searches.items():
                 if mask not in decided:
@@ -260,9 +277,9 @@ class Work:
     def _search(self, mask: MaskRange) -> Steps:
         return search_range(mask, self.plan.repetitions, self._look)
 
-    def _look(self, spec: str) -> Look | None:
-        effort = self.granted[spec].effort if spec in self.granted else 0
-        return look_at(self.audit, self._records(spec), self._trials(spec), effort=effort)
+    def _look(self, setting: Setting) -> Look | None:
+        effort = self.granted[setting].effort if setting in self.granted else 0
+        return look_at(self.audit, self._records(setting), self._trials(setting), effort=effort)
 
     def _run(self, wishes: Sequence[Wish]) -> None:
         """Run the units that are wished for and not yet in the journal."""
@@ -274,46 +291,48 @@ class Work:
             units += [Unit(wish.setting, repetition) for repetition in range(often)]
         self._run_units(sorted(units, key=lambda unit: unit.repetition))
         for effort in range(1, 1 + max(wish.effort for wish in self.granted.values())):
-            specs = [spec for spec, wish in self.granted.items() if wish.effort >= effort]
-            again = [Unit(spec, r, effort) for spec in specs for r in self._cut(spec, effort)]
+            settings = [setting for setting, wish in self.granted.items() if wish.effort >= effort]
+            again = [Unit(setting, r, Attacked(effort)) for setting in settings for r in self._cut(setting, effort)]
             if again:
                 self._run_units(again)
         self._run_rest()
         if self.plan.max_risk_person is not None:
-            tried = [spec for spec, wish in self.granted.items() if wish.repetitions >= self.plan.repetitions]
-            self.ask_for_everybody([spec for spec in tried if self._keeps_mean(spec)])
+            tried = [setting for setting, wish in self.granted.items() if wish.repetitions >= self.plan.repetitions]
+            self.ask_for_everybody([setting for setting in tried if self._keeps_mean(setting)])
 
     def _run_rest(self) -> None:
         """Carry out the attacks that were spared where they had found more on the releases on which they were tried."""
-        granted = [spec for spec, wish in self.granted.items() if wish.repetitions > FIRST]
+        granted = [setting for setting, wish in self.granted.items() if wish.repetitions > FIRST]
         self.promising += [
-            spec
-            for spec in granted
-            if spec not in self.promising and find_promising(self._records(spec), self.plan.scenario)
+            setting
+            for setting in granted
+            if setting not in self.promising and find_promising(self._records(setting), self.plan.scenario)
         ]
-        again = [Unit(spec, k, part=REST) for spec in self.promising for k in range(self.granted[spec].repetitions)]
+        again = [
+            Unit(setting, k, Rest()) for setting in self.promising for k in range(self.granted[setting].repetitions)
+        ]
         again = [
             unit
             for unit in again
-            if any(one.spared for one in self.journal.done[Unit(unit.mask, unit.repetition)].attempts)
+            if any(one.spared for one in self.journal.done[Unit(unit.setting, unit.repetition)].attempts)
         ]
         if again:
             self._run_units(again)
 
-    def _keeps_mean(self, spec: str) -> bool:
-        look, limit = self._look(spec), self.plan.max_risk
+    def _keeps_mean(self, setting: Setting) -> bool:
+        look, limit = self._look(setting), self.plan.max_risk
         return look is not None and limit is not None and look.risk.most <= limit
 
     def _run_units(self, units: Sequence[Unit]) -> None:
-        run_units(self.unit, units, self.journal, executor=self.executor, progress=self.progress)
+        run_units(self.run_unit, units, self.journal, executor=self.executor, progress=self.progress)
 
-    def _cut(self, spec: str, effort: int) -> list[int]:
+    def _cut(self, setting: Setting, effort: int) -> list[int]:
         """Return the repetitions whose work was still cut short with less effort."""
         found = []
-        for repetition in range(self.granted[spec].repetitions):
-            record = self.journal.done[Unit(spec, repetition)]
+        for repetition in range(self.granted[setting].repetitions):
+            record = self.journal.done[Unit(setting, repetition)]
             for less in range(1, effort):
-                later = self.journal.done.get(Unit(spec, repetition, less))
+                later = self.journal.done.get(Unit(setting, repetition, Attacked(less)))
                 record = record if later is None else record.with_more_effort(later)
             if any(attempt.cut and parse_attack(attempt.attack).kind.by_agreement for attempt in record.attempts):
                 found.append(repetition)

@@ -1,22 +1,22 @@
 """How the risk depends on what was assumed: the verdict's setting under other overlaps and other label errors.
 
 The same releases are measured again with a snooper who knows more or fewer people, or whose labels are worse: by the
-oracle where there is one, which takes seconds, else by the worst attack in a few repetitions. Each is a unit of a part
-of its own, so that an interrupted audit goes on there too.
+oracle where there is one, which takes seconds, else by the worst attack in a few repetitions. Each is a stage of its
+own, so that an interrupted audit goes on there too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-from disclique.audits.definition import Audit
-from disclique.audits.facts import Sensitivity, SensitivityPoint, Setting
-from disclique.audits.plan import VARIED, Plan
+from disclique.audits.definition import Audit, Varied
+from disclique.audits.facts import Sensitivity, SensitivityPoint, SettingFacts
+from disclique.audits.plan import Plan
 from disclique.audits.rates import measure_attack, measure_oracle, measure_risk
 from disclique.audits.records import Records
 from disclique.errors import InputError
+from disclique.masks.settings import Setting
 from disclique.messages import percent
 from disclique.runs import Unit
 
@@ -27,47 +27,14 @@ ALONE = "labels"  # an attack that costs nothing, beside the oracle
 
 
 @dataclass(frozen=True)
-class Variant:
-    """One thing that is assumed otherwise, and by what the risk is then measured."""
-
-    varied: str
-    value: float
-    by: str
-
-    @property
-    def part(self) -> str:
-        """The part of a unit."""
-        return f"{VARIED}:{self.varied}={self.value:g}:{self.by}"
-
-    @property
-    def draws(self) -> int:
-        """How many releases are measured."""
-        return ORACLE_DRAWS if self.by == ORACLE else ATTACK_DRAWS
-
-
-def parse_variant(part: str) -> Variant | None:
-    """Return the variant that a unit's part names; None if it is another part.
-
-    >>> parse_variant("varied:overlap=0.1:oracle")
-    Variant(varied='overlap', value=0.1, by='oracle')
-    """
-    head, _, rest = part.partition(":")
-    if head != VARIED:
-        return None
-    what, _, by = rest.partition(":")
-    name, _, value = what.partition("=")
-    return Variant(name, float(value), by)
-
-
-@dataclass(frozen=True)
 class Variants:
     """What is assumed otherwise, and why something is not."""
 
-    found: tuple[Variant, ...]
+    found: tuple[Varied, ...]
     notes: tuple[str, ...]
 
 
-def choose_variants(audit: Audit, setting: Setting) -> Variants:
+def choose_variants(audit: Audit, setting: SettingFacts) -> Variants:
     """Choose two more overlaps and two more label errors for the verdict's setting."""
     by = _measured_by(setting)
     if by is None:
@@ -78,15 +45,15 @@ def choose_variants(audit: Audit, setting: Setting) -> Variants:
 def find_variants(audit: Audit, by: str) -> Variants:
     """Return two more overlaps and two more label errors, as far as the files allow them."""
     notes: list[str] = []
-    found: list[Variant] = []
-    wanted = [Variant(LABELS, value, by) for value in _label_errors(audit.plan)]
+    found: list[Varied] = []
+    wanted = [Varied(LABELS, value, by) for value in _label_errors(audit.plan)]
     if not len(audit.target.labels.columns):
         wanted = []
         notes.append("the file has no labels that could be wrong")
     if audit.plan.snooper.given:
         notes.append("the known file was given, so that only the errors of its labels are varied")
     else:
-        wanted = [Variant(OVERLAP, share, by) for share in _overlaps(audit.plan)] + wanted
+        wanted = [Varied(OVERLAP, share, by) for share in _overlaps(audit.plan)] + wanted
     for variant in wanted:
         try:
             other = vary(audit, variant)
@@ -104,7 +71,7 @@ def find_variants(audit: Audit, by: str) -> Variants:
     return Variants(tuple(found), tuple(notes))
 
 
-def _measured_by(setting: Setting) -> str | None:
+def _measured_by(setting: SettingFacts) -> str | None:
     """Return what the variants are measured by: the oracle, else the worst attack that was carried out."""
     if setting.oracle is not None:
         return ORACLE
@@ -127,8 +94,7 @@ def _label_errors(plan: Plan) -> tuple[float, ...]:
     return (0.02, 0.1) if not own else (0.0, round(2 * own if own < 0.5 else own / 2, 6))
 
 
-@lru_cache(maxsize=32)
-def vary(audit: Audit, variant: Variant) -> Audit:
+def vary(audit: Audit, variant: Varied) -> Audit:
     """Return the audit with one thing assumed otherwise, and with the one attack that measures it."""
     change = {"overlap": variant.value} if variant.varied == OVERLAP else {"label_error": variant.value}
     snooper = replace(audit.plan.snooper, **change)  # type: ignore[arg-type]
@@ -137,13 +103,14 @@ def vary(audit: Audit, variant: Variant) -> Audit:
     return Audit(plan, audit.target, audit.known, audit.others, plain)
 
 
-def list_units(setting: str, variants: Variants) -> list[Unit]:
+def list_units(setting: Setting, variants: Variants) -> list[Unit]:
     """Return the units that measure the variants of a setting."""
-    return [Unit(setting, k, part=one.part) for one in variants.found for k in range(one.draws)]
+    draws = {one: ORACLE_DRAWS if one.by == ORACLE else ATTACK_DRAWS for one in variants.found}
+    return [Unit(setting, k, one) for one, many in draws.items() for k in range(many)]
 
 
 def describe_sensitivity(
-    audit: Audit, setting: Setting, variants: Variants, varied: Mapping[Variant, Records]
+    audit: Audit, setting: SettingFacts, variants: Variants, varied: Mapping[Varied, Records]
 ) -> Sensitivity | None:
     """Put the points together, that of the audit itself first in each row; None if there is none but that."""
     limit, scenario = audit.plan.max_risk, audit.plan.scenario
@@ -189,7 +156,7 @@ def _measure(records: Records, by: str, scenario: str) -> tuple[float, float] | 
     return found.value, found.interval[1]
 
 
-def _row(audit: Audit, setting: Setting, name: str, points: Sequence[SensitivityPoint]) -> list[SensitivityPoint]:
+def _row(audit: Audit, setting: SettingFacts, name: str, points: Sequence[SensitivityPoint]) -> list[SensitivityPoint]:
     """Return the points of one assumption by size, with that of the audit itself among them."""
     snooper, limit = audit.plan.snooper, audit.plan.max_risk
     oracle = setting.oracle
@@ -206,7 +173,7 @@ def _row(audit: Audit, setting: Setting, name: str, points: Sequence[Sensitivity
     return sorted([own, *(one for one in points if one.varied == name)], key=lambda one: one.value)
 
 
-def _judge(setting: Setting, by: str, points: Sequence[SensitivityPoint], limit: float | None) -> list[str]:
+def _judge(setting: SettingFacts, by: str, points: Sequence[SensitivityPoint], limit: float | None) -> list[str]:
     """Say in sentences what the points show."""
     how = "what the masked data give away (the oracle)" if by == ORACLE else f"the attack {by} alone"
     lines = []
@@ -234,6 +201,6 @@ def _assume(point: SensitivityPoint) -> str:
     return f"{percent(point.value)} of the snooper's label values are wrong"
 
 
-def _say(variant: Variant) -> str:
+def _say(variant: Varied) -> str:
     name = "a share of known people" if variant.varied == OVERLAP else "a share of wrong labels"
     return f"{name} of {percent(variant.value)}"

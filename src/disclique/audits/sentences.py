@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from disclique.attacks import parse_attack, parse_attacks
 from disclique.audits.definition import Audit
-from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, PeopleRisk, Setting, SnooperFacts, Verdict
+from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, PeopleRisk, SettingFacts, SnooperFacts, Verdict
 from disclique.audits.plan import MOST_EFFORT, RAISE, Plan
 from disclique.audits.rates import AttackRisk, SettingRisk
 from disclique.audits.unit import SAMPLED
 from disclique.measures.utility import describe
 from disclique.messages import percent
-from disclique.records.coarsening import split_setting
 from disclique.spaces.base import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
+from disclique.specs import parse_spec
 
 NOBODY = "From distances alone nobody can be invented"
 ORACLE = (
@@ -39,14 +39,15 @@ WHOM = {
 }
 
 
-def name_setting(setting: Setting) -> str:
+def name_setting(setting: SettingFacts) -> str:
     """Name a setting as it is said in a sentence: ``the mask donut (min 200m, max 1km)``."""
-    name, _, rest = split_setting(setting.brief or setting.spec)[0].partition(":")
+    asked = parse_spec(setting.brief.partition("|")[0])
     labels = f" and {setting.labels.said}" if setting.labels is not None else ""
-    return f"the mask {name}" + (f" ({', '.join(rest.split(',')).replace('=', ' ')})" if rest else "") + labels
+    parts = ", ".join(f"{one.key} {one.value}" for one in asked.parameters)
+    return f"the mask {asked.name}" + (f" ({parts})" if parts else "") + labels
 
 
-def decide(settings: Sequence[Setting], plan: Plan, people: Sequence[PeopleRisk] = ()) -> Verdict:
+def decide(settings: Sequence[SettingFacts], plan: Plan, people: Sequence[PeopleRisk] = ()) -> Verdict:
     """Decide, and say it in a few sentences for people who are not specialists."""
     safest = min(settings, key=lambda s: (s.risk.interval[1], -(s.usefulness or 0)))
     riskiest = max(settings, key=lambda s: s.risk.value)
@@ -65,7 +66,7 @@ def decide(settings: Sequence[Setting], plan: Plan, people: Sequence[PeopleRisk]
     return replace(said, sentences=(*said.sentences, *spread), cautions=tuple(_warn(said.status, chosen, plan)))
 
 
-def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
+def _warn(status: str, chosen: SettingFacts, plan: Plan) -> list[str]:
     """Say what could not be attacked, was cut short, did not apply or was not asked for, of the setting named."""
     ran = [one for one in chosen.attacks if one.applies]
     lines = []
@@ -96,7 +97,7 @@ def _warn(status: str, chosen: Setting, plan: Plan) -> list[str]:
     return lines + _unlaid(chosen) + _call_for_more(status, chosen, plan)
 
 
-def _say_spared(chosen: Setting) -> list[str]:
+def _say_spared(chosen: SettingFacts) -> list[str]:
     """Say which attacks were left out where they need not be carried out, by the reason."""
     reasons: dict[str, list[str]] = {}
     for one in chosen.attacks:
@@ -105,14 +106,14 @@ def _say_spared(chosen: Setting) -> list[str]:
     return [f"Left out of some or all repetitions: {', '.join(names)} ({why})." for why, names in reasons.items()]
 
 
-def _say_cut(one: AttackRisk, chosen: Setting) -> str:
+def _say_cut(one: AttackRisk, chosen: SettingFacts) -> str:
     said = f"{one.attack} was cut short in {one.cut} of {chosen.repetitions} repetitions"
     if not chosen.risk.lower_bound:
         return f"{said}, which cannot matter here."
     return f"{said} ({one.cut_why}): the risk is a lower bound and may be up to {percent(chosen.risk.interval[1])}."
 
 
-def _call_for_more(status: str, chosen: Setting, plan: Plan) -> list[str]:
+def _call_for_more(status: str, chosen: SettingFacts, plan: Plan) -> list[str]:
     """Say that more repetitions might turn the verdict."""
     often, limit = chosen.risk.repetitions, plan.max_risk
     times = "one repetition does" if often == 1 else f"{often} repetitions do"
@@ -131,7 +132,7 @@ def not_asked_for(asked: Sequence[str]) -> list[str]:
     return [name for name in every if name not in names]
 
 
-def _unlaid(setting: Setting) -> list[str]:
+def _unlaid(setting: SettingFacts) -> list[str]:
     """Say how many records no attack by maps could reach: their risk rests on the other attacks."""
     shares = [one.unlaid for one in setting.attacks if one.unlaid is not None]
     if not shares or min(shares) < NOTED:
@@ -142,12 +143,12 @@ def _unlaid(setting: Setting) -> list[str]:
     ]
 
 
-def _find(setting: Setting, plan: Plan, *, bound: str = "") -> str:
+def _find(setting: SettingFacts, plan: Plan, *, bound: str = "") -> str:
     """Say what the worst attack does, as a clause without its subject."""
     return f"{MEANING[plan.scenario]} {bound}{percent(setting.risk.value)} {WHOM[plan.scenario]}"
 
 
-def _measured(riskiest: Setting, safest: Setting, plan: Plan) -> tuple[str, ...]:
+def _measured(riskiest: SettingFacts, safest: SettingFacts, plan: Plan) -> tuple[str, ...]:
     at_least = "at least " if riskiest.risk.lower_bound else ""
     first = (
         f"Released with {name_setting(riskiest)}, a snooper would {_find(riskiest, plan, bound=at_least)}, by the "
@@ -162,7 +163,7 @@ def _measured(riskiest: Setting, safest: Setting, plan: Plan) -> tuple[str, ...]
     )
 
 
-def _fails(safest: Setting, plan: Plan) -> tuple[str, ...]:
+def _fails(safest: SettingFacts, plan: Plan) -> tuple[str, ...]:
     limits = f"the limit of {percent(plan.max_risk)}"
     if safest.risk.value <= (plan.max_risk or 0.0):
         return (
@@ -178,7 +179,7 @@ def _fails(safest: Setting, plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _unproven(best: Setting, plan: Plan) -> tuple[str, ...]:
+def _unproven(best: SettingFacts, plan: Plan) -> tuple[str, ...]:
     advice = _advice(best.risk.cut) if best.risk.lower_bound else ""
     needed = best.risk.needed
     if not advice and best.oracle is None and needed is not None and needed > best.risk.repetitions:
@@ -196,7 +197,7 @@ def _advice(cut: Sequence[str]) -> str:
     return "give the searches more work (--budget), or " if any(kind.by_agreement for kind in kinds) else ""
 
 
-def _meets(best: Setting, settings: Sequence[Setting], plan: Plan) -> tuple[str, ...]:
+def _meets(best: SettingFacts, settings: Sequence[SettingFacts], plan: Plan) -> tuple[str, ...]:
     risk, limit = best.risk, percent(plan.max_risk)
     first = (
         f"Released with {name_setting(best)}, the worst attack tried would {_find(best, plan)} (up to "
@@ -219,7 +220,7 @@ def _meets(best: Setting, settings: Sequence[Setting], plan: Plan) -> tuple[str,
     return first, use
 
 
-def _count_others(best: Setting, settings: Sequence[Setting], plan: Plan) -> str:
+def _count_others(best: SettingFacts, settings: Sequence[SettingFacts], plan: Plan) -> str:
     """Count the other settings by what is known of them: only those tried in full were shown to fail or to keep it."""
     others = [s for s in settings if s is not best]
     limit = plan.max_risk or 0.0
@@ -331,7 +332,7 @@ def _describe_others(audit: Audit) -> str:
     }[audit.plan.snooper.others]
 
 
-def _yardsticks(settings: Sequence[Setting]) -> list[str]:
+def _yardsticks(settings: Sequence[SettingFacts]) -> list[str]:
     """Name the settings that protect only because a snooper does not find out how the released data lie."""
     inside = [
         f"{percent(s.oracle.value)} instead of {percent(s.risk.value)} with {s.brief}"
@@ -357,7 +358,7 @@ def _yardsticks(settings: Sequence[Setting]) -> list[str]:
     return lines
 
 
-def foresee(chosen: Setting, plan: Plan) -> str:
+def foresee(chosen: SettingFacts, plan: Plan) -> str:
     """Say what one more release of the same people would do to the setting that the verdict names, always."""
     times = "a second time" if plan.releases == 1 else f"once more than {plan.releases} times"
     if chosen.oracle is None or chosen.again is None:
@@ -372,7 +373,7 @@ def foresee(chosen: Setting, plan: Plan) -> str:
     )
 
 
-def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts, chosen: Setting) -> list[str]:
+def list_limits(settings: Sequence[SettingFacts], audit: Audit, facts: SnooperFacts, chosen: SettingFacts) -> list[str]:
     """Say what the result does not show; ``chosen`` is the setting that the verdict names."""
     plan = audit.plan
     lines = [
@@ -425,7 +426,7 @@ def list_limits(settings: Sequence[Setting], audit: Audit, facts: SnooperFacts, 
     return lines
 
 
-def _cut_short(settings: Sequence[Setting], plan: Plan) -> list[str]:
+def _cut_short(settings: Sequence[SettingFacts], plan: Plan) -> list[str]:
     """Name the settings whose risk is a lower bound, and those where what was cut short does not matter."""
     lines = []
     matters = [s for s in settings if s.risk.lower_bound]

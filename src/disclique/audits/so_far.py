@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from disclique.audits.plan import PEOPLE, REST, VARIED, Plan
+from disclique.audits.definition import People, Rest, Varied
+from disclique.audits.plan import Plan
 from disclique.audits.records import ReleaseRecord, fill_spared
+from disclique.masks.settings import Setting
 from disclique.messages import percent
 from disclique.runs import Unit
 
 BESIDE = ("oracle",)  # steps of a unit besides its attacks
 
 
-def name_side(unit: Unit) -> str:
-    """Say what a unit on the side is for; ``""`` for a release that is attacked.
-
-    >>> name_side(Unit("affine", 0)), name_side(Unit("affine", 0, part="people"))
-    ('', 'asking for every person')
-    """
-    if unit.part == PEOPLE:
-        return "asking for every person"
-    if unit.part == REST:
-        return "carrying out attacks that were spared"
-    return "measuring under other assumptions" if unit.part.startswith(VARIED) else unit.part
+STAGES = {  # what stages are for that are not the attack itself
+    People.sort: "asking for every person",
+    Rest.sort: "carrying out attacks that were spared",
+    Varied.sort: "measuring under other assumptions",
+}
 
 
 class RiskSoFar:
@@ -30,23 +26,23 @@ class RiskSoFar:
 
     def __init__(self, plan: Plan) -> None:
         self.scenario = plan.scenario
-        self.found: dict[str, dict[int, ReleaseRecord]] = {}
-        self.later: dict[str, dict[tuple[int, int], ReleaseRecord]] = {}  # with more effort
+        self.found: dict[Setting, dict[int, ReleaseRecord]] = {}
+        self.later: dict[Setting, dict[tuple[int, int], ReleaseRecord]] = {}  # with more effort
 
-    def __call__(self, unit: Unit, record: ReleaseRecord) -> str:
-        """Take note of a record, and say the risk of its setting so far; nothing of units on the side."""
-        if unit.part:
-            return ""
+    def __call__(self, unit: Unit, record: ReleaseRecord) -> str | None:
+        """Take note of a record, and say the risk of its setting so far; None of units on the side."""
+        if unit.stage.beside:
+            return None
         if unit.effort:
-            self.later.setdefault(unit.mask, {})[unit.repetition, unit.effort] = record
+            self.later.setdefault(unit.setting, {})[unit.repetition, unit.effort] = record
         else:
-            self.found.setdefault(unit.mask, {})[unit.repetition] = record
-        value, cut = self.measure(unit.mask)
+            self.found.setdefault(unit.setting, {})[unit.repetition] = record
+        value, cut = self.measure(unit.setting)
         if value is None:
             return "no attack could be carried out so far"
         return f"risk so far {'at least ' if cut else ''}{percent(value)}"
 
-    def measure(self, setting: str) -> tuple[float | None, bool]:
+    def measure(self, setting: Setting) -> tuple[float | None, bool]:
         """Return the risk of a setting so far, None where no attack could be carried out; and whether any was cut."""
         records = dict(self.found.get(setting, {}))
         for (repetition, _), later in sorted(self.later.get(setting, {}).items(), key=lambda one: one[0]):

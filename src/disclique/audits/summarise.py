@@ -34,7 +34,7 @@ from disclique.audits.facts import (
     PeopleAtRisk,
     Person,
     Sensitivity,
-    Setting,
+    SettingFacts,
     SnooperFacts,
     TypicalMatches,
 )
@@ -59,15 +59,16 @@ from disclique.audits.sentences import (
     join_words,
     list_limits,
 )
-from disclique.audits.settings import describe_labels, parse_setting_mask, shorten
+from disclique.audits.settings import describe_labels
 from disclique.masks.base import Mask
+from disclique.masks.settings import Setting
 from disclique.measures.bounds import smooth_upper_end
 from disclique.measures.risk import Hits
 from disclique.measures.utility import usefulness
 from disclique.messages import percent
 from disclique.records.checks import Inspection
 from disclique.records.checks.lengths import name_unit
-from disclique.records.coarsening import split_setting
+from disclique.records.coarsening import Recoding
 from disclique.records.write import versions
 from disclique.spaces.base import EARTH
 
@@ -86,19 +87,29 @@ class About:
 def summarise(audit: Audit, found: Findings, about: About, *, with_records: bool = False) -> AuditResult:
     """Make the result; only with ``with_records`` a coordinate or id of a person is in it."""
     plan = audit.plan
-    settings = [_setting(audit, spec, records, found.trials.get(spec, {})) for spec, records in found.records.items()]
+    recodings = dict.fromkeys(setting.labels for setting in found.records)
+    uses = {labels: describe_labels(audit, labels) if plan.generalise else None for labels in recodings}
+    settings = [
+        replace(_setting(audit, setting, records, found.trials.get(setting, {})), labels=uses[setting.labels])
+        for setting, records in found.records.items()
+    ]
     kept = {s.spec: s.label_information for s in settings}
     front = pareto([(s.spec, s.risk.value, s.usefulness) for s in settings], kept)
     settings = [replace(setting, pareto=setting.spec in front) for setting in settings]
     facts = _snooper(audit, found)
-    sizes, sparse = {spec: count_sharing(audit, spec) for spec in found.records}, group_by_distance(audit)
-    groups = {spec: [*group_by_label(many), *sparse] for spec, many in sizes.items()}
-    risks = {spec: measure_people(audit, found, spec) for spec in found.records}
-    spread = tuple(describe_people(risk, groups[spec]) for spec, risk in risks.items() if found.trials.get(spec))
+    sizes, sparse = {labels: count_sharing(audit, labels) for labels in recodings}, group_by_distance(audit)
+    groups = {labels: [*group_by_label(many), *sparse] for labels, many in sizes.items()}
+    risks = {setting: measure_people(audit, found, setting) for setting in found.records}
+    spread = tuple(
+        describe_people(risk, groups[setting.labels]) for setting, risk in risks.items() if found.trials.get(setting)
+    )
     verdict = decide(settings, plan, spread)
     verdict = replace(verdict, cautions=(*doubt_input(about.inspection), *verdict.cautions))
-    chosen = found.records[verdict.setting]
-    best = next(setting for setting in settings if setting.spec == verdict.setting)
+    chosen, best = next(
+        (setting, facts)
+        for setting, facts in zip(found.records, settings, strict=True)
+        if facts.spec == verdict.setting
+    )
     result = AuditResult(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         verdict=verdict,
@@ -115,16 +126,16 @@ def summarise(audit: Audit, found: Findings, about: About, *, with_records: bool
         settings=tuple(settings),
         pareto=tuple(front),
         decisions=found.decisions,
-        groups=tuple(row for risk in risks.values() for row in average_groups(risk, groups[risk.spec])),
+        groups=tuple(row for setting, risk in risks.items() for row in average_groups(risk, groups[setting.labels])),
         people_risk=spread,
-        matches=_typical_matches(audit, chosen, verdict.setting),
+        matches=_typical_matches(audit, found.records[chosen], verdict.setting),
         limits=(*list_limits(settings, audit, facts, best), *found.notes),
         plan=plan.facts,
         versions=versions(),
         seconds=round(found.seconds, 1),
-        records=_people(audit, chosen, risks[verdict.setting], sizes[verdict.setting]) if with_records else None,
+        records=_people(audit, found.records[chosen], risks[chosen], sizes[chosen.labels]) if with_records else None,
         sensitivity=_sensitivity(audit, best, found),
-        coarse_map=_coarse_map(audit, risks[verdict.setting], about.declared.k),
+        coarse_map=_coarse_map(audit, risks[chosen], about.declared.k),
         again=foresee(best, plan),
         declared=about.declared,
         command=about.command or write_call(plan),
@@ -138,11 +149,11 @@ def _unit(audit: Audit) -> str:
     return name_unit(audit.target.distances)
 
 
-def _sensitivity(audit: Audit, setting: Setting, found: Findings) -> Sensitivity | None:
+def _sensitivity(audit: Audit, setting: SettingFacts, found: Findings) -> Sensitivity | None:
     if not found.varied:
         return None
     variants = choose_variants(audit, setting)
-    return describe_sensitivity(audit, setting, variants, {one: found.varied[one.part] for one in variants.found})
+    return describe_sensitivity(audit, setting, variants, {one: found.varied[one] for one in variants.found})
 
 
 def _coarse_map(audit: Audit, risks: RecordRisks, k: int) -> CoarseMap | None:
@@ -165,10 +176,10 @@ def look_at(audit: Audit, records: Records, trials: Records, *, effort: int = 0)
     return Look(risk, effort, Limits(plan.max_risk, plan.max_risk_person), plan.repetitions, person)
 
 
-def _setting(audit: Audit, spec: str, records: Records, trials: Records) -> Setting:
+def _setting(audit: Audit, setting: Setting, records: Records, trials: Records) -> SettingFacts:
     """Summarise one setting of a mask."""
-    plan, mask = audit.plan, parse_setting_mask(spec)
-    asked = next(one for one in plan.ranges if spec in one.settings)
+    plan, mask = audit.plan, setting.mask
+    asked = next(one for one in plan.ranges if setting in one.settings)
     look = look_at(audit, records, trials)
     risk = measure_risk(records, plan.attack_names, plan.scenario) if look is None else look.risk
     found = (measure_attack(records, name, plan.scenario) for name in plan.attack_names)
@@ -178,8 +189,8 @@ def _setting(audit: Audit, spec: str, records: Records, trials: Records) -> Sett
     oracle = measure_oracle(records, plan.scenario, extra)
     seeded = _seeded(records, plan.scenario)
     hidden = "" if look is None else _explain_hidden(look, oracle, seeded)
-    return Setting(
-        spec=spec,
+    return SettingFacts(
+        spec=str(setting),
         mask=mask.name,
         on=mask.on,
         reference=mask.reference,
@@ -203,8 +214,7 @@ def _setting(audit: Audit, spec: str, records: Records, trials: Records) -> Sett
         person=None if look is None else look.person,
         seeded=seeded,
         turns=look is not None and _may_turn(look, oracle, records, plan.scenario),
-        brief=shorten(spec),
-        labels=describe_labels(audit, spec),
+        brief=setting.brief,
         utility_error=average_errors(records),
         utility_sample=min((one.utility_sample for one in records.values() if one.utility_sample), default=None),
     )
@@ -310,12 +320,12 @@ def _snooper(audit: Audit, found: Findings) -> SnooperFacts:
     return replace(facts, sentences=tuple(describe_snooper(audit, facts)))
 
 
-def _guess_by_labels(audit: Audit, found: Findings) -> dict[str, float]:
+def _guess_by_labels(audit: Audit, found: Findings) -> dict[Recoding, float]:
     """Average what guessing by label finds, for each way to recode the labels."""
-    shares: dict[str, list[float]] = {}
-    for spec, records in found.records.items():
+    shares: dict[Recoding, list[float]] = {}
+    for setting, records in found.records.items():
         share = _mean_share(records, [one.guess for one in records.values()], audit.plan.scenario)
-        shares.setdefault(split_setting(spec)[1], []).append(share)
+        shares.setdefault(setting.labels, []).append(share)
     return {labels: float(np.mean(some)) for labels, some in shares.items()}
 
 

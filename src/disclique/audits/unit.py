@@ -1,34 +1,40 @@
-"""One unit of an audit carried out: a release, attacked in every way and held against all yardsticks."""
+"""One unit of an audit carried out: a release, attacked in every way and held against all yardsticks.
+
+The attacks are tried some twenty times, which tells a mean but no person's risk. The oracle costs little, and is asked
+for each person many times: fresh draws of the mask, and in each of them every released person in turn is among those
+whom the snooper knows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+
+import numpy as np
 
 from disclique.attacks import Attack, Holder, Knowledge, Search, act, fetcher, learn, parse_attacks
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
 from disclique.attacks.series import link_releases
-from disclique.audits.definition import Audit
-from disclique.audits.known_file import KnownFile, draw_known_file
-from disclique.audits.people import ask_for_everybody, draw_releases
-from disclique.audits.plan import PEOPLE, RAISE, REST
-from disclique.audits.records import Attempt, ReleaseRecord
-from disclique.audits.sensitivity import parse_variant, vary
-from disclique.audits.settings import at_labels
+from disclique.audits.definition import Audit, People, Rest, Varied, count_common
+from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
+from disclique.audits.plan import DRAWS, RAISE
+from disclique.audits.records import Attempt, ReleaseRecord, Trials
+from disclique.audits.sensitivity import vary
 from disclique.audits.sparing import CHEAP, find_spared
 from disclique.audits.yardsticks import (
     ask_insiders,
     consult_oracle,
     count_hits,
+    find_chances,
     guess_by_labels,
     match_labels,
     run_control,
     weigh_attempt,
 )
-from disclique.errors import DiscliqueError
-from disclique.masks import Mask, parse_mask
-from disclique.measures.risk import Hits
+from disclique.errors import DiscliqueError, InputError
+from disclique.masks import Mask
+from disclique.measures.risk import SCENARIOS, Hits, Truth
 from disclique.measures.utility import utility
 from disclique.model import Budget, Distances, Microdata
 from disclique.progress import tell
@@ -43,30 +49,56 @@ STARTS, STARTS_ON_MAP = 8, 4  # alignments that profiles tries; on a map others 
 SAMPLED = 3  # repetitions in which the control is run, insiders are asked, and utility is measured
 WHOLE = 1500  # records up to which the matrix is formed; most attacks on larger releases need some of it only
 CONTROLLED = 1500  # records after which the control shows no more: of large files one repetition has them
+GROUPS = 10  # groups of known people in one release, at the most
+
+
+class UnitRunner:
+    """Carries out units of an audit, and keeps what several of them share: recoded files, what is known of a mask.
+
+    It goes to another process without what it keeps.
+    """
+
+    def __init__(self, audit: Audit) -> None:
+        self.audit = audit
+        self.at_labels = lru_cache(maxsize=64)(audit.recoded)
+        self.assuming = lru_cache(maxsize=32)(vary)
+        self.known_file = lru_cache(maxsize=32)(draw_known_file)
+        self.knowledge = lru_cache(maxsize=64)(learn_mask)
+
+    def __reduce__(self) -> tuple[type[UnitRunner], tuple[Audit]]:
+        return UnitRunner, (self.audit,)
+
+    def __call__(self, unit: Unit) -> ReleaseRecord:
+        """Mask the file, attack the release, and judge what was claimed.
+
+        With more effort only the attacks that rest on a budgeted search are repeated. ``People`` asks the oracle alone,
+        for every person; what assumes one thing otherwise leaves out what is only measured beside the risk.
+        """
+        audit, mask = self.at_labels(unit.setting.labels), unit.setting.mask
+        if isinstance(unit.stage, People):
+            return ask_for_everybody(audit, unit, partial(self.knowledge, audit.plain, mask))
+        if isinstance(unit.stage, Varied):
+            audit = self.assuming(audit, unit.stage)
+        known = self.known_file(audit, unit.repetition)
+        return attack_release(audit, unit, known, self.knowledge(audit.plain, mask, known.share))
 
 
 def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
-    """Mask the file, attack the release, and judge what was claimed.
+    """Carry out one unit by itself."""
+    return UnitRunner(audit)(unit)
 
-    With more effort only the attacks that rest on a budgeted search are repeated. The part ``people`` asks the oracle
-    alone, for every person; a part that assumes one thing otherwise leaves out what is only measured beside the risk.
-    """
-    audit, unit = at_labels(audit, unit)
-    if unit.part == PEOPLE:
-        return ask_for_everybody(audit, unit, partial(_knowledge, audit.plain, unit.mask))
-    variant = parse_variant(unit.part)
-    if variant is not None:
-        audit = vary(audit, variant)
-    mask = parse_mask(unit.mask)
-    known = _known_file(audit, unit.repetition)
+
+def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowledge) -> ReleaseRecord:
+    """Mask the file of a repetition, attack the release, and hold it against the yardsticks."""
+    mask = unit.setting.mask
     plan, rng = audit.plan, audit.chance.rng
     # one more than is published, for what a further release would give away
     masked = draw_releases(mask, known, plan.releases + 1, lambda k: rng("noise", mask.name, unit.repetition, *k))
-    attacks, knowledge = build_attacks(audit, unit, known), _knowledge(audit.plain, unit.mask, known.share)
+    attacks = build_attacks(audit, unit, known, knowledge)
     published = _publish(audit, unit, known, masked[: plan.releases], knowledge)
     target = replace(known.released, distances=published)
     labels = match_labels(audit, target, known.data)
-    more = bool(unit.effort) or unit.part == REST  # than was carried out before on the same release
+    more = unit.effort > 0 or isinstance(unit.stage, Rest)  # than was carried out before on the same release
     tell("oracle")
     asked = None if more else consult_oracle(masked[: plan.releases], known, knowledge, labels)
     saved = None
@@ -90,9 +122,13 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
         guess=guess_by_labels(known, labels.exact),
         oracle=_without_pairs(weigh_attempt(asked, known, labels.exact, plan.scenario)),
     )
-    if unit.repetition >= SAMPLED or variant is not None:
+    if unit.repetition >= SAMPLED or isinstance(unit.stage, Varied):
         return record
-    build = partial(build_attacks, audit, unit, without={one.spec for one in tries if one.spared is not None})
+    spared = {one.spec for one in tries if one.spared is not None}
+
+    def build(told: KnownFile) -> dict[str, Attack]:
+        return build_attacks(audit, unit, told, knowledge, without=spared)
+
     again = consult_oracle(masked, known, knowledge, labels)
     useful = utility(known.released.distances, masked[0], rng=rng("utility", unit.repetition), mask=mask)
     if unit.repetition == 0 or unit.repetition * len(target) < CONTROLLED:
@@ -131,28 +167,26 @@ def _without_pairs(oracle: Attempt) -> Attempt:
     return replace(oracle, correct=(), wrong=(), taken=())
 
 
-_known_file = lru_cache(maxsize=32)(draw_known_file)
-
-
-def build_attacks(audit: Audit, unit: Unit, known: KnownFile, without: Collection[str] = ()) -> dict[str, Attack]:
+def build_attacks(
+    audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowledge, without: Collection[str] = ()
+) -> dict[str, Attack]:
     """Build the attacks, each told how the mask works; with more effort only those that rest on a budgeted search.
 
-    An insider is told the seeds of the known file. The part ``rest`` has only the attacks that may have been spared.
+    An insider is told the seeds of the known file. ``Rest`` has only the attacks that may have been spared.
     """
     plan = audit.plan
     starts = STARTS_ON_MAP if audit.places is not None and audit.places.is_map else STARTS
     budget = Budget(work=plan.budget * RAISE**unit.effort)
     search = Search(budget=budget, threads=1, limit=TIES, starts=starts, memory=MEMORY)
     specs = [spec for spec in parse_attacks(plan.attacks) if spec.kind.by_agreement or not unit.effort]
-    specs = [spec for spec in specs if spec.kind.cost > CHEAP or unit.part != REST]
-    knowledge = replace(_knowledge(audit.plain, unit.mask, known.share), seeds=known.seeds)
-    return {spec.spec: spec.build(knowledge, search) for spec in specs if spec.spec not in without}
+    specs = [spec for spec in specs if spec.kind.cost > CHEAP or not isinstance(unit.stage, Rest)]
+    told = replace(knowledge, seeds=known.seeds)
+    return {spec.spec: spec.build(told, search) for spec in specs if spec.spec not in without}
 
 
-@lru_cache(maxsize=64)
-def _knowledge(audit: Audit, spec: str, share: float) -> Knowledge:
+def learn_mask(audit: Audit, mask: Mask, share: float) -> Knowledge:
     """Return what the snooper knows: how the mask works, and what share of the released people is in their file."""
-    mask, error = parse_mask(spec), audit.coordinate_error
+    error = audit.coordinate_error
     calibration = calibrate_for(audit, mask)
     rng = audit.chance.rng("knowledge", mask.name)
     common = min(share, MOST_COMMON)
@@ -181,3 +215,65 @@ def _find_most(attack: Attack, target: Microdata, holder: Holder) -> int | None:
         return attack.find_most(target, holder)
     except DiscliqueError:
         return None
+
+
+def draw_releases(
+    mask: Mask, known: KnownFile, count: int, rng: Callable[[tuple[int, ...]], np.random.Generator]
+) -> list[Distances]:
+    """Draw releases of the same people, each with fresh noise; the first is that of a single release."""
+    return [mask.apply(known.released.distances, rng((k,) if k else ())) for k in range(count)]
+
+
+def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledge]) -> ReleaseRecord:
+    """Ask the oracle for everybody in fresh draws; ``know`` says what a snooper knows who knows a share of them."""
+    mask, size = unit.setting.mask, len(audit.target)
+    asked, right, draws = np.zeros(size, dtype=np.int64), np.zeros(size), []
+    certain = (mask.rigid or mask.replayed) and not audit.coordinate_error  # nothing is left to chance
+    known_size, released = 0, size
+    for draw in range(1 if certain else DRAWS):
+        rng = audit.chance.rng("people", mask.name, unit.repetition, draw)
+        masked: list[Distances] | None = None
+        shares: list[tuple[int, Hits]] = []
+        for known in _known_files(audit, unit.repetition * DRAWS + draw, rng):
+            known_size, released = len(known.data), len(known.released)
+            if masked is None:
+                masked = draw_releases(mask, known, audit.plan.releases, lambda _: rng)  # noqa: B023 - used at once
+            labels = match_labels(audit, known.released, known.data)
+            found = consult_oracle(masked, known, know(known.share), labels)
+            if found.claims is None:
+                raise found.refusal or InputError("the oracle was not asked")
+            hits = count_hits(found.claims, known, labels.exact)
+            chances = find_chances(found.claims, known, labels.exact, audit.plan.scenario)
+            rows = known.rows[known.sought.pairs[:, 0]]
+            asked[rows] += DRAWS if certain else 1
+            right[rows] += chances * (DRAWS if certain else 1)
+            shares.append((len(rows), hits))
+        people = max(sum(count for count, _ in shares), 1)
+        total = [sum(hits.of(name) for _, hits in shares) for name in SCENARIOS]
+        draws.append(Hits(total[0] / people, total[1] / people, total[2] / max(released * len(shares), 1)))
+    trials = Trials(tuple(asked.tolist()), tuple(np.round(right, 4).tolist()), tuple(draws))
+    return ReleaseRecord(known_size, (), Hits(), None, None, (), released, trials=trials)
+
+
+def count_groups(audit: Audit) -> int:
+    """Return in how many groups the people of a release are known, one after the other."""
+    overlap, size = audit.plan.snooper.overlap, len(audit.target)
+    if overlap is None or audit.splits:
+        return 1
+    # a few more known than asked for can only make people easier to find
+    return min(-(-size // count_common(overlap, size)), GROUPS)
+
+
+def _known_files(audit: Audit, number: int, rng: np.random.Generator) -> Iterator[KnownFile]:
+    """Draw known files of one release in which together every released person is known, where the file is drawn."""
+    snooper, size = audit.plan.snooper, len(audit.target)
+    if snooper.overlap is None or audit.splits:
+        yield draw_known_file(audit, number)
+        return
+    parts = np.array_split(rng.permutation(size), count_groups(audit))
+    others = draw_others(audit, max((snooper.size or size) - len(parts[0]), 0), rng)
+    for part in parts:
+        data = add_errors(audit, join_files(select_records(audit.target, part), others), rng)
+        truth = Truth(np.column_stack([part, np.arange(len(part))])[np.argsort(part)])
+        known = KnownFile(data, truth, audit.target, np.arange(size))
+        yield known.with_seeds(min(snooper.seeds, len(part) - 1), rng) if snooper.seeds else known

@@ -133,17 +133,17 @@ def _estimate(work: Study, executor: Executor, screen: Screen) -> None:
     from disclique.studies.unit import Cell
 
     units, journal = list(work.units()), Journal[list[Cell]]()
-    settings = list(dict.fromkeys(unit.mask for unit in units))
+    settings = list(dict.fromkeys(unit.setting for unit in units))
     places = sorted({round(k * (len(settings) - 1) / (TRIED - 1)) for k in range(TRIED)})
-    first = [next(unit for unit in units if unit.mask == settings[place]) for place in places]
-    again = [unit for unit in units if unit.mask == settings[places[0]]][1:2]  # the first one compiles
+    first = [next(unit for unit in units if unit.setting == settings[place]) for place in places]
+    again = [unit for unit in units if unit.setting == settings[places[0]]][1:2]  # the first one compiles
     trials = Forecast(dict.fromkeys([*first, *again], 1.0))
     with screen.units(Heard("units carried out to estimate the time"), trials, executor) as progress:
         try_units(partial(run_unit, work), list(trials.expected), journal, executor=executor, progress=progress)
-    known = {settings.index(unit.mask): seconds for unit, seconds in journal.seconds.items()}
+    known = {settings.index(unit.setting): seconds for unit, seconds in journal.seconds.items()}
     at = sorted(known)
     times = np.interp(range(len(settings)), at, [known[place] for place in at])
-    expected = {unit: float(times[settings.index(unit.mask)]) for unit in units}
+    expected = {unit: float(times[settings.index(unit.setting)]) for unit in units}
     screen.say([Estimate(expected, journal.done).sentence(executor.parallel or 1)])
 
 

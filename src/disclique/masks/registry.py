@@ -10,6 +10,7 @@ from disclique.arguments import show
 from disclique.errors import InputError, guess_meant
 from disclique.masks.base import Mask, km_of, spec_name
 from disclique.model import Distances
+from disclique.specs import Parameter, parse_spec, write_spec
 from disclique.units import KM, parse_quantity
 
 _MASKS: dict[str, type[Mask]] = {}
@@ -56,12 +57,12 @@ def parse_mask(spec: str) -> Mask:
     """
     if not isinstance(spec, str):
         raise InputError(f"mask = {show(spec)}: name a way to alter the file, such as 'gaussian:sigma=500m'")
-    name, _, rest = spec.strip().partition(":")
-    cls = _MASKS.get(name.strip().lower())
+    asked = parse_spec(spec)
+    cls = _MASKS.get(asked.name.lower())
     if cls is None:
-        meant = guess_meant(name, masks()) or ""
-        raise InputError(f"mask {spec!r}: there is no mask {name.strip()!r}; there are {', '.join(masks())}{meant}")
-    given = _parameters(spec, rest, cls)
+        meant = guess_meant(asked.name, masks()) or ""
+        raise InputError(f"mask {spec!r}: there is no mask {asked.name!r}; there are {', '.join(masks())}{meant}")
+    given = _parameters(spec, asked.parameters, cls)
     try:
         return cls(**given)
     except InputError as problem:
@@ -75,10 +76,11 @@ def name_units(spec: str, distances: Distances) -> str:
     >>> name_units("round:to=1..5", Matrix([[0, 7], [7, 0]], unit="km"))
     'round:to=1km..5km'
     """
-    if distances.unit != KM or distances.points() is not None:
+    if distances.unit != KM or distances.points() is not None or not bare_lengths(spec):
         return spec
-    head, ends = _bare_ends(spec)
-    return head + "".join(f"{text}{unit}" for text, unit in ends)
+    asked = parse_spec(spec)
+    ends = {one.key: [f"{end}{unit}" for end, unit in _units(asked.name, one)] for one in asked.parameters}
+    return write_spec(asked.name, {key: "..".join(both) for key, both in ends.items()})
 
 
 def bare_lengths(spec: str) -> list[str]:
@@ -87,7 +89,8 @@ def bare_lengths(spec: str) -> list[str]:
     >>> bare_lengths("donut:min=200m,max=1..5")
     ['1', '5']
     """
-    return [text.rpartition("=")[2].removeprefix("..").strip() for text, unit in _bare_ends(spec)[1] if unit]
+    asked = parse_spec(str(spec))
+    return [end for one in asked.parameters for end, unit in _units(asked.name, one) if unit]
 
 
 def refuse_bare(unit: str | None, specs: Iterable[str]) -> None:
@@ -97,19 +100,11 @@ def refuse_bare(unit: str | None, specs: Iterable[str]) -> None:
             raise InputError(f"--mask {spec}: the unit of {bare} is missing; write {bare}m or {bare}km")
 
 
-def _bare_ends(spec: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return a spec in pieces, each with the unit in km that a bare length at its end lacks."""
-    name, colon, rest = str(spec).partition(":")
-    cls = _MASKS.get(name.strip().lower())
+def _units(name: str, parameter: Parameter) -> list[tuple[str, str]]:
+    """Return the ends of a parameter of a mask, each with the unit in km that it lacks, empty if it lacks none."""
+    cls = _MASKS.get(name.lower())
     lengths = {spec_name(one.name): km_of(one) for one in (() if cls is None else dataclasses.fields(cls))}
-    pieces: list[tuple[str, str]] = []
-    for at, part in enumerate(rest.split(",")):
-        key, equals, value = part.partition("=")
-        before = f"{',' if at else ''}{key}{equals}"
-        for end in value.split(".."):
-            pieces.append((before + end, lengths.get(key.strip(), "") if _is_bare(end) else ""))
-            before = ".."
-    return name + colon, pieces
+    return [(end, lengths.get(parameter.key, "") if _is_bare(end) else "") for end in parameter.ends]
 
 
 def _is_bare(text: str) -> bool:
@@ -138,13 +133,13 @@ def usages() -> str:
     return "; ".join(usage(cls) for cls in masks().values())
 
 
-def _parameters(spec: str, text: str, cls: type[Mask]) -> dict[str, Any]:
+def _parameters(spec: str, parameters: Iterable[Parameter], cls: type[Mask]) -> dict[str, Any]:
     known = {spec_name(parameter.name): parameter for parameter in dataclasses.fields(cls)}
     given: dict[str, Any] = {}
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or not value:
-            raise InputError(f"mask {spec!r}: {part!r} is not of the form name=value; write {usage(cls)}")
+    for part in parameters:
+        key, value = part.key, part.value
+        if not value:
+            raise InputError(f"mask {spec!r}: {part.text!r} is not of the form name=value; write {usage(cls)}")
         if key not in known:
             raise InputError(
                 f"mask {spec!r}: {cls.name} has no parameter {key!r} (given {value!r}); "

@@ -24,6 +24,7 @@ import pandas as pd
 from disclique.errors import InputError
 from disclique.model import Microdata
 from disclique.records.labels import canonical_labels
+from disclique.specs import parse_rule
 from disclique.values import canonical
 
 _CLASS = re.compile(r"\[?(?P<low>\d+(?:\.\d+)?)(?:\+|,\)|\s*[-–,]\s*(?P<high>\d+(?:\.\d+)?)\)?)")  # 18-24, 75+, [18,65)
@@ -90,12 +91,10 @@ def _class_of(value: float, edges: tuple[float, ...]) -> str:
 
 def parse_generaliser(spec: str) -> Generaliser:
     """Read a generaliser from text: ``cob=century:yob``, ``age=classes:age:0,18,65``, ``inc=width:income:1000``, …"""
-    into, _, rest = spec.partition("=")
-    rule, _, tail = rest.partition(":")
-    source, _, argument = tail.partition(":")
-    if not (into and rule and source):
+    asked = parse_rule(spec)
+    if not (asked.into and asked.rule and asked.source):
         raise InputError(f"generaliser {spec!r}: write NEW=RULE:COLUMN[:ARGUMENT], such as cob=century:yob")
-    return Generaliser(into, source, _rule(rule, argument, spec), spec)
+    return Generaliser(asked.into, asked.source, _rule(asked.rule, asked.argument, spec), spec)
 
 
 def _rule(rule: str, argument: str, spec: str) -> Callable[[Any], Any]:
@@ -142,6 +141,10 @@ class Recoding:
 
     parts: tuple[str, ...] = ()
 
+    def __reduce__(self) -> tuple[type[Recoding], tuple[tuple[str, ...]]]:
+        """Go to other processes without what was made of the parts: rules are functions."""
+        return Recoding, (self.parts,)
+
     @property
     def spec(self) -> str:
         """The text that ``parse_recoding`` reads back."""
@@ -181,15 +184,18 @@ class Recoding:
         return ", ".join(said) or "labels as they are"
 
 
+AS_THEY_ARE = Recoding()
+
+
 def _describe(one: Generaliser) -> str:
-    rule, _, rest = one.spec.partition("=")[2].partition(":")
-    argument = rest.partition(":")[2]
+    asked = parse_rule(one.spec)
+    argument = asked.argument
     by_name = {
         "width": f"{one.into} in classes of {argument}",
         "prefix": f"the first {argument} of {one.into}",
         "classes": f"{one.into} in classes from {argument}",
     }
-    return by_name.get(rule, f"{one.into} by {rule}")
+    return by_name.get(asked.rule, f"{one.into} by {asked.rule}")
 
 
 def parse_recoding(text: str) -> Recoding:
@@ -209,25 +215,6 @@ def parse_recoding(text: str) -> Recoding:
     if NONE in parts and len(parts) > 1:
         raise InputError(f"labels {text!r}: none leaves nothing else to recode")
     return found
-
-
-def join_setting(mask: str, labels: str) -> str:
-    """Return the text of a setting: the mask, and what is done to the labels.
-
-    >>> join_setting("affine", "drop:sex"), join_setting("affine", "")
-    ('affine | drop:sex', 'affine')
-    """
-    return f"{mask} {_BAR} {labels}" if labels else mask
-
-
-def split_setting(text: str) -> tuple[str, str]:
-    """Return the mask of a setting and what is done to the labels, both as texts.
-
-    >>> split_setting("affine | age=width:age:10 | drop:sex")
-    ('affine', 'age=width:age:10 | drop:sex')
-    """
-    mask, _, labels = text.partition(_BAR)
-    return mask.strip(), labels.strip()
 
 
 ALL_STEPS = 17  # of a range of labels
@@ -271,7 +258,7 @@ def list_label_settings(specs: Sequence[str], most: int = ALL_STEPS) -> tuple[st
     for chosen in product(*(_list_steps(spec, most) for spec in specs)):
         parts = [part for part in chosen if part]
         gone = {part.removeprefix(DROP).strip() for part in parts if part.startswith(DROP)}
-        kept = tuple(part for part in parts if part.startswith(DROP) or part.partition("=")[0].strip() not in gone)
+        kept = tuple(part for part in parts if part.startswith(DROP) or parse_rule(part).into.strip() not in gone)
         found.append(parse_recoding(Recoding(kept).spec).spec)
     return tuple(dict.fromkeys(found))
 
@@ -284,13 +271,13 @@ def check_sources(specs: Sequence[str], data: Microdata) -> None:
     for spec in specs:
         if spec.strip().startswith(DROP):
             continue
-        one = parse_generaliser(spec.partition("..")[0])
+        asked, one = parse_rule(spec), parse_generaliser(spec.partition("..")[0])
         if one.source == one.into:
             continue
         if one.source in data.labels.columns:
             raise InputError(
                 f"generaliser {spec!r}: {one.source} stays a label as it is, so that a coarser {one.into} protects "
-                f"nobody; write {one.source}={spec.partition('=')[2]}"
+                f"nobody; write {one.source}={asked.rule}:{asked.rest}"
             )
         if one.source in data.table.columns and one.into in data.labels.columns:
             raw = canonical_labels(data.table, [one.source], data.name)[one.source]
@@ -322,11 +309,10 @@ def _list_steps(spec: str, most: int) -> tuple[str, ...]:
 
 def _parse(spec: str) -> tuple[str, str, str, float, float]:
     """Return label, rule, source and the two ends of a range, the smaller one first."""
-    into, _, rest = spec.strip().partition("=")
-    rule, _, tail = rest.partition(":")
-    source, _, ends = tail.partition(":")
+    asked = parse_rule(spec.strip())
+    into, rule, source = asked.into, asked.rule, asked.source
     try:
-        low, high = sorted(float(end) for end in ends.split(".."))
+        low, high = sorted(float(end) for end in asked.argument.split(".."))
     except ValueError:
         low = high = 0.0
     if not (into and source and low > 0 and isfinite(high) and rule in ("width", "classes", "prefix")):

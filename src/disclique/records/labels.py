@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from disclique.arguments import check_number
 from disclique.errors import InputError
 from disclique.model import Candidates, FloatArray, IntArray
+from disclique.specs import parse_rule
 from disclique.values import canonical
 
 MISSING_POLICIES = ("never", "any")
@@ -314,9 +315,10 @@ def parse_comparator(spec: str) -> tuple[str, Comparator]:
     A further number is the error rate: ``age=tolerance:2:0.05``. ``place=hierarchy:FILE`` takes a CSV file with the
     columns value, parent.
     """
-    column, _, rest = spec.partition("=")
-    rule, _, tail = rest.partition(":")
-    first, _, second = tail.rpartition(":") if rule == "hierarchy" and tail.count(":") else tail.partition(":")
+    asked = parse_rule(spec)
+    column, rule, first, second = asked.into, asked.rule, asked.source, asked.argument
+    if rule == "hierarchy" and asked.argument:  # a path may have a colon itself
+        first, _, second = asked.rest.rpartition(":")
     try:
         error = float(second) if second else 0.0
         if column and rule == "exact":

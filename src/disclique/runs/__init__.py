@@ -11,9 +11,10 @@ from disclique.runs.executors import Processes, Serial, choose_executor, keep_op
 from disclique.runs.forecast import Forecast
 from disclique.runs.journal import Journal, open_journal
 from disclique.runs.run import Estimate, FullProgress, Progress, run_units, try_units
-from disclique.runs.unit import Unit
+from disclique.runs.unit import Attacked, Stage, Unit, WrittenUnit
 
 __all__ = [
+    "Attacked",
     "Chance",
     "Estimate",
     "Executor",
@@ -24,7 +25,9 @@ __all__ = [
     "Processes",
     "Progress",
     "Serial",
+    "Stage",
     "Unit",
+    "WrittenUnit",
     "choose_executor",
     "keep_open",
     "open_journal",

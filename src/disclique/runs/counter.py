@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from disclique.masks.settings import Setting
     from disclique.runs import Executor, Forecast, Unit
 
 FRESH = 0.5  # seconds for which the words are not made again
@@ -17,11 +18,15 @@ FRESH = 0.5  # seconds for which the words are not made again
 
 @dataclass(frozen=True)
 class Heard:
-    """What the units of a run are called, what is said of one that came in, and which steps head others."""
+    """What the units of a run are called, what is said of one that came in, and which steps head others.
+
+    ``beside`` says what stages are for that are not the attack itself, by their sort.
+    """
 
     what: str
-    describe: Callable[[Unit, Any], str] | None = None
+    describe: Callable[[Unit, Any], str | None] | None = None
     headings: Collection[str] = ()
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Counter:
     def __init__(self, about: Heard, forecast: Forecast, executor: Executor) -> None:
         self.about, self.forecast, self.executor = about, forecast, executor
         self.fresh, self.begun = 0, time.monotonic()  # units of this run, not of an earlier one
-        self.said: dict[str, str] = {}  # of each setting
+        self.said: dict[Setting, str] = {}
         self.last: Unit | None = None  # that began or came in
         self.running: dict[Unit, _AtWork] = {}
         self.lock = threading.RLock()
@@ -76,7 +81,9 @@ class Counter:
             self.heard.add(unit)
             self.forecast.took(unit, seconds)
             if self.about.describe is not None:
-                self.said[unit.mask] = self.about.describe(unit, record) or self.said.get(unit.mask, "")
+                said = self.about.describe(unit, record)
+                if said is not None:
+                    self.said[unit.setting] = said
 
     def at_work(self, unit: Unit, step: str | None, share: float | None) -> None:
         """Note what is done to a unit; None when it is no longer at work, "" when it begins."""
@@ -93,12 +100,10 @@ class Counter:
             else:
                 now.step, now.share = step, share
 
-    def over(self, part: str) -> None:
-        """Note that no further units of a part will be wanted."""
-        from disclique.runs import Unit
-
+    def over(self, sort: str) -> None:
+        """Note that no further units of a sort of stage will be wanted."""
         with self.lock:
-            self.forecast.end(self.forecast.sort(Unit("", 0, part=part)))
+            self.forecast.end(sort)
 
     def __call__(self, done: int, wanted: int, unit: Unit | None) -> None:
         """Note that a unit has come in."""
@@ -118,11 +123,12 @@ class Counter:
     def _count(self) -> str:
         """Say how many units are done, and what is known of the setting at work."""
         words = [f"{' of '.join(map(str, self.forecast.count('')))} {self.about.what}"]
-        side = self.forecast.sort(self.last) if self.last is not None else ""
-        if side:
-            words.append(f"{side}, {' of '.join(map(str, self.forecast.count(side)))}")
-        elif self.last is not None and self.said.get(self.last.mask):
-            words.append(f"{self.last.mask}: {self.said[self.last.mask]}")
+        last = self.last
+        if last is not None and last.stage.beside:
+            done = " of ".join(map(str, self.forecast.count(last.stage.sort)))
+            words.append(f"{self._beside(last)}, {done}")
+        elif last is not None and last.setting in self.said:
+            words.append(f"{last.setting}: {self.said[last.setting]}")
         if self.fresh and self.about.describe is None:
             words.append(f"{self.fresh / max(time.monotonic() - self.begun, 1e-9):.2g} a second")
         return ", ".join(words)
@@ -149,8 +155,10 @@ class Counter:
         return f"now ({since}) {self._name(unit)}, repetition {unit.repetition + 1}{step}{more}"
 
     def _name(self, unit: Unit) -> str:
-        side = self.forecast.sort(unit)
-        return f"{unit.mask} ({side})" if side else unit.mask
+        return f"{unit.setting} ({self._beside(unit)})" if unit.stage.beside else str(unit.setting)
+
+    def _beside(self, unit: Unit) -> str:
+        return self.about.beside.get(unit.stage.sort, unit.stage.text)
 
 
 def say_clock(seconds: float) -> str:

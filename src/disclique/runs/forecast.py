@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from disclique.runs.unit import Unit
-
-
-def _part(unit: Unit) -> str:
-    return unit.part
+from disclique.masks.settings import Setting
+from disclique.runs.unit import Stage, Unit
 
 
 class Forecast:
@@ -17,21 +14,19 @@ class Forecast:
 
     Expected times need only be right in proportion: they are set right by what was measured, for every setting by
     itself as soon as one of its units is finished, since strong noise costs more than weak noise. Other units may be
-    wanted than were expected: what was expected tells how many there will be of each sort, ``""`` for the releases
-    themselves, and what an unknown one costs.
+    wanted than were expected: what was expected tells how many there will be of each sort of stage, ``""`` for the
+    releases themselves, and what an unknown one costs.
 
-    >>> forecast = Forecast({Unit("a", 0): 1.0, Unit("a", 1): 1.0, Unit("b", 0): 3.0})
-    >>> forecast.took(Unit("a", 0), 2.0)
+    >>> a, b = Setting.parse("round:to=1km"), Setting.parse("round:to=2km")
+    >>> forecast = Forecast({Unit(a, 0): 1.0, Unit(a, 1): 1.0, Unit(b, 0): 3.0})
+    >>> forecast.took(Unit(a, 0), 2.0)
     >>> forecast.left(), forecast.count("")
     (8.0, (1, 3))
     """
 
-    def __init__(
-        self, expected: Mapping[Unit, float], *, finished: bool = False, sort: Callable[[Unit], str] = _part
-    ) -> None:
+    def __init__(self, expected: Mapping[Unit, float], *, finished: bool = False) -> None:
         self.expected = dict(expected)
         self.finished = finished  # in an earlier run, as far as can be seen
-        self.sort = sort
         self.taken: dict[Unit, float] = {}  # 0 where it was not measured
         self.wanted: set[Unit] = set()  # known to be needed and not finished
         self.over: set[str] = set()  # sorts of which no more will be wanted than are known
@@ -52,7 +47,7 @@ class Forecast:
     @property
     def sorts(self) -> list[str]:
         """The sorts of units, in the order in which they were expected."""
-        return list(dict.fromkeys(self.sort(unit) for unit in [*self.expected, *self.taken, *self.wanted]))
+        return list(dict.fromkeys(unit.stage.sort for unit in [*self.expected, *self.taken, *self.wanted]))
 
     @property
     def spent(self) -> float:
@@ -62,7 +57,7 @@ class Forecast:
     def count(self, sort: str) -> tuple[int, int]:
         """Return how many units of a sort are finished, and of how many."""
         done, wanted, expected = (
-            sum(self.sort(unit) == sort for unit in units) for units in (self.taken, self.wanted, self.expected)
+            sum(unit.stage.sort == sort for unit in units) for units in (self.taken, self.wanted, self.expected)
         )
         return done, done + wanted if sort in self.over else max(done + wanted, expected)
 
@@ -71,11 +66,11 @@ class Forecast:
         cost = self._costs()
         left = 0.0
         for sort in self.sorts:
-            wanted = [cost(unit) for unit in self.wanted if self.sort(unit) == sort]
+            wanted = [cost(unit) for unit in self.wanted if unit.stage.sort == sort]
             open_ = [
                 cost(unit)
                 for unit in self.expected
-                if self.sort(unit) == sort and unit not in self.taken and unit not in self.wanted
+                if unit.stage.sort == sort and unit not in self.taken and unit not in self.wanted
             ]
             done, total = self.count(sort)
             more = total - done - len(wanted)  # units that will be wanted, though it is not known which
@@ -86,14 +81,14 @@ class Forecast:
         """Return what tells the seconds of a unit that is not finished."""
         means: dict[object, _Mean] = defaultdict(_Mean)
         for unit, seconds in self.expected.items():
-            for group in (_kind(unit), self.sort(unit), None):
+            for group in (_kind(unit), unit.stage.sort, None):
                 means[group].add(seconds, 1)
 
         def should(unit: Unit) -> float:
             """What a unit was expected to take; what others of its kind or sort were, if it was not itself."""
             if unit in self.expected:
                 return self.expected[unit]
-            return next((m.value for g in (_kind(unit), self.sort(unit), None) if (m := means.get(g))), 1.0)
+            return next((m.value for g in (_kind(unit), unit.stage.sort, None) if (m := means.get(g))), 1.0)
 
         ratios: dict[object, _Mean] = defaultdict(_Mean)
         for unit, seconds in self.taken.items():
@@ -123,5 +118,5 @@ class _Mean:
         return self.above / self.below if self.below > 0 else 1.0
 
 
-def _kind(unit: Unit) -> tuple[str, str, int]:
-    return unit.mask, unit.part, unit.effort
+def _kind(unit: Unit) -> tuple[Setting, Stage]:
+    return unit.setting, unit.stage

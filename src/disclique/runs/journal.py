@@ -21,7 +21,7 @@ import msgspec
 from disclique.errors import InputError
 from disclique.model import Json
 from disclique.records.write import versions, write_json
-from disclique.runs.unit import Unit
+from disclique.runs.unit import Unit, WrittenUnit
 
 JOURNAL = "journal.jsonl"
 R = TypeVar("R")
@@ -41,14 +41,14 @@ class Definition(Protocol):
     def to_dict(self) -> Json:
         """Return the definition in plain types."""
 
-    def holds(self, unit: Unit) -> bool:
-        """Say whether the unit is a part of it."""
+    def read_unit(self, written: WrittenUnit) -> Unit | None:
+        """Return the unit that a journal holds; None if it is no part of this work."""
 
 
 class _Line(msgspec.Struct, Generic[R]):
     """One line of the journal."""
 
-    unit: Unit
+    unit: WrittenUnit
     record: R
     seconds: float = 0.0
 
@@ -70,7 +70,7 @@ class Journal(Generic[R]):
     def append(self, unit: Unit, record: R, seconds: float = 0.0) -> None:
         """Keep the record of a unit; with a file it is on the disk when this returns."""
         if self.file is not None:
-            self._write(msgspec.json.encode(_Line(unit, record, round(seconds, 3))) + b"\n")
+            self._write(msgspec.json.encode(_Line(unit.write(), record, round(seconds, 3))) + b"\n")
         self.done[unit] = record
         if seconds > 0:
             self.seconds[unit] = seconds
@@ -227,9 +227,10 @@ def _read(path: Path, work: Definition, record: type[R]) -> tuple[dict[Unit, _Li
             if number < len(lines):
                 raise InputError(f"{path}: line {number} of {len(lines)} is damaged; nothing was changed")
             return done, end, True
-        if not work.holds(found.unit) or found.unit in done:
-            why = "stands there twice" if found.unit in done else f"is no part of this {work.kind}"
+        unit = work.read_unit(found.unit)
+        if unit is None or unit in done:
+            why = f"is no part of this {work.kind}" if unit is None else "stands there twice"
             raise InputError(f"{path}: line {number}: {found.unit} {why}; nothing was changed")
-        done[found.unit] = found
+        done[unit] = found
         end += len(line)
     return done, end, False

@@ -40,8 +40,8 @@ class FullProgress(Progress, Protocol):
     def at_work(self, unit: Unit, step: str | None, share: float | None) -> None:
         """Take note of the step of a unit at work, None where it is no longer; perhaps from another thread."""
 
-    def over(self, part: str) -> None:
-        """Take note that no further units of a part will be wanted."""
+    def over(self, sort: str) -> None:
+        """Take note that no further units of a sort of stage will be wanted."""
 
 
 def run_units(
@@ -156,7 +156,7 @@ class Estimate(Generic[R]):
     @property
     def units(self) -> int:
         """How many units there are, without those on the side."""
-        return sum(not unit.part for unit in self.expected)
+        return sum(not unit.stage.beside for unit in self.expected)
 
     @property
     def seconds(self) -> float:
@@ -165,7 +165,7 @@ class Estimate(Generic[R]):
 
     def sentence(self, cores: int, what: str = "units") -> str:
         """Say the estimate."""
-        tried = sum(not unit.part for unit in self.records)
+        tried = sum(not unit.stage.beside for unit in self.records)
         trials = f"by {tried} of them, carried out on trial" if tried > 1 else "by one of them"
         many = f"{cores} process{'es' if cores > 1 else ''}"
         return f"about {self.units} {what}, {say_duration(self.seconds / cores)} on {many} ({trials})"

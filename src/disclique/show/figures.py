@@ -163,7 +163,7 @@ def draw_study(result: StudyResult) -> dict[str, Figure]:
         pictures |= {"rates_by_alpha.png": draw_rates_by_alpha(table, first)}
         pictures |= {"risk_utility.png": draw_risk_utility(table, deviations(study), middle, first)}
         for place, example in enumerate(typical_examples(study), start=1):
-            title = f"{example.unit.mask}, α = {example.alpha:g}: {title_matches(example.matches)}"
+            title = f"{example.unit.setting}, α = {example.alpha:g}: {title_matches(example.matches)}"
             pictures |= {f"typical_{place}.png": draw_matches(example.target, example.known, example.matches, title)}
     return pictures
 

@@ -18,6 +18,7 @@ from disclique.errors import InputError
 from disclique.spaces.base import TEXTS, Distances, no_join
 from disclique.spaces.lazy import HiddenRecords
 from disclique.spaces.sets import Sets, in_parts
+from disclique.specs import parse_spec
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray, canonical
 
@@ -103,13 +104,13 @@ def parse_text_metric(spec: object) -> TextMetric:
     >>> str(parse_text_metric("dice")), parse_text_metric("dice:q=3,pad=1").pad
     ('dice:q=2', 1)
     """
-    name, _, rest = str(spec).strip().lower().partition(":")
-    name = name.strip()
-    if name not in {known.partition(":")[0] for known in TEXT_METRICS}:
+    asked = parse_spec(str(spec).lower())
+    name = asked.name
+    if name not in {parse_spec(known).name for known in TEXT_METRICS}:
         raise InputError(f"metric {str(spec)!r}: texts are compared by one of {', '.join(TEXT_METRICS)}")
     found = TextMetric(name)
-    for part in filter(None, (piece.strip() for piece in rest.split(","))):
-        key, _, value = (piece.strip() for piece in part.partition("="))
+    for part in asked.parameters:
+        key, value = part.key, part.value
         least = {"q": 1, "pad": 0}.get(key) if name == "dice" else None
         if least is None:
             there = "dice has q and pad" if name == "dice" else f"{name} has none"

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,9 +15,10 @@ from disclique.attacks import Search, parse_attacks
 from disclique.engine.solvers import find_solver
 from disclique.errors import InputError, guess_meant
 from disclique.masks import parse_mask
+from disclique.masks.settings import Setting
 from disclique.model import Budget, Json
-from disclique.records.coarsening import join_setting, list_label_settings, parse_recoding
-from disclique.runs import Chance, Unit
+from disclique.records.coarsening import list_label_settings, parse_recoding
+from disclique.runs import Chance, Unit, WrittenUnit
 
 FORMAT = 2  # raised when the same definition no longer gives the same records
 FULL = "full"  # labels as they are
@@ -95,10 +97,10 @@ class Grid:
                 twice = next(value for value in values if values.count(value) > 1)
                 raise InputError(f"{name}: {twice or FULL} is given twice")
 
-    @property
-    def settings(self) -> tuple[str, ...]:
-        """Every mask with every way to recode the labels, as the text of a unit."""
-        return tuple(join_setting(mask, labels) for mask in self.masks for labels in self.labels)
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """Every mask with every way to recode the labels."""
+        return tuple(Setting(parse_mask(mask), parse_recoding(labels)) for mask in self.masks for labels in self.labels)
 
     @property
     def turns_labels(self) -> bool:
@@ -133,9 +135,13 @@ class Study:
         """Return all units, repetition by repetition, so that early results cover the whole grid."""
         return (Unit(setting, r) for r in range(self.grid.repetitions) for setting in self.grid.settings)
 
-    def holds(self, unit: Unit) -> bool:
-        """Say whether a unit is a part of this study."""
-        return unit.mask in self.grid.settings and 0 <= unit.repetition < self.grid.repetitions and unit.effort == 0
+    def read_unit(self, written: WrittenUnit) -> Unit | None:
+        """Return the unit of this study that a journal holds; None if there is none."""
+        setting = next((one for one in self.grid.settings if str(one) == written.mask), None)
+        if setting is None or not 0 <= written.repetition < self.grid.repetitions:
+            return None
+        unit = Unit(setting, written.repetition)
+        return unit if unit.write() == written else None
 
     @property
     def chance(self) -> Chance:

@@ -11,11 +11,11 @@ import pandas as pd
 
 from disclique.attacks import Knowledge, learn
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
-from disclique.masks import parse_mask
+from disclique.masks import Mask
 from disclique.measures.label_information import count_classes, share_kept
 from disclique.measures.risk import Truth
 from disclique.model import Candidates, Distances, Microdata
-from disclique.records.coarsening import parse_recoding, split_setting
+from disclique.records.coarsening import AS_THEY_ARE, Recoding, parse_recoding
 from disclique.records.labels import candidates
 from disclique.records.reading import Layout, microdata, read
 from disclique.runs import Unit
@@ -55,14 +55,14 @@ def _read_people(people: People) -> Microdata:
 
 def check_people(study: Study) -> None:
     """Raise an error before the journal begins if people of a file cannot be drawn, or masks do not fit them."""
-    for labels in study.grid.labels:
-        if labels:
-            _files(study, 0, labels)
+    for recoding in dict.fromkeys(setting.labels for setting in study.grid.settings):
+        if recoding.parts:
+            _files(study, 0, recoding)
     if study.people.file is None:
         return
     target = _files(study, 0)[0]
-    for mask in study.grid.masks:
-        parse_mask(mask).apply(target.distances, study.chance.rng("trial"))
+    for mask in dict.fromkeys(setting.mask for setting in study.grid.settings):
+        mask.apply(target.distances, study.chance.rng("trial"))
 
 
 def draw_people(study: Study, dataset: int = 0) -> Population:
@@ -80,36 +80,37 @@ def tabulate_labels(study: Study) -> pd.DataFrame:
     """Say what the labels of the first data set's target tell at each level: classes, and the information left."""
     fine, rows = _files(study, 0)[0].labels, []
     for labels in study.grid.labels:
-        left = _files(study, 0, labels)[0].labels
+        left = _files(study, 0, parse_recoding(labels))[0].labels
         equal, distinct = count_classes(left)
         rows.append((labels or FULL, distinct, equal, share_kept(left, fine)))
     return pd.DataFrame(rows, columns=["labels", "distinct", "classes", "information"])
 
 
-def calibrate_mask(study: Study, mask: str) -> Calibration:
+def calibrate_mask(study: Study, mask: Mask) -> Calibration:
     """Carry out the snooper's simulation for one mask of a study, shared by all repetitions."""
-    rng, places = study.chance.rng("calibration", mask), None
+    rng, places = study.chance.rng("calibration", mask.spec), None
     if study.people.file is not None:
-        return calibrate_matrix(parse_mask(mask), _files(study, 0)[1].distances, pairs=study.pairs, rng=rng)
+        return calibrate_matrix(mask, _files(study, 0)[1].distances, pairs=study.pairs, rng=rng)
     if study.people.points is not None:
         places = draw_people(study).people[["lon", "lat"]].to_numpy(dtype=float)
-    return calibrate(parse_mask(mask), points=places, pairs=study.pairs, rng=rng)
+    return calibrate(mask, points=places, pairs=study.pairs, rng=rng)
 
 
 _calibration = lru_cache(maxsize=64)(calibrate_mask)
 
 
 @lru_cache(maxsize=16)
-def _files(study: Study, dataset: int, labels: str = "") -> tuple[Microdata, Microdata, Candidates, Truth]:
+def _files(
+    study: Study, dataset: int, recoding: Recoding = AS_THEY_ARE
+) -> tuple[Microdata, Microdata, Candidates, Truth]:
     """Return the target before masking, the known file, the candidates and the truth of one data set.
 
-    ``labels`` says how labels are recoded, in both files.
+    ``recoding`` says how labels are recoded, in both files.
     """
     people, asked = draw_people(study, dataset), study.people
     columns: dict[str, Any] = {"labels": people.label_names, "coordinates": ["lon", "lat"], "ids": "id"}
     if asked.file is not None:
         columns = {"labels": asked.labels, "text": asked.text, "metric": asked.metric}
-    recoding = parse_recoding(labels)
     target, known = (
         recoding.apply(microdata(frame, name=name, **columns))
         for frame, name in ((people.target, "target"), (people.known, "known"))
@@ -118,20 +119,20 @@ def _files(study: Study, dataset: int, labels: str = "") -> tuple[Microdata, Mic
 
 
 @lru_cache(maxsize=64)
-def _knowledge(study: Study, mask: str, dataset: int) -> Knowledge:
+def _knowledge(study: Study, mask: Mask, dataset: int) -> Knowledge:
     """Return what the snooper knows of a mask; where that is simulated, at the places of the known file."""
     points = _files(study, dataset)[1].distances.points()
     common = study.people.common / study.people.n_target
-    rng = study.chance.rng("knowledge", mask, dataset)
-    return learn(parse_mask(mask), _calibration(study, mask), points, common=common, rng=rng)
+    rng = study.chance.rng("knowledge", mask.spec, dataset)
+    return learn(mask, _calibration(study, mask), points, common=common, rng=rng)
 
 
 def draw(study: Study, unit: Unit) -> Draw:
     """Make the noise draw of a unit; the same wherever and whenever it is made."""
     dataset = unit.repetition % study.people.datasets
-    mask, labels = split_setting(unit.mask)
-    target, known, found, truth = _files(study, dataset, labels)
-    masked = parse_mask(mask).apply(target.distances, study.chance.rng("noise", mask, unit.repetition))
+    mask = unit.setting.mask
+    target, known, found, truth = _files(study, dataset, unit.setting.labels)
+    masked = mask.apply(target.distances, study.chance.rng("noise", mask.spec, unit.repetition))
     released = replace(target, distances=masked.as_matrix())
     knowledge = _knowledge(study, mask, dataset)
     return Draw(released, known, found, _calibration(study, mask), knowledge, truth, masked)

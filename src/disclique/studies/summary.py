@@ -144,7 +144,7 @@ def deviations(study: Study) -> pd.DataFrame:
     names: Mapping[str, float | str] = dials(study.grid.masks) or {mask: mask for mask in study.grid.masks}
     rows = []
     for mask in study.grid.masks:
-        row = calibrate_mask(study, mask).row()
+        row = calibrate_mask(study, parse_mask(mask)).row()
         rows.append({dial_name(study.grid.masks): names[mask], **{k: v for k, v in row.items() if k != "mask"}})
     table = pd.DataFrame(rows)
     return table[[*(c for c in table.columns if c != "pairs"), "pairs"]]

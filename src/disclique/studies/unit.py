@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from disclique.attacks import Attack, Outcome, act, fetcher, parse_attacks
 from disclique.errors import InputError
 from disclique.model import Claims, Microdata
-from disclique.records.coarsening import join_setting, split_setting
 from disclique.runs import Unit
 from disclique.studies.definition import FULL, Study
 from disclique.studies.draws import Draw, draw
@@ -62,16 +61,14 @@ class Cell:
 def run_unit(study: Study, unit: Unit) -> list[Cell]:
     """Carry out a unit: a cell for each α and attack, and one for each attack that needs no α."""
     made = draw(study, unit)
-    mask, labels = split_setting(unit.mask)
-    plain = replace(unit, mask=mask)  # chance follows from the mask alone: levels of labels share their noise
-    cells = [_cell(study, plain, made, alpha, one) for alpha, tried in _tried(study, plain, made) for one in tried]
-    return [replace(cell, labels=labels or FULL) for cell in cells]
+    return [_cell(study, unit, made, alpha, one) for alpha, tried in _tried(study, unit, made) for one in tried]
 
 
 def _tried(study: Study, unit: Unit, made: Draw) -> Iterator[tuple[float | None, list[Outcome]]]:
     """Run the attacks of every α, those that share a start together, and then those that need no α."""
     specs = parse_attacks(study.grid.attacks)
-    search = replace(study.search, seed=study.chance.seed("guess", unit.mask, unit.repetition))
+    # chance follows from the mask alone: levels of labels share their noise
+    search = replace(study.search, seed=study.chance.seed("guess", unit.setting.mask.spec, unit.repetition))
     for alpha in (*study.grid.alphas, None):
         used = [spec for spec in specs if spec.kind.by_agreement == (alpha is not None)]
         knowledge = made.knowledge if alpha is None else made.knowledge.at(alpha, made.calibration)
@@ -102,12 +99,12 @@ def _cell(study: Study, unit: Unit, made: Draw, alpha: float | None, tried: Outc
     unknown = claims.most is None and not claims.complete  # work was cut short, and nothing tells how much was missed
     most = min(len(made.target), len(made.known)) if unknown else claims.most
     return Cell(
-        mask=unit.mask,
+        mask=unit.setting.mask.spec,
         alpha=alpha,
         repetition=unit.repetition,
         attack=tried.spec,
         dataset=unit.repetition % study.people.datasets,
-        seed=study.chance.seed("noise", unit.mask, unit.repetition),
+        seed=study.chance.seed("noise", unit.setting.mask.spec, unit.repetition),
         vertices=work.vertices if work else 0,
         edges=work.edges if work else 0,
         size=size,
@@ -126,6 +123,7 @@ def _cell(study: Study, unit: Unit, made: Draw, alpha: float | None, tried: Outc
         expected=claims.expected,
         **_reliability(claims, judged.weighed),
         seconds=tried.seconds,
+        labels=unit.setting.labels.spec or FULL,
     )
 
 
@@ -165,7 +163,7 @@ def make_example(study: Study, unit: Unit, alpha: float) -> Example:
 def typical_examples(study: Study) -> list[Example]:
     """Carry out the first repetition at the corners of the grid: weak and strong masks, small and large α."""
     alphas = sorted(study.grid.alphas)
-    masks = dict.fromkeys((study.grid.masks[0], study.grid.masks[-1]))
+    first = study.grid.settings[0]
+    masks = dict.fromkeys((first.mask, study.grid.settings[-1].mask))
     both = dict.fromkeys((alphas[len(alphas) // 4], alphas[-1]))
-    first = study.grid.labels[0]
-    return [make_example(study, Unit(join_setting(mask, first), 0), alpha) for mask in masks for alpha in both]
+    return [make_example(study, Unit(replace(first, mask=mask), 0), alpha) for mask in masks for alpha in both]

@@ -10,17 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from disclique.attacks import attack_names
-from disclique.audits.facts import Setting
-from disclique.audits.ranges import measure_dial, measured_in
+from disclique.audits.facts import SettingFacts
 from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts
-from disclique.masks import parse_mask
+from disclique.masks.settings import Setting, measure_dial, measured_in
 from disclique.measures.utility import measures
 from disclique.model import Json
-from disclique.records.coarsening import split_setting
 from disclique.show.report.maps import draw_cells, draw_people
 from disclique.show.report.vega import COLOURS, PERCENT, SHAPES, alt_library, data, plain
+from disclique.units import Quantity
 
 _ROW = 15  # pixels for one attack on one setting
 
@@ -138,7 +137,7 @@ def _risk(result: AuditResult, texts: Texts) -> Json | None:
     return plain(alt.layer(*layers).properties(height=len(order) * (len(attacks) * _ROW + 8)))
 
 
-def _cut_words(setting: Setting, attack: AttackRisk, texts: Texts) -> str:
+def _cut_words(setting: SettingFacts, attack: AttackRisk, texts: Texts) -> str:
     """Say whether work was cut short, and whether that matters."""
     if not attack.cut:
         return texts.say("nothing cut short")
@@ -155,7 +154,7 @@ def _limit(limit: float, axis: str, texts: Texts) -> Any:
     return line.encode(tooltip=[alt.Tooltip("limit:Q", title=texts.say("limit"), format=PERCENT)], **encoding)
 
 
-def _risk_row(setting: Setting, texts: Texts) -> Json:
+def _risk_row(setting: SettingFacts, texts: Texts) -> Json:
     """Return the risk of a setting as a row of a chart's data."""
     low, high = setting.risk.interval
     worst = setting.risk.attack or texts.say("none")
@@ -242,13 +241,13 @@ def _dials(result: AuditResult, texts: Texts) -> dict[str, Json]:
     for s in result.settings:
         if s.dial is not None:
             labels = "" if s.labels is None else s.labels.spec
-            alike = f"{s.mask} {s.dial} {measured_in(parse_mask(split_setting(s.spec)[0]), s.dial)} | {labels}"
+            alike = f"{s.mask} {s.dial} {measured_in(Setting.parse(s.spec).mask, s.dial)} | {labels}"
             families.setdefault(s.family if s.family != s.spec else alike, []).append(s)
     panels: dict[str, Json] = {}
     for settings in families.values():
         if len(settings) < 2:
             continue
-        masks = [parse_mask(split_setting(s.spec)[0]) for s in settings]
+        masks = [Setting.parse(s.spec).mask for s in settings]
         dials = [measure_dial(mask, masks[0], settings[0].dial) for mask in masks]  # 50 km are more than 500 m
         rows = [
             _risk_row(s, texts) | {"dial": dial, "repetitions": s.repetitions}
@@ -260,12 +259,10 @@ def _dials(result: AuditResult, texts: Texts) -> dict[str, Json]:
     return panels
 
 
-def _unit(setting: Setting) -> str:
+def _unit(setting: SettingFacts) -> str:
     """Return the unit in which the dial of a setting is written, such as `` (m)``."""
-    mask = split_setting(setting.spec)[0]
-    value = mask.partition(f"{str(setting.dial).replace('_', '-')}=")[2].partition(",")[0]
-    unit = value.lstrip("0123456789.e+-")
-    return f" ({unit})" if unit else ""
+    value = getattr(Setting.parse(setting.spec).mask, setting.dial) if setting.dial else None
+    return f" ({value.unit})" if isinstance(value, Quantity) and value.unit else ""
 
 
 def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | None, texts: Texts) -> Json:
@@ -294,7 +291,7 @@ def _labels(result: AuditResult, texts: Texts) -> Json | None:
     rows = [
         _risk_row(s, texts)
         | {
-            "mask": split_setting(s.brief)[0],
+            "mask": Setting.parse(s.spec).mask.brief,
             "kept": s.labels.information,
             "said": texts.sentence(s.labels.said),
             "classes": s.labels.classes,

@@ -7,7 +7,7 @@ from typing import Any
 
 from disclique.arguments import check_kind
 from disclique.attacks import attack_names, attacks
-from disclique.audits.facts import Setting, TypicalMatches
+from disclique.audits.facts import SettingFacts, TypicalMatches
 from disclique.audits.figures import tabulate_figures
 from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult
@@ -18,6 +18,7 @@ from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
 from disclique.show.report.repeat import write_repeat
 from disclique.spaces.base import MAPS
+from disclique.specs import parse_spec
 
 MAIN = ("neighbours", "spearman", "pearson", "rand_index", "linkage", "published", "bias", "displacement_mean")
 BESIDE = 5  # settings beside each other in the table of all measures, as many as fit a page
@@ -77,15 +78,15 @@ class WhatRan:
 
     def ran(self, name: str) -> bool:
         """Say whether an attack was carried out, with whatever parameters."""
-        return any(spec.partition(":")[0] == name for spec in self.busy)
+        return any(parse_spec(spec).name == name for spec in self.busy)
 
 
 def _what_ran(result: AuditResult) -> WhatRan:
     ran = [one.attack for s in result.settings for one in s.attacks if one.applies]
     rest = [one for s in result.settings for one in s.attacks if not one.applies and one.attack not in ran]
-    asked = {spec.partition(":")[0] for spec in result.plan.attacks}
+    asked = {parse_spec(spec).name for spec in result.plan.attacks}
     return WhatRan(
-        {spec: attacks().get(spec.partition(":")[0]) for spec in dict.fromkeys(ran)},
+        {spec: attacks().get(parse_spec(spec).name) for spec in dict.fromkeys(ran)},
         {one.attack: one.why for one in rest if not one.spared},
         {one.attack: one.why for one in rest if one.spared},
         tuple(name for name in attack_names() if name not in asked),
@@ -106,7 +107,7 @@ class Grid:
     """Attacks by setting, and the notes below."""
 
     names: list[str]
-    rows: list[tuple[Setting, list[Cell]]] = field(default_factory=list)
+    rows: list[tuple[SettingFacts, list[Cell]]] = field(default_factory=list)
     said: dict[str, str] = field(default_factory=dict)
 
     def note(self, text: str, example: str = "") -> int:
@@ -129,7 +130,7 @@ def _attacks_by_setting(result: AuditResult, texts: Texts) -> Grid:
     return grid
 
 
-def _cell(grid: Grid, setting: Setting, one: AttackRisk | None, texts: Texts) -> Cell:
+def _cell(grid: Grid, setting: SettingFacts, one: AttackRisk | None, texts: Texts) -> Cell:
     if one is None:
         return Cell("–", grid.note("it was not tried on this setting"))
     if not one.applies and one.spared:
@@ -149,7 +150,7 @@ def _cell(grid: Grid, setting: Setting, one: AttackRisk | None, texts: Texts) ->
     return Cell(bound + texts.number(percent(one.risk.value)), note, one.attack == setting.risk.attack)
 
 
-def _strips(settings: tuple[Setting, ...]) -> list[tuple[Setting, ...]]:
+def _strips(settings: tuple[SettingFacts, ...]) -> list[tuple[SettingFacts, ...]]:
     """Return the settings whose usefulness was measured, a few at a time."""
     there = [s for s in settings if s.utility]
     return [tuple(there[k : k + BESIDE]) for k in range(0, len(there), BESIDE)]

@@ -1,67 +1,105 @@
-"""Masks as they are asked for: one setting (``gaussian:sigma=500m``) or a range of the dial (``sigma=100m..5km``)."""
+"""Settings of a release: a mask and what is done to the labels, and the settings that a range of a dial stands for.
+
+A setting is written ``mask | part | part``. The text is read once, where it comes in; behind that only the value moves.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from disclique.errors import InputError
-from disclique.masks import Mask, parse_mask
-from disclique.masks.base import spec_name
-from disclique.records.coarsening import join_setting
+from disclique.masks.base import Mask, spec_name
+from disclique.masks.registry import parse_mask
+from disclique.records.coarsening import AS_THEY_ARE, Recoding, parse_recoding
+from disclique.specs import parse_spec, write_spec
 from disclique.units import KM_IN, Quantity
 
 SEARCHED = 17  # settings among which the smallest sufficient one is searched
 SPREAD = 5  # settings shown of a range when no limit is given
 _DIGITS = 3  # settings between the ends are rounded, so that people can read and repeat them
+_BAR = "|"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A mask, and what is done to the labels; ``str`` writes it as ``parse`` reads it.
+
+    >>> setting = Setting.parse("gaussian:sigma=1km | age=width:age:10 | drop:sex")
+    >>> setting.mask.name, setting.labels.said
+    ('gaussian', 'age in classes of 10, without sex')
+    """
+
+    mask: Mask
+    labels: Recoding = AS_THEY_ARE
+
+    @classmethod
+    def parse(cls, text: str) -> Setting:
+        """Read a setting; a mask alone leaves the labels as they are."""
+        mask, _, labels = text.partition(_BAR)
+        return cls(parse_mask(mask.strip()), parse_recoding(labels.strip()))
+
+    def __str__(self) -> str:
+        return _join(self.mask.spec, self.labels)
+
+    @property
+    def brief(self) -> str:
+        """The text without parameters of the mask that are as by default."""
+        return _join(self.mask.brief, self.labels)
+
+    def __reduce__(self) -> tuple[Callable[[str], Setting], tuple[str]]:
+        """Go to other processes as text: a mask of one's own need not be importable by its name there."""
+        return Setting.parse, (str(self),)
+
+
+def _join(mask: str, labels: Recoding) -> str:
+    return f"{mask} {_BAR} {labels.spec}" if labels.parts else mask
 
 
 @dataclass(frozen=True)
 class MaskRange:
-    """A mask and its settings, from the weakest protection to the strongest.
+    """A mask as it was asked for and its settings, from the weakest protection to the strongest.
 
     ``turns`` says that several were asked for, as a range of the dial such as ``sigma=100m..5km``; ``dial`` is the one
     that is turned, else that of the mask.
     """
 
     spec: str
-    settings: tuple[str, ...]
+    settings: tuple[Setting, ...]
     turns: bool = False
     dial: str | None = None
 
-    def under(self, labels: str) -> MaskRange:
+    def under(self, labels: Recoding) -> MaskRange:
         """Return the same settings of the mask with the labels recoded."""
-        settings = tuple(join_setting(setting, labels) for setting in self.settings)
-        return replace(self, spec=join_setting(self.spec, labels), settings=settings)
+        settings = tuple(replace(setting, labels=labels) for setting in self.settings)
+        return replace(self, spec=_join(self.spec, labels), settings=settings)
 
 
 def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
     """Read the settings that a spec names: itself, or ``settings`` geometric steps of the one range ``a..b`` in it."""
-    name, _, rest = str(spec).partition(":")
-    parts = [part.partition("=") for part in rest.split(",")] if rest else []
-    ranges = [key.strip() for key, _, value in parts if ".." in value]
+    asked = parse_spec(str(spec))
+    ranges = [one.key for one in asked.parameters if len(one.ends) > 1]
     if not ranges:
         mask = parse_mask(spec)
-        return MaskRange(mask.spec, (mask.spec,), dial=mask.dial)
+        return MaskRange(mask.spec, (Setting(mask),), dial=mask.dial)
     if len(ranges) > 1:
         raise InputError(f"mask {spec!r}: a range can stand for one parameter only, not for {' and '.join(ranges)}")
-    ends = []
-    for end in (0, 1):
-        chosen = [(key, value.split("..", 1)[end] if ".." in value else value) for key, _, value in parts]
-        ends.append(parse_mask(f"{name}:" + ",".join(f"{key}={value}" for key, value in chosen)))
-    first, last = ends
+    first, last = (
+        parse_mask(write_spec(asked.name, {one.key: one.ends[end] for one in asked.parameters})) for end in (0, -1)
+    )
     dial = ranges[0].replace("-", "_")
     if dial not in first.dials:
         raise InputError(
             f"mask {spec!r}: {ranges[0]} is not the dial of {first.name}; "
             + (f"a range can stand for {' or '.join(map(spec_name, first.dials))}" if first.dials else "it has none")
         )
-    turned = [first.turned(dial, value).spec for value in _steps(first, last, dial, settings)]
-    ordered = list(dict.fromkeys(turned))
+    ordered = list(dict.fromkeys(first.turned(dial, value) for value in _steps(first, last, dial, settings)))
     rising = measure_dial(last, first, dial) >= measure_dial(first, first, dial)
-    strongest_last = rising == first.dials[dial]
-    return MaskRange(str(spec).strip(), tuple(ordered if strongest_last else ordered[::-1]), turns=True, dial=dial)
+    if rising != first.dials[dial]:
+        ordered.reverse()
+    return MaskRange(str(spec).strip(), tuple(map(Setting, ordered)), turns=True, dial=dial)
 
 
 def _steps(first: Mask, last: Mask, dial: str, settings: int) -> list[float]:
