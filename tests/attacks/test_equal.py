@@ -11,13 +11,13 @@ from disclique.attacks import EqualAttack, Knowledge, LabelRule
 from disclique.attacks.equal.belief import Pairs, Ties, weigh_ties
 from disclique.attacks.equal.lookup import (
     Tolerance,
-    find_printed_unit,
     list_entries,
     look_up,
     measure_repeats,
 )
 from disclique.model import Microdata
 from disclique.spaces import Matrix, Points, Series, full_matrix
+from disclique.spaces.mapping import find_printed_unit
 
 EXACT = Tolerance(1e-12, 0.0)
 

@@ -214,7 +214,7 @@ def _consistent(target: Distances, known: Distances, anchors: Anchors, spread: f
 def estimate_deviation(target: Distances, known: Distances, anchors: Anchors) -> float:
     """Return the standard deviation of d - d′ that the distances among matches show, by their median; 0 if none do.
 
-    >>> from disclique.spaces.distances import Matrix
+    >>> from disclique.spaces import Matrix
     >>> sides = [Matrix(np.array([[0, a, 3], [a, 0, 4], [3, 4, 0.0]])) for a in (2.0, 5.0)]
     >>> estimate_deviation(*sides, (np.arange(3, dtype=np.int32), np.arange(3, dtype=np.int32)))
     0.0

@@ -30,7 +30,7 @@ from disclique.records.joins import (
 )
 from disclique.spaces import Encodings
 from disclique.spaces.bits import COLUMN, encodings_of_array, parse_encodings
-from disclique.spaces.distances import ROUNDING, Where, check_matrix, same_distance
+from disclique.spaces.matrix import ROUNDING, Where, check_matrix, same_distance
 from disclique.values import canonical
 
 _ID = re.compile(r"|.*(id|nr|key|index|name)|(row|record|case|person)(_?(no|number))?", re.IGNORECASE)

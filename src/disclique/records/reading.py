@@ -27,10 +27,11 @@ from disclique.records.joins import BY_POSITION, Roster, names_of_index, roster_
 from disclique.records.labels import canonical_labels
 from disclique.spaces import Encodings, Matrix, Points, Texts, wrap
 from disclique.spaces.bits import parse_encodings
-from disclique.spaces.distances import ZERO, check_matrix
 from disclique.spaces.gower import Gower, mixed_table
-from disclique.spaces.metrics import GOWER, Metric
+from disclique.spaces.matrix import check_matrix
+from disclique.spaces.metrics import Metric
 from disclique.spaces.strings import DEFAULT, join_columns
+from disclique.spaces.vectors import ZERO
 from disclique.units import AROUND, KM, check_unit
 from disclique.values import canonical
 
@@ -356,7 +357,7 @@ def place_records(
     table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, directed: bool = False, name: str
 ) -> Points:
     """Return the records as points with their metric."""
-    if metric == GOWER and _are_names(coordinates):
+    if metric == Gower.name and _are_names(coordinates):
         return _place_by_gower(table, [str(column) for column in coordinates], name)  # type: ignore[union-attr]
     check_order(coordinates, metric, name)
     found = points(table, coordinates, metric, name=name)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from disclique.attacks.register.scaling import scale_matrix
 from disclique.errors import DiscliqueError, InputError
 from disclique.geodesy import to_space
 from disclique.masks import Mask
@@ -58,7 +57,7 @@ def scale_target(target: Distances) -> Cloud:
 
 def locate_known(known: Distances) -> Cloud:
     """Return the cloud of the known records, from their coordinates or by classical scaling of their distances."""
-    scaled = scale_matrix(known)
+    scaled = known.to_map()
     known = known if scaled is None else scaled.places()
     vectors = known.vectors()
     if vectors is not None and vectors.on_earth:

@@ -27,7 +27,6 @@ from disclique.attacks.equal.lookup import (
     Entries,
     Tolerance,
     drop_shared,
-    find_printed_unit,
     list_entries,
     look_up,
     measure_repeats,
@@ -36,6 +35,7 @@ from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.registry import Attack
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
 from disclique.progress import tell
+from disclique.spaces.mapping import find_printed_unit
 
 CROWDED = 4.0  # chance coincidences of each published distance from which on looking it up tells nothing
 REPEATED = 0.5  # the same where distances repeat by their nature, as the rate differs from value to value

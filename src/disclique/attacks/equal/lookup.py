@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from disclique.model import Distances, FloatArray, IntArray
-from disclique.spaces.distances import ROUNDING
+from disclique.spaces.matrix import ROUNDING
 
 Ints = NDArray[np.int64]
 MANY = 32  # a value that more entries share is no evidence: a cap, a grid
@@ -22,7 +22,6 @@ HITS = 3_000_000  # coincidences held at once; of more a random part is taken
 WINDOW = 200  # widths of the tolerance, on either side, in which neighbours are counted to know the rate of chance
 SPLIT = 1200  # known records among which equal distances of different people are counted
 DISTINCT = 0.2  # different values for each distance of the known file, below which they repeat by their nature
-DIGITS = 12  # decimals up to which a printed number is recognised
 WIDTHS = (ROUNDING, 1e-10, 1.2e-7)  # relative: rounding, printed with many digits, single precision
 
 
@@ -95,25 +94,6 @@ def drop_shared(entries: Entries, tolerance: Tolerance) -> Entries:
     low = np.searchsorted(entries.value, entries.value - width, "left")
     high = np.searchsorted(entries.value, entries.value + width, "right")
     return entries.some(high - low <= MANY)
-
-
-def find_printed_unit(values: FloatArray) -> float:
-    """Return the unit of the last digit of numbers that were printed with few decimals; 0 if they were not.
-
-    >>> find_printed_unit(np.array([1.25, 3.5, 0.75])), find_printed_unit(np.array([0.1, 1 / 3]))
-    (0.01, 0.0)
-    """
-    some = values[:: max(len(values) // 2000, 1)]
-    if not len(some):
-        return 0.0
-    for digits in range(DIGITS + 1):
-        scaled = some * 10.0**digits
-        noise = 8 * np.finfo(float).eps * np.abs(scaled)
-        if float(noise.max()) > 0.01:  # so many digits that any number looks printed
-            return 0.0
-        if bool((np.abs(scaled - np.round(scaled)) <= noise).all()):
-            return float(10.0**-digits)
-    return 0.0
 
 
 @dataclass(frozen=True, eq=False)
