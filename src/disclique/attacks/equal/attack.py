@@ -35,6 +35,7 @@ from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.registry import Attack
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
 from disclique.progress import tell
+from disclique.spaces import spaced
 from disclique.spaces.mapping import find_printed_unit
 
 CROWDED = 4.0  # chance coincidences of each published distance from which on looking it up tells nothing
@@ -230,7 +231,7 @@ def _find_possible(pairs: Pairs, probability: FloatArray, files: Files, toleranc
     A distance that is not published, or that many share, contradicts nothing: it may be left out or capped.
     """
     sure = np.flatnonzero(probability > ANCHOR)
-    sure = sure[np.unique(np.linspace(0, len(sure) - 1, min(len(sure), JUDGES)).astype(int))] if len(sure) else sure
+    sure = sure[spaced(len(sure), JUDGES)]
     agreed, told = np.zeros(len(pairs.target)), np.zeros(len(pairs.target), dtype=bool)
     if not len(sure):
         return ~told

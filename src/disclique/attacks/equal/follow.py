@@ -18,6 +18,7 @@ from disclique.attacks.equal.belief import LabelTable, Pairs
 from disclique.attacks.equal.lookup import Entries
 from disclique.attacks.posterior import matching_posterior
 from disclique.model import Distances, FloatArray
+from disclique.spaces import spaced
 
 Ints = NDArray[np.int64]
 GUIDES = 100  # identified people to whom paths are measured, at the most
@@ -109,7 +110,7 @@ def _list_pairs(rest: Rest, labels: LabelTable) -> Pairs | None:
 
 
 def _measure(sure: Pairs, entries: Entries, target: Distances, known: Distances) -> Guides:
-    chosen = np.unique(np.linspace(0, len(sure.target) - 1, min(len(sure.target), GUIDES)).astype(int))
+    chosen = spaced(len(sure.target), GUIDES)
     a, b = sure.target[chosen], sure.known[chosen]
     n = target.size
     graph = csr_matrix((entries.value, (entries.first, entries.second)), (n, n))

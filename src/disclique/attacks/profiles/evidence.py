@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.model import Candidates
+from disclique.spaces import spaced
 
 F4 = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -52,7 +53,7 @@ class Evidence(NamedTuple):
 
     def standardised(self) -> Evidence:
         """Return the evidence in its own standard deviations, as far as it varies beyond rows and columns."""
-        some = self.rows(np.unique(np.linspace(0, len(self.left) - 1, 200).astype(np.int64)))
+        some = self.rows(spaced(len(self.left), 200))
         some -= np.median(some, axis=1, keepdims=True)
         some -= np.median(some, axis=0, keepdims=True)
         return self.times(1 / max(float(some.std()), 1e-12))

@@ -8,6 +8,7 @@ import numpy as np
 
 from disclique.attacks.profiles.evidence import F4, Allowed, Evidence, Ints, correlated, fill_gaps, mutual_best
 from disclique.attacks.profiles.sides import Side
+from disclique.spaces import spaced
 
 ROUNDS = 24
 GROWTHS = 8  # times that three more rounds are tried
@@ -92,7 +93,7 @@ def _anchors(target: Side, known: Side, pairs: Pairs, seeds: Pairs) -> Pairs:
 
 def agreement(target: Side, known: Side, pairs: Pairs) -> F4:
     """Return the correlation of both rows of each pair over the other pairs."""
-    over = pairs.some(np.unique(np.linspace(0, len(pairs) - 1, MOST).astype(np.int64)))
+    over = pairs.some(spaced(len(pairs), MOST))
     x, y = target.profiles(over.target)[pairs.target], known.profiles(over.known)[pairs.known]
     said = ~(np.isnan(x) | np.isnan(y))
     count = np.maximum(said.sum(axis=1, keepdims=True), 1)
@@ -109,7 +110,7 @@ def fit(target: Side, known: Side, pairs: Pairs) -> float:
     """
     if len(pairs) < LEAST:
         return 0.0
-    over = pairs.some(np.unique(np.linspace(0, len(pairs) - 1, MOST).astype(np.int64)))
+    over = pairs.some(spaced(len(pairs), MOST))
     x, y = target.profiles(over.target)[over.target].ravel(), known.profiles(over.known)[over.known].ravel()
     said = ~(np.isnan(x) | np.isnan(y))
     if said.sum() < LEAST or not (x[said].std() > 0 and y[said].std() > 0):

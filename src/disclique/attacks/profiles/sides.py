@@ -17,6 +17,7 @@ from disclique.attacks.profiles.evidence import F4, Ints
 from disclique.errors import DiscliqueError
 from disclique.masks import Mask
 from disclique.model import Distances
+from disclique.spaces import spaced
 
 WHOLE = 6000  # records up to which all distances of a file are held at once
 LANDMARKS = 2500  # records to which distances are held in a larger file
@@ -192,7 +193,7 @@ def _curve(target: Side, known: Side) -> tuple[NDArray[np.float64], NDArray[np.f
     quantiles = []
     for side in (target, known):
         found = side.near(0)
-        found = found[np.linspace(0, len(found) - 1, min(len(found), 1000)).astype(np.int64)]
+        found = found[spaced(len(found), 1000)]
         quantiles.append(np.quantile(found[found > 0], grid) if (found > 0).any() else grid * 0.0)
     mine, theirs = quantiles
     spread = [q[75] - q[25] for q in quantiles]

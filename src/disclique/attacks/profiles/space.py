@@ -19,6 +19,7 @@ from disclique.attacks.profiles.evidence import F4, Evidence, Ints, either, fill
 from disclique.attacks.profiles.refine import COMPLETE, LEAST, Pairs
 from disclique.attacks.profiles.sides import Side
 from disclique.model import FloatArray
+from disclique.spaces import spaced
 
 ANCHORS = 600
 EXPLAINED = 1.2  # variance of errors, relative to the mask's, up to which it explains them
@@ -93,7 +94,7 @@ class Base(NamedTuple):
 
 
 def _base(target: Side, known: Side, chosen: Pairs, others: Pairs) -> Base:
-    anchors = chosen.some(np.unique(np.linspace(0, len(chosen) - 1, ANCHORS).astype(np.int64)))
+    anchors = chosen.some(spaced(len(chosen), ANCHORS))
     anchors = anchors.some(_sound(target, known, anchors, others))
     x, y, shown = _distances(target, known, anchors)
     middle = y.mean(axis=0)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from disclique.messages import percent
 from disclique.model import FloatArray, IntArray, Microdata
@@ -21,7 +20,7 @@ from disclique.records.checks.places import inspect_places
 from disclique.records.checks.values import Meeting, Remark, name_shares, show_length, some
 from disclique.records.joins import find_twins
 from disclique.records.labels import label_tuples
-from disclique.spaces import read_in_blocks
+from disclique.spaces import read_in_blocks, spaced
 from disclique.spaces.metrics import paired
 
 
@@ -279,7 +278,7 @@ def _together(
 
 def _moved(target: Microdata, known: Microdata, rows: Rows) -> Iterator[Remark]:
     """Say whether the people whom both files have lie elsewhere in one of them."""
-    few = _spread(len(rows[0]))
+    few = spaced(len(rows[0]), 300)
     here, there = rows[0][few], rows[1][few]
     a, b = target.distances.block(here, here), known.distances.block(there, there)
     upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
@@ -391,7 +390,3 @@ def _vectors(target: Microdata, known: Microdata, rows: Rows) -> FloatArray | No
         ]
     )
     return np.asarray(np.sign(step) * along)
-
-
-def _spread(count: int, most: int = 300) -> NDArray[np.int64]:
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
