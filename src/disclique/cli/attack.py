@@ -413,13 +413,16 @@ def _row(result: AttackResult) -> dict[str, object]:
         return "undefined" if rate is None else f"{rate:.3f}"
 
     worth = {} if risk is None else {"true": risk.tp, "precision": shown(risk.precision), "recall": shown(risk.recall)}
-    cut = f"LOWER BOUND: {result.claims.cut}" if result.lower_bound else ""
+    cut, doubt = result.claims.cut, result.claims.doubt
+    said = [] if cut is None else [f"LOWER BOUND: {cut}"]
+    if doubt is not None and not result.failed:
+        said.append(str(doubt))
     return {
         "attack": result.attack,
         "matches": len(result.matches),
         **worth,
         "seconds": round(result.seconds, 2),
-        "note": "; ".join(filter(None, (cut, "" if result.claims.doubt in cut else result.claims.doubt))),
+        "note": "; ".join(said),
     }
 
 

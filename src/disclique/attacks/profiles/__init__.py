@@ -48,6 +48,7 @@ from disclique.attacks.registry import Attack, Fetch
 from disclique.engine.kernels.compiled import count_cores
 from disclique.errors import InputError
 from disclique.masks import Mask
+from disclique.messages import Message
 from disclique.model import Budget, Candidates, Claims, FloatArray, Microdata
 from disclique.progress import tell
 
@@ -138,9 +139,8 @@ class ProfilesAttack(Attack):
         sizes = (len(target), len(known))
         self._check_seeds(sizes)
         if min(sizes) < FEWEST_PAIRS:
-            return no_claims(
-                f"{min(sizes)} records: at least {FEWEST_PAIRS} are needed to align files", attack=self.name
-            )
+            why = Message(f"{min(sizes)} records: at least {FEWEST_PAIRS} are needed to align files")
+            return no_claims(why, attack=self.name)
         with threadpool_limits(1):  # the same sums on every machine; threads are used for whole alignments
             rng = np.random.default_rng(self.chance)
             tuning = self.tuning
@@ -161,7 +161,7 @@ class ProfilesAttack(Attack):
             "draws": len(ours.draws) if len(ours.draws) > 1 else 0,
         }
         if found.confirmed <= tuning.by_chance or len(found.claimed) < tuning.few:
-            why = f"none of {tried} alignments of the two files is clearly better than chance"
+            why = Message(f"none of {tried} alignments of the two files is clearly better than chance")
             return no_claims(why, attack=self.name, details=details)
         rows = found.target.astype(np.int32), found.known.astype(np.int32)
         return make_claims((*rows, found.probability), attack=self.name, details=details)

@@ -29,6 +29,7 @@ from disclique.attacks.profiles.evidence import (
 )
 from disclique.attacks.profiles.sides import Side
 from disclique.model import FloatArray
+from disclique.spaces import spaced
 
 FEWEST_PAIRS = 10  # anchors at least, and pairs from which a law can be learned
 
@@ -67,7 +68,7 @@ class Pairs(NamedTuple):
 
     def evenly(self, most: int) -> Pairs:
         """Return at most so many of the pairs, evenly chosen."""
-        return self.some(np.unique(np.linspace(0, len(self) - 1, most).astype(np.int64)))
+        return self.some(spaced(len(self), most))
 
     def first(self, share: float) -> Pairs:
         """Return a share of the pairs, the first ones, but not too few."""
