@@ -199,7 +199,7 @@ class Audit:
             raise InputError(f"{self.known.name}: it needs the label columns of {self.target.name}")
         if not set(self.known.ids) & set(self.target.ids):
             spelled = describe_difference(self.known.ids, self.target.ids)
-            hint = f"; {spelled}: write them alike in both files" if spelled else ""
+            hint = "" if spelled is None else f"{spelled}: write them alike in both files"
             raise InputError(
                 f"{self.known.name}: no id in common with {self.target.name}: nobody could be re-identified, so there "
                 f"is nothing to measure{hint}"

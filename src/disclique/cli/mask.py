@@ -72,7 +72,7 @@ def command(
     screen.look(inspect(data), force=force, yes=True)  # before anything is written
     size = None if kind == NO_MATRIX else describe_size(made.masked, kind)
     if size is not None:
-        screen.say([size])
+        screen.say([str(size)])
     written = write_release(made, out, inputs=hashes(read_from), kind=matrix, key=key, force=force)
     columns = ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none"
     unit = "" if made.unit is None or made.encoded else f"; distances {SAID[made.unit]}"

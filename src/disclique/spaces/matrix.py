@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.spaces.base import FORMED, Distances, digest, full_matrix, no_join, say_unit
 from disclique.spaces.lazy import HiddenRecords
 from disclique.spaces.metrics import pairwise
@@ -21,7 +22,7 @@ ROUNDING = 512 * np.finfo(float).eps
 """How far two values of one distance may lie apart, relative to the larger: what sums of some hundred double-precision
 lengths in another order explain (1e-13), far below what anybody prints or publishes."""
 
-Where = Callable[[int, int], str]
+Where = Callable[[int, int], str | Message]
 
 
 def element(i: int, j: int) -> str:

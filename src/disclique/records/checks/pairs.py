@@ -84,7 +84,8 @@ def _values(target: Microdata, known: Microdata, column: str, found: Meeting) ->
         return
     left, right = ({value for value in side.labels[column] if value is not None} for side in (target, known))
     what, twins = find_twins(left - right, right - left)
-    hint = f": values such as {some(twins)} differ only in {what}; write them alike in both files" if twins else ""
+    folds = " and ".join(map(str, what))
+    hint = f": values such as {some(twins)} differ only in {folds}; write them alike in both files" if twins else ""
     if not left & right:
         yield Remark(
             f"label {column!r}: no value of {target.name} ({some(sorted(left, key=str))}) occurs in {known.name} "
@@ -109,9 +110,9 @@ def _ids(target: Microdata, known: Microdata, shared: int) -> Iterator[Remark]:
     mine, theirs = set(target.ids) - set(known.ids), set(known.ids) - set(target.ids)
     what, twins = find_twins(theirs, mine)
     if twins:
-        share = len(twins) / max(len(twins) + shared, 1)
+        share, folds = len(twins) / max(len(twins) + shared, 1), " and ".join(map(str, what))
         yield Remark(
-            f"{known.name}: {len(twins)} ids differ from those of {target.name} only in {what} and count as other "
+            f"{known.name}: {len(twins)} ids differ from those of {target.name} only in {folds} and count as other "
             "people; write them alike in both files",
             mistake=share > 0.02,
         )
