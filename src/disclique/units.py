@@ -65,7 +65,7 @@ def check_unit(unit: object, where: str = "unit") -> str | None:
     raise InputError("unknown_unit", where=where, unit=unit, units=UNITS)
 
 
-def length_in(quantity: Quantity, unit: str | None, where: str) -> float:
+def length_in(quantity: Quantity, unit: str | None, where: str | Message) -> float:
     """Return a length, or a rate per length, as a number in the unit of the distances that it meets.
 
     A number without a unit is in theirs. One with a unit can be converted only if they are kilometres: to guess the

@@ -34,7 +34,7 @@ from disclique.errors import DiscliqueError
 from disclique.locale import texts_in
 from disclique.masks import masks
 from disclique.masks.settings import Setting
-from disclique.messages import read_catalogue
+from disclique.messages import has_sentence, read_catalogue
 from disclique.options.audits import AuditOptions
 from disclique.runs import Forecast, Processes, Unit
 from disclique.runs.counter import Counter, Heard
@@ -285,8 +285,9 @@ def test_problems_and_the_end(app: App, monkeypatch: pytest.MonkeyPatch) -> None
 def test_every_field_and_answer_has_words_of_its_own() -> None:
     """A field that is shown says what it means without the command line, in both languages."""
     for name, row in FIELDS.items():
-        assert row.hint, name
-        for text in (row.title, row.hint, *(said for value, said in row.answers if said != value)):
+        form = row.form
+        assert form.hint, name
+        for text in (form.title, form.hint, *(said for value, said in form.choices if said != value)):
             assert "--" not in text
             assert "exit" not in text
             assert text in read_catalogue("de"), text
@@ -312,8 +313,7 @@ def test_masks_and_why_they_do_not_apply() -> None:
     ]
     reasons = set()
     for kind in masks().values():
-        said = GERMAN.translate(make_card(kind, 1.0, "km", places=True).sentence)
-        assert said is not None, kind.name
+        assert has_sentence(make_card(kind, 1.0, "km", places=True).sentence, "de"), kind.name
         reasons |= {reason for some in kinds if (reason := try_mask(kind, some))}
     assert len(reasons) > 20
     for reason in reasons:

@@ -60,7 +60,7 @@ def test_attack_equals_trying_everything(kind: str) -> None:
         graph = product_graph(target.distances, known.distances, candidates=found, agreement=agreement)
         for members in result.cliques.cliques:
             subgraph = common_subgraph(Clique(members, len(members)), graph)
-            assert violation(subgraph, target, known, agreement=agreement, candidates=found) == ""
+            assert violation(subgraph, target, known, agreement=agreement, candidates=found) is None
             assert clique_of(subgraph, graph) == members
 
 
@@ -71,10 +71,10 @@ def test_checker_of_definition_5_objects() -> None:
     data = dq.microdata(frame, ["x"], distances=d)
     other = dq.microdata(frame, ["x"], distances=d * 2)
     rules = {"agreement": dq.Within(1), "candidates": candidates(data.labels, data.labels)}
-    assert violation(CommonSubgraph((0, 1, 2), (0, 1, 2)), data, data, **rules) == ""
-    assert "bijection" in violation(CommonSubgraph((0, 2), (0, 0)), data, data, **rules)
-    assert "label" in violation(CommonSubgraph((0,), (1,)), data, data, **rules)
-    assert "distances" in violation(CommonSubgraph((0, 1), (0, 1)), data, other, **rules)
+    assert violation(CommonSubgraph((0, 1, 2), (0, 1, 2)), data, data, **rules) is None
+    assert violation(CommonSubgraph((0, 2), (0, 0)), data, data, **rules).code == "not_a_bijection"
+    assert violation(CommonSubgraph((0,), (1,)), data, data, **rules).code == "records_without_a_shared_label"
+    assert violation(CommonSubgraph((0, 1), (0, 1)), data, other, **rules).code == "distances_differ"
 
 
 @settings(max_examples=60, deadline=None)

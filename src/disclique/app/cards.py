@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from disclique.errors import DiscliqueError, InputError
 from disclique.locale import mark
+from disclique.messages import Message
 from disclique.specs import parse_spec
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Card:
 
     name: str
     group: str
-    sentence: str
+    sentence: Message | str
     reference: str
     dials: tuple[Dial, ...]
     replayed: bool = False
@@ -97,9 +98,9 @@ def list_cards(median: float | None, unit: str | None, fits: Mapping[str, str], 
 
 def make_card(kind: type[Mask], median: float | None, unit: str | None, *, places: bool, reason: str = "") -> Card:
     """Return one mask as a card."""
-    told = " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", "")
+    own = " ".join((kind.__doc__ or "").split("\n\n")[0].split()).replace("``", "")  # of a mask that others wrote
     dials = tuple(_dial(kind, one, median, unit, places=places) for one in dataclasses.fields(kind))
-    return Card(kind.name, _group(kind), told, kind.reference, dials, kind.replayed, reason)
+    return Card(kind.name, _group(kind), kind.summary or own, kind.reference, dials, kind.replayed, reason)
 
 
 def _group(kind: type[Mask]) -> str:

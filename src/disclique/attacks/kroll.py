@@ -19,7 +19,6 @@ from disclique.engine.product import product_graph
 from disclique.engine.quasi import quasi_clique
 from disclique.engine.subgraph import common_subgraph, member_pairs, violation
 from disclique.errors import TooLarge
-from disclique.messages import Message
 from disclique.model import (
     Agreement,
     Budget,
@@ -93,7 +92,7 @@ class CliqueAttack(Attack):
         wrong = violation(
             common_subgraph(clique, graph), target, known, agreement=self.agreement, candidates=candidates
         )
-        if wrong:
+        if wrong is not None:
             raise AssertionError(f"the solver {search.solver} returned no common subgraph: {wrong}")
         return _claim(self.name, graph, clique, cliques)
 
@@ -107,7 +106,7 @@ class CliqueAttack(Attack):
             pairs = fetch(self.thinner)
             if not len(pairs.target):
                 raise
-            said = error.message
+            said = str(error)
         only = single_pairs(pairs.target, pairs.known, candidates.sizes)
         work = self.search.budget.work
         budget = replace(self.search.budget, work=ENOUGH if work is None else min(work, ENOUGH))  # no proof to wait for
@@ -115,13 +114,13 @@ class CliqueAttack(Attack):
         assert found.work is not None
         clique = replace(found.work.clique, bound=min(len(target), len(known)), trace=None)
         cliques = replace(found.work.cliques, complete=False)
-        cut = Message(
+        cut = (
             f"the product graph was thinned to the {len(pairs.target):,} pairs that {self.thinner.name} holds for "
             f"possible: nothing is proven; as a whole it is too large: {said}"
         )
         return replace(
             found,
-            cut=None if clique.proven else cut,
+            cut="" if clique.proven else cut,
             most=None,
             work=replace(found.work, clique=clique, cliques=cliques),
             details={"thinned": len(pairs.target)},
@@ -194,7 +193,7 @@ def _claim(attack: str, graph: ProductGraph, clique: Clique, cliques: MaximumCli
         known=pairs[order, 1],
         probability=np.array(support, dtype=float)[order],
         threshold=0.0,  # the paper claims every member of the clique
-        cut=None if clique.proven else _unproven(clique),
+        cut="" if clique.proven else _unproven(clique),
         most=clique.bound,
         ties=tuple(member_pairs(graph, members) for members in cliques.cliques),
         work=CliqueWork(graph.order, graph.size, clique, cliques),
@@ -207,8 +206,8 @@ def single_pairs(target: NDArray[Any], known: NDArray[Any], sizes: tuple[int, in
     return Candidates(np.arange(sizes[0], dtype=np.int32), np.arange(sizes[1], dtype=np.int32), pairs)
 
 
-def _unproven(clique: Clique) -> Message:
-    return Message(
+def _unproven(clique: Clique) -> str:
+    return (
         f"no proof that {clique.size} is the size of the largest clique: the search by {clique.solver} ended before, "
         f"and up to {clique.bound} members are possible"
     )

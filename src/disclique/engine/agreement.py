@@ -37,7 +37,7 @@ def _length(given: object, what: str) -> float | Quantity:
     try:
         found = parse_quantity(given, units=LENGTH_UNITS)
     except InputError as problem:
-        raise InputError(f"{what} = {problem}") from None
+        raise InputError("given_wrong", what=what, problem=problem) from None
     return found if found.unit else found.value
 
 
@@ -48,7 +48,7 @@ def _plain(given: Length, what: str) -> float:
 
 def _finite_positive(value: Length, what: str) -> None:
     if not (math.isfinite(float(value)) and float(value) > 0):
-        raise InputError(f"{what} = {value}: it must be a positive number")
+        raise InputError("not_a_positive_number", what=what, value=value)
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,7 @@ class Relative:
         object.__setattr__(self, "x", _share(self.x))
         _finite_positive(self.x, "relative")
         if float(self.x) > 1:
-            raise InputError(
-                f"relative = {self.x}: a share of the distance is at most 1; write {self.x:g}% for percent"
-            )
+            raise InputError("relative_above_one", x=self.x)
 
     def interval(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ends of the open interval (d′·(1 - x), d′·(1 + x)); only zero agrees with zero."""
@@ -129,13 +127,13 @@ class Between:
     hi: Length
 
     def __post_init__(self) -> None:
-        ends = _length(self.lo, "between"), _length(self.hi, "between")
+        lo, hi = ends = _length(self.lo, "between"), _length(self.hi, "between")
         kinds = {isinstance(end, Quantity) for end in ends}
         if len(kinds) > 1:
-            raise InputError(f"between {ends[0]} and {ends[1]}: both ends have a unit, or neither")
+            raise InputError("between_units_differ", lo=lo, hi=hi)
         low, high = (end.km if isinstance(end, Quantity) else end for end in ends)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise InputError(f"between {ends[0]} and {ends[1]}: give two finite numbers, the smaller one first")
+            raise InputError("between_not_an_interval", lo=lo, hi=hi)
         object.__setattr__(self, "lo", ends[0])
         object.__setattr__(self, "hi", ends[1])
 
@@ -163,7 +161,7 @@ def _share(given: object) -> float:
     try:
         found = parse_quantity(given, units=("%", ""))
     except InputError as problem:
-        raise InputError(f"relative = {problem}") from None
+        raise InputError("relative_wrong", problem=problem) from None
     return found.value / 100 if found.unit else found.value
 
 
@@ -178,15 +176,13 @@ def check_agreement(agreement: object, where: str = "agreement") -> Agreement:
     example = f'Within("{agreement}")' if isinstance(agreement, str) else "Within(5)"
     if isinstance(agreement, (int, float)) and not isinstance(agreement, bool):
         example = f"Within({agreement})"
-    raise InputError(
-        f"{where} = {agreement!r}: say when distances agree, by {example}, Relative(0.05), Between(-1, 3) or the mask"
-    )
+    raise InputError("not_an_agreement", where=where, given=repr(agreement), example=example)
 
 
 def fit_agreement(agreement: Agreement, target: Distances, known: Distances) -> Agreement:
     """Return ≈ in the unit of the distances to which it is applied; refuse a length where they have none.
 
-    >>> from disclique.spaces import Points
+    >>> from disclique.spaces.distances import Points
     >>> earth = Points([[13.4, 52.5], [2.35, 48.86]])
     >>> fit_agreement(Within("500m"), earth, earth)
     Within(x=0.5)
@@ -217,7 +213,7 @@ def quantiles(law: Law, alpha: float) -> Between:
     Between(lo=-0.5, hi=0.5)
     """
     if not callable(getattr(law, "ppf", None)):
-        raise InputError(f"law = {law!r}: give a law with quantiles (ppf), such as scipy.stats.norm(0, 2)")
+        raise InputError("not_a_law", given=repr(law))
     if not (isinstance(alpha, (int, float)) and 0 < alpha < 1):
-        raise InputError(f"alpha = {alpha!r}: a detection probability lies strictly between 0 and 1")
+        raise InputError("alpha_not_a_probability", given=repr(alpha))
     return Between(float(law.ppf((1 - alpha) / 2)), float(law.ppf((1 + alpha) / 2)))

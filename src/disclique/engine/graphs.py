@@ -21,38 +21,38 @@ def read_graph(path: Path) -> Graph:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: the graph cannot be read ({error})") from None
+        raise InputError("graph_unreadable", path=path, error=error) from None
     order, ends = 0, []
     for number, line in enumerate(lines, 1):
         words = line.replace(",", " ").split()
         if not words or words[0].startswith(_COMMENTS):
             continue
         if words[0] == "p":
-            order = _vertex(words[2] if len(words) > 2 else "", f"{path}: line {number}", least=0)
+            order = _vertex(words[2] if len(words) > 2 else "", path, number, least=0)
             continue
         pair = words[1:3] if words[0] == "e" else words[:2]
         if len(pair) != 2:
-            raise InputError(f"{path}: line {number} = {line!r}: an edge has two vertices")
-        u, v = (_vertex(word, f"{path}: line {number}") for word in pair)
+            raise InputError("edge_not_of_two", path=path, number=number, line=line)
+        u, v = (_vertex(word, path, number) for word in pair)
         if u == v:
-            raise InputError(f"{path}: line {number} = {line!r}: a vertex cannot be joined to itself")
+            raise InputError("edge_to_itself", path=path, number=number, line=line)
         ends.append((u - 1, v - 1))
     edges = np.array(ends, dtype=np.int64).reshape(-1, 2)
     largest = int(edges.max(initial=-1)) + 1
     if order and largest > order:
-        raise InputError(f"{path}: vertex {largest} is named, but the file declares {order}")
+        raise InputError("vertex_beyond_declared", path=path, largest=largest, order=order)
     if not order and not largest:
-        raise InputError(f"{path}: the file has no edges")
+        raise InputError("graph_without_edges", path=path)
     return graph_of(edges, order or largest)
 
 
-def _vertex(word: str, where: str, least: int = 1) -> int:
+def _vertex(word: str, path: Path, line: int, least: int = 1) -> int:
     try:
         number = int(word)
     except ValueError:
         number = least - 1
     if number < least:
-        raise InputError(f"{where} = {word!r}: not a number from {least} up")
+        raise InputError("vertex_not_a_number", path=path, line=line, word=word, least=least)
     return number
 
 

@@ -33,7 +33,7 @@ def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch, tuning: DynamicSort
     depth = _degeneracy(plain) + 2
     need = n * n // 8 + 8 * n * (depth + 2)
     if need > tuning.bit_bytes:
-        raise TooLarge(f"mcqd stores {n:,} rows of bits, which need {need / 1e9:.1f} GB; use the solver exact")
+        raise TooLarge("mcqd_too_large", rows=n, gigabytes=need / 1e9)
     bits = kernels.adjacency(plain.offsets, plain.neighbours)
     levels = _levels(n, depth)
     levels.vertex[0] = np.argsort(-degree, kind="stable")

@@ -15,6 +15,7 @@ from disclique.engine.kernels import demand, edges, merge
 from disclique.engine.kernels.compiled import count_cores, run_threads
 from disclique.errors import TooLarge
 from disclique.memory import default_memory, say_memory
+from disclique.messages import Message
 from disclique.model import Agreement, Candidates, Distances, FloatArray, Graph, IntArray, ProductGraph, Rows
 
 CLIMBED = 0.25  # of the pairs of edges at a vertex, about so many are looked at by a search that begins with a climb
@@ -29,9 +30,9 @@ class RowsOnDemand(Rows):
     """
 
     source: demand.Source
-    why: str
+    why: Message
 
-    def __init__(self, offsets: NDArray[np.int64], source: demand.Source, why: str) -> None:
+    def __init__(self, offsets: NDArray[np.int64], source: demand.Source, why: Message) -> None:
         for name, value in (("offsets", offsets), ("source", source), ("why", why)):
             object.__setattr__(self, name, value)
 
@@ -41,7 +42,7 @@ class RowsOnDemand(Rows):
     @property
     def neighbours(self) -> IntArray:
         """Refuse: all rows at once are too large."""
-        raise TooLarge(f"{self.why}; only the solvers exact and greedy make rows on demand")
+        raise TooLarge("rows_on_demand_refused", why=self.why)
 
 
 def product_graph(
@@ -72,9 +73,12 @@ def product_graph(
     if need <= memory:
         later = found.rows()
     else:
-        why = (
-            f"the product graph has {found.order:,} vertices and {found.edges:,} edges, which need {say_memory(need)} "
-            f"of the {say_memory(memory)} allowed"
+        why = Message(
+            "product_graph_too_large",
+            vertices=found.order,
+            edges=found.edges,
+            need=say_memory(need),
+            memory=say_memory(memory),
         )
         _check_work(found, why, on_demand)
         later = RowsOnDemand(found.offsets(), _source(target, known, pairs, agreement, memory), why)
@@ -161,11 +165,9 @@ def _side(rows: IntArray, group: NDArray[np.int64], name: NDArray[np.uint32]) ->
 
 def _check_vertices(order: int, memory: int) -> None:
     """Raise TooLarge if the vertices alone do not fit."""
-    if order * 16 > memory or order >= 2**31:
-        raise TooLarge(
-            f"the product graph has {order:,} vertices (pairs of records with matching labels), which need "
-            f"{say_memory(order * 16)} of the {say_memory(memory)} allowed; use more selective labels"
-        )
+    need = 16 * order
+    if need > memory or order >= 2**31:
+        raise TooLarge("too_many_vertices", order=order, need=say_memory(need), memory=say_memory(memory))
 
 
 def _matrix(distances: Distances, side: _Side, memory: int) -> FloatArray:
@@ -173,10 +175,7 @@ def _matrix(distances: Distances, side: _Side, memory: int) -> FloatArray:
     rows, n = side.rows, len(side.rows)
     need = 24 * n * n + 16 * len(side.begin) ** 2
     if need > memory:
-        raise TooLarge(
-            f"{n:,} records have a candidate; their distances need {say_memory(need)} of the {say_memory(memory)} "
-            "allowed; use more selective labels"
-        )
+        raise TooLarge("too_many_distances", records=n, need=say_memory(need), memory=say_memory(memory))
     step = max(1, DISTANCES_AT_A_TIME // max(n, 1))
     if step >= n:
         return np.ascontiguousarray(distances.block(rows, rows), dtype=np.float64)
@@ -256,16 +255,14 @@ class _Meeting:
         return Rows(offsets, row.view(np.int32))
 
 
-def _check_work(found: _Meeting, why: str, allowed: float) -> None:
+def _check_work(found: _Meeting, why: Message, allowed: float) -> None:
     """Raise TooLarge if rows on demand are not wanted, or would cost more work than is allowed."""
     work = CLIMBED * found.edges**2 / found.order / 1e9
     if allowed <= 0:
-        raise TooLarge(f"{why}; use a narrower agreement or more selective labels")
-    if work > min(allowed, LONGEST_SEARCH):
-        raise TooLarge(
-            f"{why}; to make them on demand takes about {work:,.0f} billion operations or more, and "
-            f"{min(allowed, LONGEST_SEARCH):,.3g} are allowed; use a narrower agreement or more selective labels"
-        )
+        raise TooLarge("narrow_the_agreement", why=why)
+    most = min(allowed, LONGEST_SEARCH)
+    if work > most:
+        raise TooLarge("too_much_work_on_demand", why=why, work=work, most=most)
 
 
 def _source(
@@ -276,8 +273,11 @@ def _source(
     need = 48 * len(pairs.target_row) + 32 * records[0] ** 2 + 8 * records[1] ** 2
     if need > memory:
         raise TooLarge(
-            f"the vertices and the distances of {records[0]:,} and {records[1]:,} records, from which edges could be "
-            f"made on demand, need {say_memory(need)} of the {say_memory(memory)} allowed; use more selective labels"
+            "too_large_on_demand",
+            targets=records[0],
+            known_records=records[1],
+            need=say_memory(need),
+            memory=say_memory(memory),
         )
     directed = target.directed or known.directed
     lengths, distance = _matrix(target, pairs.target, memory).copy(), _matrix(known, pairs.known, memory).copy()

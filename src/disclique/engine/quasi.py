@@ -63,7 +63,7 @@ def quasi_clique(
     found so far.
     """
     if not 0 < gamma <= 1:
-        raise InputError(f"gamma = {gamma}: the share of the others to be adjacent to is more than 0 and at most 1")
+        raise InputError("gamma_not_a_share", gamma=gamma)
     begun = time.perf_counter()
     best: Vertices = np.zeros(min(graph.order, 1), np.int64)
     stopwatch = Stopwatch.start(budget, 1, None)

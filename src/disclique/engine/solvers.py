@@ -56,7 +56,7 @@ SOLVERS: dict[str, Solver] = {
 def find_solver(name: str) -> Solver:
     """Return a solver by its name."""
     if name not in SOLVERS:
-        raise InputError(f"solver {name!r}: choose one of {', '.join(SOLVERS)}")
+        raise InputError("unknown_solver", given=repr(name), solvers=list(SOLVERS))
     return SOLVERS[name]
 
 
@@ -85,11 +85,11 @@ def maximum_clique(
     (0, 1, 2)
     """
     if not isinstance(graph, (Graph, ProductGraph)):
-        raise InputError(f"graph = {show(graph)}: give a Graph or a ProductGraph")
+        raise InputError("not_a_graph", graph=show(graph))
     check_kind(budget, Budget, "budget", "wanted_budget")
     chosen = solver if isinstance(solver, Solver) else find_solver(solver)
     if chosen.product and not isinstance(graph, ProductGraph):
-        raise InputError(f"solver {chosen.name!r}: it takes product graphs only")
+        raise InputError("solver_of_product_graphs", name=chosen.name)
     begun = time.perf_counter()
     if graph.order == 0:
         return Clique(members=(), bound=0, solver=chosen.name)
@@ -124,7 +124,7 @@ def maximum_cliques(
     check_whole(limit, "limit", 1)
     check_kind(clique, Clique, "clique", "wanted_clique")
     if not is_clique(graph, clique.members):
-        raise InputError(f"the {clique.size} members given are no clique of this graph")
+        raise InputError("not_a_clique", size=clique.size)
     if clique.size == 0:
         return MaximumCliques(cliques=((),), complete=True)
     found, complete = exact.list_cliques(graph, clique, limit, Stopwatch.start(budget, 1, None))

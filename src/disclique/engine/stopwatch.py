@@ -30,7 +30,7 @@ class Stopwatch:
     def start(budget: Budget, threads: int | None, progress: CliqueProgress | None) -> Stopwatch:
         """Return a stopwatch that starts now."""
         if threads is not None and threads < 1:
-            raise InputError(f"threads {threads}: at least one is needed")
+            raise InputError("no_threads", threads=threads)
         return Stopwatch(
             deadline=float("inf") if budget.seconds is None else time.perf_counter() + budget.seconds,
             size=float("inf") if budget.size is None else budget.size,

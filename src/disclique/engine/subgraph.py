@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from disclique.engine.agreement import fit_agreement
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.model import (
     Agreement,
     Candidates,
@@ -37,28 +38,29 @@ def clique_of(subgraph: CommonSubgraph, graph: ProductGraph) -> tuple[int, ...]:
     try:
         return tuple(sorted(number[pair] for pair in subgraph.pairs))
     except KeyError as error:
-        raise InputError(f"pair {error.args[0]}: these records do not share a label") from None
+        raise InputError("pair_without_shared_label", pair=str(error.args[0])) from None
 
 
 def violation(
     subgraph: CommonSubgraph, target: Microdata, known: Microdata, *, agreement: Agreement, candidates: Candidates
-) -> str:
-    """Say why definition 5 does not hold; empty if (S, T, φ) is an approximate common subgraph."""
+) -> Message | None:
+    """Say why definition 5 does not hold; None if (S, T, φ) is an approximate common subgraph."""
     s, t = np.array(subgraph.target, dtype=np.int32), np.array(subgraph.known, dtype=np.int32)
     if len(set(subgraph.target)) != len(s) or len(set(subgraph.known)) != len(t):
-        return "φ is not a bijection"
+        return Message("not_a_bijection")
     related = {(int(a), int(b)) for a, b in candidates.relation}
     for v, w in subgraph.pairs:
         if (int(candidates.target_class[v]), int(candidates.known_class[w])) not in related:
-            return f"target record {v + 1} and known record {w + 1} do not share a label"
+            return Message("records_without_a_shared_label", target=v + 1, known=w + 1)
     if len(s) == 0:
-        return ""
+        return None
     agreement = fit_agreement(agreement, target.distances, known.distances)
     wrong = ~_consistent(target.distances.block(s, s), known.distances.block(t, t), agreement)
     np.fill_diagonal(wrong, False)
     for i, j in np.argwhere(wrong):
-        return f"the distances of target records {s[i] + 1}, {s[j] + 1} and known records {t[i] + 1}, {t[j] + 1} differ"
-    return ""
+        rows = {"first": s[i] + 1, "second": s[j] + 1, "first_known": t[i] + 1, "second_known": t[j] + 1}
+        return Message("distances_differ", rows)
+    return None
 
 
 def _consistent(d_target: FloatArray, d_known: FloatArray, agreement: Agreement) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, Spread
 from disclique.masks.entrywise import Entrywise, draw_key
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
+from disclique.messages import Message
 from disclique.model import Distances, FloatArray
 from disclique.spaces import FORMED, Matrix, Points, full_matrix, matrix_like
 from disclique.spaces.base import ENCODINGS, TEXTS
@@ -38,8 +39,9 @@ def between(low: float = 0.0, high: float = np.inf, *, closed: bool = False) -> 
     def read(text: object) -> float:
         value = parse_quantity(text, units=("",)).value
         if not (low < value < high or (closed and low <= value <= high)):
-            bounds = f"more than {number(low)}" if np.isinf(high) else f"between {number(low)} and {number(high)}"
-            raise InputError(f"{text}: it must be {bounds}")
+            if np.isinf(high):
+                raise InputError("parameter_not_above", text=text, low=number(low))
+            raise InputError("parameter_not_between", text=text, low=number(low), high=number(high))
         return value
 
     return {"read": read}
@@ -51,7 +53,7 @@ def whole(low: int = 1) -> Parameter:
     def read(text: object) -> int:
         value = parse_quantity(text, units=("",)).value
         if not value.is_integer() or value < low:
-            raise InputError(f"{text}: it must be a whole number of at least {low}")
+            raise InputError("parameter_not_whole", text=text, low=low)
         return int(value)
 
     return {"read": read}
@@ -63,7 +65,7 @@ def one_of(*words: str) -> Parameter:
     def read(text: object) -> str:
         word = str(text).strip().lower()
         if word not in words:
-            raise InputError(f"{text}: choose one of {', '.join(words)}")
+            raise InputError("parameter_not_a_word", text=text, words=words)
         return word
 
     return {"read": read}
@@ -75,8 +77,10 @@ def extra(parameter: Parameter) -> Parameter:
 
 
 def _positive(quantity: Quantity, *, zero: bool = False) -> Quantity:
-    if not (quantity.value > 0 or (zero and quantity.value == 0)):
-        raise InputError(f"{quantity}: it must be {'at least' if zero else 'more than'} 0")
+    if quantity.value < 0 and zero:
+        raise InputError("quantity_below_zero", quantity=quantity)
+    if quantity.value <= 0 and not zero:
+        raise InputError("quantity_not_positive", quantity=quantity)
     return quantity
 
 
@@ -94,10 +98,11 @@ class Mask:
     ``between(...)``, ``whole(...)``, ``one_of(...)``), and implement ``apply`` or the simpler hook of ``PointMask`` or
     ``EntryMask``.
 
-    ``on`` says what it takes: ``coordinates``, ``distances`` (of any kind) or ``text``. ``scope`` says what one masked
-    distance depends on besides chance: its two points (``point``), its own value (``entry``), or the whole file
-    (``file``). ``conditional`` says that the deviation d - d' depends on the distance. ``simulated_files`` is how many
-    files a calibration of scope ``file`` masks, more where a file shares one draw.
+    ``summary`` says in a sentence what it does, to people who choose. ``on`` says what it takes: ``coordinates``,
+    ``distances`` (of any kind) or ``text``. ``scope`` says what one masked distance depends on besides chance: its two
+    points (``point``), its own value (``entry``), or the whole file (``file``). ``conditional`` says that the deviation
+    d - d' depends on the distance. ``simulated_files`` is how many files a calibration of scope ``file`` masks, more
+    where a file shares one draw.
 
     ``dial`` is the one parameter that makes protection stronger when it rises (``dial_rises``) or falls;
     ``other_dials`` are more of the kind, each with whether it must rise. ``gaussian`` says that every point moves by
@@ -108,6 +113,7 @@ class Mask:
     """
 
     name: ClassVar[str]
+    summary: ClassVar[Message | None] = None
     on: ClassVar[str]
     scope: ClassVar[str]
     reference: ClassVar[str]
@@ -131,7 +137,9 @@ class Mask:
             try:
                 object.__setattr__(self, parameter.name, parameter.metadata["read"](given))
             except InputError as problem:
-                raise InputError(f"mask {self.name}, {spec_name(parameter.name)} = {problem}") from None
+                raise InputError(
+                    "mask_parameter_wrong", name=self.name, key=spec_name(parameter.name), problem=problem
+                ) from None
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Distances:
         """Return the masked distances: points of coordinates, encodings of text, else a matrix (NaN is unpublished)."""
@@ -194,13 +202,13 @@ class Mask:
     def dial_value(self) -> float:
         """The dial's number in the unit in which it was given."""
         if self.dial is None:
-            raise InputError(f"mask {self.name} has no dial to turn")
+            raise InputError("mask_without_dial", name=self.name)
         return float(getattr(self, self.dial))
 
     def with_dial(self, value: object) -> Self:
         """Return the same mask with its dial at ``value``: a quantity, a text, or a number in the dial's own unit."""
         if self.dial is None:
-            raise InputError(f"mask {self.name} has no dial to turn")
+            raise InputError("mask_without_dial", name=self.name)
         present = getattr(self, self.dial)
         if isinstance(present, Quantity) and isinstance(value, (int, float)):
             value = Quantity(float(value), present.unit)
@@ -284,9 +292,11 @@ class PointMask(Mask):
         """Return the masked points, with the same metric."""
         points = distances.points()
         if points is None:
-            raise InputError(f"mask {self.name} moves coordinates, but {_NO_PLACES.get(distances.kind, _ONLY_MATRIX)}")
+            raise InputError(
+                "mask_needs_coordinates", name=self.name, given=_NO_PLACES.get(distances.kind, _ONLY_MATRIX)
+            )
         if points.coordinates.dtype.kind not in "fiu":
-            raise InputError(f"mask {self.name} moves coordinates, but the records are not given by numbers")
+            raise InputError("mask_needs_numbers", name=self.name)
         return dataclasses.replace(points, coordinates=self.in_unit_of(points).moved(points, rng))
 
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
@@ -294,8 +304,11 @@ class PointMask(Mask):
         raise NotImplementedError
 
 
-_NO_PLACES = {TEXTS: "the records are given by text", ENCODINGS: "the records are given by encodings"}
-_ONLY_MATRIX = "only a distance matrix was given"
+_NO_PLACES = {
+    TEXTS: Message("records_are_text"),
+    ENCODINGS: Message("records_are_encodings"),
+}
+_ONLY_MATRIX = Message("records_are_a_matrix")
 
 
 class EntryMask(Mask):
@@ -334,7 +347,7 @@ def parameter_in(unit: str | None, mask: Mask, parameter: str) -> float:
     where = _where(mask, parameter)
     if unit == KM and not quantity.unit:
         km = next(km_of(one) for one in dataclasses.fields(mask) if one.name == parameter)
-        raise InputError(f"{where}: the unit is missing; write {quantity}{km} or {quantity}{km.replace('k', '')}")
+        raise InputError("length_without_unit", where=where, quantity=quantity, km=km, metres=km.replace("k", ""))
     return length_in(quantity, unit, where)
 
 
@@ -346,8 +359,8 @@ def km_of(parameter: dataclasses.Field[Any]) -> str:
     return KM if any(read is kind["read"] for kind in (LENGTH, LENGTH_OR_ZERO, PLACE)) else ""
 
 
-def _where(mask: Mask, parameter: str) -> str:
-    return f"mask {mask.name}, {spec_name(parameter)} = {getattr(mask, parameter)}"
+def _where(mask: Mask, parameter: str) -> Message:
+    return Message("mask_parameter", name=mask.name, key=spec_name(parameter), value=getattr(mask, parameter))
 
 
 def place_in(points: Points, mask: Mask, parameter: str) -> tuple[float, str]:
@@ -355,10 +368,7 @@ def place_in(points: Points, mask: Mask, parameter: str) -> tuple[float, str]:
     quantity: Quantity = getattr(mask, parameter)
     if quantity.unit == "deg":
         if points.metric not in GEOGRAPHIC:
-            raise InputError(
-                f"mask {mask.name}, {spec_name(parameter)} = {quantity}: degrees fit longitude and latitude, but these "
-                "points are not on the Earth; write a number in the unit of the coordinates"
-            )
+            raise InputError("degrees_off_the_earth", where=_where(mask, parameter))
         return quantity.value, "deg"
     return parameter_in(points.unit, mask, parameter), quantity.unit and "km"
 

@@ -12,6 +12,7 @@ from disclique.geodesy import GEOGRAPHIC, Spread, shift, walk, wrap
 from disclique.masks.base import LENGTH, LENGTH_OR_ZERO, PLACE, RATE, PointMask, parameter_in, place_in
 from disclique.masks.laws import Exponential, GaussianLaw, PlaceLaw, RadialLaw, Ring, spread_at
 from disclique.masks.registry import register_mask
+from disclique.messages import Message
 from disclique.model import FloatArray
 from disclique.spaces import Points
 from disclique.units import Quantity
@@ -32,6 +33,7 @@ class Gaussian(PointMask):
     """
 
     name: ClassVar[str] = "gaussian"
+    summary: ClassVar[Message | None] = Message("mask_does_gaussian")
     reference: ClassVar[str] = "Armstrong, Rushton and Zimmerman 1999, Statistics in Medicine 18:497-525"
     dial: ClassVar[str | None] = "sigma"
     gaussian: ClassVar[bool] = True
@@ -65,8 +67,7 @@ class RadiusMask(PointMask):
         """Return the coordinates after the walk."""
         if not points.is_map or points.coordinates.shape[1] != 2:
             raise InputError(
-                f"mask {self.name} moves points of the Earth or of a plane, but these are "
-                f"{points.coordinates.shape[1]}-dimensional vectors ({points.metric}); gaussian takes these too"
+                "mask_needs_a_map", name=self.name, dimensions=points.coordinates.shape[1], metric=points.metric
             )
         return walk(points.coordinates, self.radii(points, rng), str(points.metric), rng)
 
@@ -81,6 +82,7 @@ class Disc(RadiusMask):
     """A place uniform by area in the disc of radius ``max`` around each point."""
 
     name: ClassVar[str] = "disc"
+    summary: ClassVar[Message | None] = Message("mask_does_disc")
     reference: ClassVar[str] = "Kwan, Casas and Schmitz 2004, Cartographica 39(2):15-28 (circular mask)"
     dial: ClassVar[str | None] = "max"
 
@@ -106,6 +108,7 @@ class Donut(RadiusMask):
     """A place uniform by area in the ring between ``min`` and ``max`` around each point."""
 
     name: ClassVar[str] = "donut"
+    summary: ClassVar[Message | None] = Message("mask_does_donut")
     reference: ClassVar[str] = "Hampton et al. 2010, American Journal of Epidemiology 172:1062-1069"
     dial: ClassVar[str | None] = "max"
 
@@ -116,9 +119,9 @@ class Donut(RadiusMask):
         super().__post_init__()
         (low, a), (high, b) = _in_own_unit(self.min), _in_own_unit(self.max)
         if a != b and low > 0:
-            raise InputError(f"mask donut: min = {self.min} and max = {self.max} must both have a unit, or neither")
+            raise InputError("donut_units_differ", min=self.min, max=self.max)
         if not low < high:
-            raise InputError(f"mask donut, max = {self.max}: it must be more than min = {self.min}")
+            raise InputError("donut_without_width", max=self.max, min=self.min)
 
     def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Draw radii whose squares are uniform between those of the two circles."""
@@ -149,6 +152,7 @@ class Laplace(RadiusMask):
     """Planar Laplace noise of geo-indistinguishability: radius Gamma(2, 1/``epsilon``), mean 2/``epsilon``."""
 
     name: ClassVar[str] = "laplace"
+    summary: ClassVar[Message | None] = Message("mask_does_laplace")
     reference: ClassVar[str] = "Andrés, Bordenabe, Chatzikokolakis and Palamidessi 2013, ACM CCS, 901-914"
     dial: ClassVar[str | None] = "epsilon"
     dial_rises: ClassVar[bool] = False

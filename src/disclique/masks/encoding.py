@@ -19,6 +19,7 @@ from scipy import sparse
 from disclique.errors import InputError
 from disclique.masks.base import Mask, between, extra, one_of, whole
 from disclique.masks.registry import register_mask
+from disclique.messages import Message
 from disclique.model import Distances
 from disclique.spaces import Encodings, Texts
 from disclique.spaces.strings import Grams, find_grams
@@ -46,7 +47,7 @@ class TextMask(Mask):
         """Return the strings encoded under a key; two files under one key can be linked. ``rng`` is for noise."""
         texts = distances.texts()
         if texts is None:
-            raise InputError(f"mask {self.name} encodes text, but the records have none; name columns of text (--text)")
+            raise InputError("mask_needs_text", name=self.name)
         bits = self.encoded(texts, key, rng)
         return Encodings(np.packbits(bits, axis=1), bits.shape[1], self.metric)
 
@@ -108,6 +109,7 @@ class Bloom(TextMask):
     """
 
     name: ClassVar[str] = "bloom"
+    summary: ClassVar[Message | None] = Message("mask_does_bloom")
     reference: ClassVar[str] = (
         "Schnell, Bachteler and Reiher 2009, BMC Medical Informatics and Decision Making 9:41; salt: Niedermeyer, "
         "Steinmetzer, Kroll and Schnell 2014, Journal of Privacy and Confidentiality 6(2); flip, balance: Schnell and "
@@ -128,12 +130,9 @@ class Bloom(TextMask):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.hash == "blake" and not (self.length & (self.length - 1) == 0 and self.length <= 1 << 16):
-            raise InputError(
-                f"mask bloom, length = {self.length}: the hash blake takes 1024 or another power of 2 up to 65536; "
-                "hash=double takes any length"
-            )
+            raise InputError("bloom_length_not_a_power", length=self.length)
         if self.diffuse > self.length:
-            raise InputError(f"mask bloom, diffuse = {self.diffuse}: there are only {self.length} positions")
+            raise InputError("bloom_diffuses_too_many", diffuse=self.diffuse, length=self.length)
 
     def encoded(self, texts: Texts, key: bytes, rng: np.random.Generator) -> Bits:
         """Return the Bloom filters, hardened as asked for."""
@@ -205,6 +204,7 @@ class MinHash(TextMask):
     """
 
     name: ClassVar[str] = "minhash"
+    summary: ClassVar[Message | None] = Message("mask_does_minhash")
     reference: ClassVar[str] = "Smith 2017, Journal of Information Security and Applications 34:204-210"
     dial: ClassVar[str | None] = "length"
     dial_rises: ClassVar[bool] = False
@@ -245,6 +245,7 @@ class TwoStep(TextMask):
     """
 
     name: ClassVar[str] = "two-step"
+    summary: ClassVar[Message | None] = Message("mask_does_two_step")
     reference: ClassVar[str] = "Ranbaduge, Christen and Schnell 2020, PAKDD, LNCS 12085:139-151"
     dial: ClassVar[str | None] = "columns"
     dial_rises: ClassVar[bool] = False

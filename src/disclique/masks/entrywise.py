@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from disclique.errors import InputError, TooLarge
+from disclique.messages import Message
 from disclique.model import Distances, FloatArray, IntArray
 from disclique.spaces import Unformed
 
@@ -73,7 +74,7 @@ class EntryChance:
     def random(self, size: object = None) -> FloatArray:
         """Draw numbers between 0 and 1, neither included."""
         if size != self.first.shape and size != len(self.first):
-            raise TooLarge(f"a mask drew {size} numbers for {len(self.first)} distances: {_REFUSED}")
+            raise TooLarge("mask_drew_too_many", size=str(size), many=len(self.first), one_draw_each=_ONE_DRAW_EACH)
         found, use_second = np.empty(len(self.first)), self.draws % 2 == 1
         for begin in range(0, len(found), _CHUNK):
             part = slice(begin, begin + _CHUNK)
@@ -111,11 +112,11 @@ class EntryChance:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise TooLarge(f"a mask draws by rng.{name}: {_REFUSED}")
+        raise TooLarge("mask_draws_otherwise", name=name, one_draw_each=_ONE_DRAW_EACH)
 
 
-_KNOWN = ("random", "uniform", "normal", "standard_normal", "lognormal", "laplace", "exponential")
-_REFUSED = f"where no matrix is formed, every distance has one draw each of {', '.join(_KNOWN)}"
+_DRAWS = ("random", "uniform", "normal", "standard_normal", "lognormal", "laplace", "exponential")
+_ONE_DRAW_EACH = Message("one_draw_each", draws=_DRAWS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,8 +157,8 @@ class Entrywise(Unformed):
         wrong = (found < 0) | np.isinf(found)
         if wrong.any():
             i, j = (int(place[0]) for place in np.nonzero(wrong))
+            value, first_row, second_row = found[i, j], rows[i] + 1, columns[j] + 1
             raise InputError(
-                f"mask {self.mask}: it makes {found[i, j]} of the distance between records {rows[i] + 1} and "
-                f"{columns[j] + 1}, which is none"
+                "mask_makes_no_distance", mask=self.mask, value=value, first_row=first_row, second_row=second_row
             )
         return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from disclique.masks.base import LENGTH, EntryMask, between, parameter_in
 from disclique.masks.registry import register_mask
+from disclique.messages import Message
 from disclique.model import FloatArray
 from disclique.units import KM_IN, Quantity
 
@@ -26,6 +27,7 @@ class MatrixGaussian(EntryMask):
     """Independent Gaussian noise of standard deviation ``sd`` on every distance; below 0 it is published as 0."""
 
     name: ClassVar[str] = "matrix-gaussian"
+    summary: ClassVar[Message | None] = Message("mask_does_matrix_gaussian")
     reference: ClassVar[str] = _KENTHAPADI
     dial: ClassVar[str | None] = "sd"
 
@@ -59,6 +61,7 @@ class MatrixLaplace(EntryMask):
     """Independent Laplace noise of scale ``b`` on every distance; below 0 it is published as 0."""
 
     name: ClassVar[str] = "matrix-laplace"
+    summary: ClassVar[Message | None] = Message("mask_does_matrix_laplace")
     reference: ClassVar[str] = "Dwork, McSherry, Nissim and Smith 2006, Theory of Cryptography, 265-284"
     dial: ClassVar[str | None] = "b"
 
@@ -92,6 +95,7 @@ class Multiplicative(EntryMask):
     """Every distance times an independent lognormal factor of mean 1 whose logarithm has standard deviation ``sd``."""
 
     name: ClassVar[str] = "multiplicative"
+    summary: ClassVar[Message | None] = Message("mask_does_multiplicative")
     reference: ClassVar[str] = "Kim and Winkler 2003, Multiplicative noise for masking continuous data, US Census"
     dial: ClassVar[str | None] = "sd"
     conditional: ClassVar[bool] = True
@@ -129,6 +133,7 @@ class Round(EntryMask):
     """Every distance rounded to the nearest multiple of ``to``, halves to the even one."""
 
     name: ClassVar[str] = "round"
+    summary: ClassVar[Message | None] = Message("mask_does_round")
     reference: ClassVar[str] = "Willenborg and de Waal 2001, Elements of Statistical Disclosure Control (rounding)"
     dial: ClassVar[str | None] = "to"
     conditional: ClassVar[bool] = True
@@ -157,6 +162,7 @@ class TopCode(EntryMask):
     """Every distance above ``max`` published as ``max``."""
 
     name: ClassVar[str] = "topcode"
+    summary: ClassVar[Message | None] = Message("mask_does_topcode")
     reference: ClassVar[str] = "Willenborg and de Waal 2001, Elements of Statistical Disclosure Control (top-coding)"
     dial: ClassVar[str | None] = "max"
     dial_rises: ClassVar[bool] = False

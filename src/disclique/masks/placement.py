@@ -15,6 +15,7 @@ from disclique.masks.base import LENGTH, PLACE, PointMask, between, one_of, para
 from disclique.masks.displacement import RadiusMask
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw, Walk, spread_at
 from disclique.masks.registry import register_mask
+from disclique.messages import Message
 from disclique.model import FloatArray
 from disclique.spaces import Points
 from disclique.spaces.metrics import VECTORIAL
@@ -41,6 +42,7 @@ class GridCells(PointMask):
     """
 
     name: ClassVar[str] = "grid"
+    summary: ClassVar[Message | None] = Message("mask_does_grid")
     reference: ClassVar[str] = "Curtis, Mills, Agustin and Cockburn 2011, Comput Environ Urban Syst 35:57-64"
     dial: ClassVar[str | None] = "cell"
 
@@ -81,6 +83,7 @@ class Voronoi(PointMask):
     """
 
     name: ClassVar[str] = "voronoi"
+    summary: ClassVar[Message | None] = Message("mask_does_voronoi")
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "Seidl, Paulus, Jankowski and Regenfelder 2015, Applied Geography 63:253-263"
 
@@ -89,7 +92,7 @@ class Voronoi(PointMask):
         space = to_space(points.coordinates, points.metric)
         places, which = np.unique(space, axis=0, return_inverse=True)
         if len(places) < 2:
-            raise InputError("mask voronoi: all points are at one place, so there is no neighbour to move towards")
+            raise InputError("voronoi_one_place")
         _, nearest = cKDTree(places).query(places, k=2)
         middle = (places + places[nearest[:, 1]]) / 2
         half_way = middle if points.metric == "euclidean" else from_space(middle)
@@ -110,6 +113,7 @@ class Swap(PointMask):
     """
 
     name: ClassVar[str] = "swap"
+    summary: ClassVar[Message | None] = Message("mask_does_swap")
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "Zhang, Freundschuh, Lenzer and Zandbergen 2017, Cartography and GIS 44:22-34 (variant)"
     dial: ClassVar[str | None] = "radius"
@@ -150,6 +154,7 @@ class Dhs(RadiusMask):
     """
 
     name: ClassVar[str] = "dhs"
+    summary: ClassVar[Message | None] = Message("mask_does_dhs")
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "Burgert, Colston, Roy and Zachary 2013, DHS Spatial Analysis Reports 7"
 
@@ -191,6 +196,7 @@ class Affine(PointMask):
     """
 
     name: ClassVar[str] = "affine"
+    summary: ClassVar[Message | None] = Message("mask_does_affine")
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "Armstrong, Rushton and Zimmerman 1999, Statistics in Medicine 18:497-525"
     rigid: ClassVar[bool] = True
@@ -204,7 +210,7 @@ class Affine(PointMask):
             lon, lat = points.coordinates.T
             return wrap((-lon if turned_over else lon) + rng.uniform(-180, 180), lat)
         if points.metric not in ("sphere", "euclidean"):
-            raise InputError(f"mask affine: the rigid motions of the metric {points.metric} are not known to it")
+            raise InputError("affine_metric_unknown", metric=points.metric)
         sphere = points.metric == "sphere"
         space = unit_vectors(np.radians(points.coordinates)) if sphere else points.coordinates
         motion = _random_rotation(space.shape[1], rng)
@@ -230,6 +236,7 @@ class Rotation(PointMask):
     """
 
     name: ClassVar[str] = "rotation"
+    summary: ClassVar[Message | None] = Message("mask_does_rotation")
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "Chen and Liu 2005, IEEE ICDM, 589-592; undone by Giannella, Liu and Kargupta 2013"
     rigid: ClassVar[bool] = True
@@ -237,7 +244,7 @@ class Rotation(PointMask):
     def moved(self, points: Points, rng: np.random.Generator) -> FloatArray:
         """Return the vectors turned."""
         if points.metric not in VECTORIAL:
-            raise InputError(f"mask rotation turns vectors with metric euclidean or cosine, not {points.metric}")
+            raise InputError("rotation_metric_unknown", metric=points.metric)
         vectors = points.coordinates
         motion = _random_rotation(vectors.shape[1], rng)
         motion[0] *= rng.choice([-1.0, 1.0])

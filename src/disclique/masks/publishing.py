@@ -15,6 +15,7 @@ from disclique.errors import InputError, TooLarge
 from disclique.geodesy import EARTH_KM, draw_in_box, to_space
 from disclique.masks.base import Mask, one_of, whole
 from disclique.masks.registry import register_mask
+from disclique.messages import Message
 from disclique.model import Distances, FloatArray, IntArray
 from disclique.spaces import FORMED, Listed, Matrix, Points, Unformed, full_matrix, matrix_like, read_in_blocks
 from disclique.spaces.lazy import AT_ONCE
@@ -30,6 +31,7 @@ class Nearest(Mask):
     """Only the distances to the ``k`` nearest records, exact; a pair is published if one is near to the other."""
 
     name: ClassVar[str] = "knn"
+    summary: ClassVar[Message | None] = Message("mask_does_knn")
     on: ClassVar[str] = "distances"
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "a neighbour list, as released for spatial weights (Anselin 1988, Spatial Econometrics)"
@@ -193,6 +195,7 @@ class Lipschitz(Mask):
     """
 
     name: ClassVar[str] = "lipschitz"
+    summary: ClassVar[Message | None] = Message("mask_does_lipschitz")
     on: ClassVar[str] = "distances"
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "Kroll and Schnell 2016, International Journal of Health Geographics 15:1 (variant)"
@@ -210,7 +213,7 @@ class Lipschitz(Mask):
     def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix | Embedded:
         """Return the distances between the embedded records."""
         if distances.directed:
-            raise InputError("mask lipschitz: it takes distances without a direction")
+            raise InputError("lipschitz_directed")
         metric = {"1": "cityblock", "2": "euclidean", "inf": "chebyshev"}[self.norm]
         scale = 1.0 if self.norm == "inf" else self.sets ** (1 / int(self.norm))
         return _between(Embedded(self._embedded(distances, rng), metric, scale, distances.unit), distances)
@@ -220,18 +223,18 @@ class Lipschitz(Mask):
         wanted = self.sets * self.size
         if self.drawn == "records":
             if self.size > distances.size:
-                raise InputError(f"mask lipschitz, size = {self.size}: the file has only {distances.size} records")
+                raise InputError("lipschitz_sets_too_large", size=self.size, records=distances.size)
             members = np.concatenate([rng.choice(distances.size, self.size, replace=False) for _ in range(self.sets)])
             found = distances.block(np.arange(distances.size, dtype=np.int32), members.astype(np.int32))
         else:
             own = distances.vectors()
             if own is None:
-                raise InputError("mask lipschitz: reference points of the area need coordinates; write drawn=records")
+                raise InputError("lipschitz_needs_coordinates")
             places = draw_in_box(own.coordinates, wanted, own.metric, rng)
             found = pairwise(own.coordinates, places, own.metric)
         nearest = np.where(np.isnan(found), np.inf, found).reshape(distances.size, self.sets, self.size).min(axis=2)
         if not np.isfinite(nearest).all():
-            raise InputError("mask lipschitz: some records have no published distance to a reference set")
+            raise InputError("lipschitz_unpublished")
         return np.asarray(nearest)
 
 
@@ -245,6 +248,7 @@ class Projection(Mask):
     """
 
     name: ClassVar[str] = "projection"
+    summary: ClassVar[Message | None] = Message("mask_does_projection")
     on: ClassVar[str] = "distances"
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "Liu, Kargupta and Ryan 2006, IEEE Trans Knowledge and Data Engineering 18:92-106"
@@ -270,15 +274,12 @@ def _places(distances: Distances) -> FloatArray:
     if (own := distances.vectors()) is not None:
         return np.asarray(own.coordinates) if own.metric == "cosine" else to_space(own.coordinates, own.metric)
     if distances.directed:
-        raise InputError("mask projection: it takes distances without a direction")
+        raise InputError("projection_directed")
     if distances.size > FORMED:
-        raise TooLarge(
-            f"mask projection: it makes a space of the whole matrix, of at most {FORMED:,} records; of these "
-            f"{distances.size:,} it needs the coordinates"
-        )
+        raise TooLarge("projection_too_many_records", most=FORMED, records=distances.size)
     values = full_matrix(distances)
     if np.isnan(values).any():
-        raise InputError("mask projection: it takes a complete matrix, but some distances are not published")
+        raise InputError("projection_unpublished")
     squares = values**2
     centred = -(squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()) / 2
     eigenvalues, vectors = np.linalg.eigh(centred)

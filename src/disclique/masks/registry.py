@@ -34,12 +34,12 @@ def register_mask(cls: M) -> M:
     >>> del _MASKS["doubled"]  # an example only
     """
     if not (isinstance(cls, type) and issubclass(cls, Mask)):
-        raise InputError(f"mask = {show(cls)}: a mask is a class derived from Mask")
+        raise InputError("not_a_mask_class", cls=show(cls))
     name = getattr(cls, "name", None)
     if not name or not str(name).replace("-", "").isalnum():
-        raise InputError(f"{cls.__name__}: a mask needs a name of letters, digits and hyphens")
+        raise InputError("mask_without_name", kind=cls.__name__)
     if name in _MASKS and _MASKS[name].__qualname__ != cls.__qualname__:
-        raise InputError(f"mask {name}: the name is already taken by {_MASKS[name].__qualname__}")
+        raise InputError("mask_name_taken", name=name, other=_MASKS[name].__qualname__)
     _MASKS[str(name)] = cls
     return cls
 
@@ -56,23 +56,24 @@ def parse_mask(spec: str) -> Mask:
     Quantity(value=1.0, unit='km')
     """
     if not isinstance(spec, str):
-        raise InputError(f"mask = {show(spec)}: name a way to alter the file, such as 'gaussian:sigma=500m'")
+        raise InputError("mask_not_a_spec", spec=show(spec))
     asked = parse_spec(spec)
     cls = _MASKS.get(asked.name.lower())
     if cls is None:
-        meant = guess_meant(asked.name, masks()) or ""
-        raise InputError(f"mask {spec!r}: there is no mask {asked.name!r}; there are {', '.join(masks())}{meant}")
+        raise InputError(
+            "no_such_mask", spec=spec, name=asked.name, masks=list(masks()), meant=guess_meant(asked.name, masks())
+        )
     given = _parameters(spec, asked.parameters, cls)
     try:
         return cls(**given)
     except InputError as problem:
-        raise InputError(f"mask {spec!r}: {problem}") from None
+        raise InputError("mask_spec_wrong", spec=spec, problem=problem) from None
 
 
 def name_units(spec: str, distances: Distances) -> str:
     """Return a spec, perhaps with a range ``a..b``, with km behind its bare lengths, as ``Mask.in_unit_of`` puts them.
 
-    >>> from disclique.spaces import Matrix
+    >>> from disclique.spaces.distances import Matrix
     >>> name_units("round:to=1..5", Matrix([[0, 7], [7, 0]], unit="km"))
     'round:to=1km..5km'
     """
@@ -97,7 +98,7 @@ def refuse_bare(unit: str | None, specs: Iterable[str]) -> None:
     """Refuse a mask with a bare length beside --unit m: metres become kilometres, and it could be meant in either."""
     for spec in specs if unit == "m" else ():
         for bare in bare_lengths(spec):
-            raise InputError(f"--mask {spec}: the unit of {bare} is missing; write {bare}m or {bare}km")
+            raise InputError("mask_length_without_unit", spec=spec, bare=bare)
 
 
 def _units(name: str, parameter: Parameter) -> list[tuple[str, str]]:
@@ -139,16 +140,17 @@ def _parameters(spec: str, parameters: Iterable[Parameter], cls: type[Mask]) -> 
     for part in parameters:
         key, value = part.key, part.value
         if not value:
-            raise InputError(f"mask {spec!r}: {part.text!r} is not of the form name=value; write {usage(cls)}")
+            raise InputError("mask_parameter_malformed", spec=spec, text=part.text, form=usage(cls))
         if key not in known:
+            if not known:
+                raise InputError("mask_takes_no_parameters", spec=spec, name=cls.name, key=key, value=value)
             raise InputError(
-                f"mask {spec!r}: {cls.name} has no parameter {key!r} (given {value!r}); "
-                + (f"there are {', '.join(known)}" if known else "it has none")
+                "mask_parameter_unknown", spec=spec, name=cls.name, key=key, value=value, known=list(known)
             )
         if known[key].name in given:
-            raise InputError(f"mask {spec!r}: {key} is given twice")
+            raise InputError("mask_parameter_twice", spec=spec, key=key)
         given[known[key].name] = value
     absent = [k for k, p in known.items() if p.default is dataclasses.MISSING and p.name not in given]
     if absent:
-        raise InputError(f"mask {spec!r}: {', '.join(absent)} is missing; write {usage(cls)}")
+        raise InputError("mask_parameter_missing", spec=spec, absent=absent, form=usage(cls))
     return given

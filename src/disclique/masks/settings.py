@@ -85,16 +85,16 @@ def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
         mask = parse_mask(spec)
         return MaskRange(mask.spec, (Setting(mask),), dial=mask.dial)
     if len(ranges) > 1:
-        raise InputError(f"mask {spec!r}: a range can stand for one parameter only, not for {' and '.join(ranges)}")
+        raise InputError("range_of_several", spec=spec, ranges=ranges)
     first, last = (
         parse_mask(write_spec(asked.name, {one.key: one.ends[end] for one in asked.parameters})) for end in (0, -1)
     )
     dial = ranges[0].replace("-", "_")
     if dial not in first.dials:
-        raise InputError(
-            f"mask {spec!r}: {ranges[0]} is not the dial of {first.name}; "
-            + (f"a range can stand for {' or '.join(map(spec_name, first.dials))}" if first.dials else "it has none")
-        )
+        key, dials = ranges[0], [spec_name(one) for one in first.dials]
+        if not dials:
+            raise InputError("range_without_dial", spec=spec, key=key, name=first.name)
+        raise InputError("range_not_of_the_dial", spec=spec, key=key, name=first.name, dials=dials)
     ordered = list(dict.fromkeys(first.turned(dial, value) for value in _steps(first, last, dial, settings)))
     rising = measure_dial(last, first, dial) >= measure_dial(first, first, dial)
     if rising != first.dials[dial]:
@@ -106,7 +106,7 @@ def _steps(first: Mask, last: Mask, dial: str, settings: int) -> list[float]:
     """Return values of the dial in the unit of ``first``, geometric from one end to the other."""
     low, high = measure_dial(first, first, dial), measure_dial(last, first, dial)
     if min(low, high) <= 0:
-        raise InputError(f"mask {first.name}, {spec_name(dial)}: a range goes in equal ratios and cannot begin at 0")
+        raise InputError("range_from_zero", name=first.name, key=spec_name(dial))
     whole = isinstance(getattr(first, dial), int)
     inner = np.geomspace(low, high, settings)[1:-1]
     rounded = [round(value) if whole else float(f"{value:.{_DIGITS}g}") for value in inner.tolist()]
@@ -121,14 +121,15 @@ def measure_dial(mask: Mask, like: Mask, dial: str) -> float:
     """
     value, unit = getattr(mask, dial), getattr(like, dial)
     if isinstance(value, str):
-        raise InputError(f"mask {mask.name}, {spec_name(dial)} = {value}: a range goes from one number to another")
+        raise InputError("range_not_of_numbers", name=mask.name, key=spec_name(dial), value=value)
     if not isinstance(value, Quantity) or value.unit == unit.unit:
         return float(value)
     if value.unit in KM_IN and unit.unit in KM_IN:
         return value.km / KM_IN[unit.unit]
     if value.unit.startswith("/") and unit.unit.startswith("/"):
         return value.per_km * KM_IN[unit.unit[1:]]
-    raise InputError(f"mask {mask.name}: the ends {unit} and {value} of a range need the same kind of unit")
+    first, last = unit, value
+    raise InputError("range_units_differ", name=mask.name, first=first, last=last)
 
 
 def measured_in(mask: Mask, dial: str) -> str:

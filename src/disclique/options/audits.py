@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from disclique.arguments import short_repr
 from disclique.locale import mark
 from disclique.options.files import FileOptions
-from disclique.options.table import Bounds, Options, Told, at_doors, list_of, option, planned, rows_of
+from disclique.options.table import Bounds, Form, Options, Told, at_doors, list_of, option, planned, rows_of
 
 MASKS, SNOOPER, WORK = "Masks and limit", "What the snooper knows", "Work"
 LIMIT, SEVERAL = "limit", "several"  # places of their own on the page of the app
@@ -29,8 +29,10 @@ class SnooperFields:
         metavar="R",
         called="called_overlap",
         bounds=Bounds(0, 1, "wanted_overlap", above=True, share=True),
-        title=mark("Share of the people whom they know"),
-        hint=mark("A share such as 0.3, beside other people. Left empty, they have the whole file."),
+        form=Form(
+            mark("Share of the people whom they know"),
+            mark("A share such as 0.3, beside other people. Left empty, they have the whole file."),
+        ),
         told=Told(mark("share of the people in the snooper's file"), share=True),
     )
     size: int | None = planned(
@@ -39,8 +41,7 @@ class SnooperFields:
         door="known_size",
         called="called_known_size",
         bounds=Bounds(1),
-        title=mark("Records in their file"),
-        hint=mark("Goes with the share; left empty, as many as are released."),
+        form=Form(mark("Records in their file"), mark("Goes with the share; left empty, as many as are released.")),
         told=Told(mark("records in the snooper's file")),
     )
     others: str = planned(
@@ -48,9 +49,11 @@ class SnooperFields:
         SNOOPER,
         default=SYNTHETIC,
         path=True,
-        title=mark("Where the other people in it come from"),
-        hint=mark("Invented like those of your file, as people live in Germany, or from a file."),
-        answers=(("", mark("drawn like those of the file")), (GERMANY, mark("people of Germany"))),
+        form=Form(
+            mark("Where the other people in it come from"),
+            mark("Invented like those of your file, as people live in Germany, or from a file."),
+            choices=(("", mark("drawn like those of the file")), (GERMANY, mark("people of Germany"))),
+        ),
         told=Told(
             mark("the other people in it"),
             goes_with="overlap",
@@ -70,16 +73,14 @@ class SnooperFields:
         metavar="R",
         called="called_label_error",
         bounds=Bounds(0, 1, "wanted_share_below_one", below=True, share=True),
-        title=mark("Share of their labels that are wrong"),
-        hint=mark("A share such as 0.05: old or mistyped entries."),
+        form=Form(mark("Share of their labels that are wrong"), mark("A share such as 0.05: old or mistyped entries.")),
         told=Told(mark("wrong labels in it"), share=True, annex=True),
     )
     coordinate_error: str | None = planned(
         "Error of its coordinates (100m).",
         SNOOPER,
         metavar="X",
-        title=mark("Error of their coordinates"),
-        hint=mark("A length with its unit, such as 100m."),
+        form=Form(mark("Error of their coordinates"), mark("A length with its unit, such as 100m.")),
         told=Told(mark("error of its coordinates"), annex=True),
     )
     seeds: int = planned(
@@ -89,8 +90,10 @@ class SnooperFields:
         metavar="N",
         called="called_seeds",
         bounds=Bounds(0),
-        title=mark("Released people whom they know beforehand"),
-        hint=mark("An insider recognises so many records and starts from them."),
+        form=Form(
+            mark("Released people whom they know beforehand"),
+            mark("An insider recognises so many records and starts from them."),
+        ),
         told=Told(mark("people known beforehand"), annex=True),
     )
 
@@ -115,8 +118,10 @@ class PlanFields:
         default=20,
         called="called_repetitions",
         bounds=Bounds(1),
-        title=mark("Draws of every mask setting"),
-        hint=mark("Every release is random: more draws make the result more certain and take longer."),
+        form=Form(
+            mark("Draws of every mask setting"),
+            mark("Every release is random: more draws make the result more certain and take longer."),
+        ),
         told=Told(mark("repetitions")),
     )
     max_risk: float | None = planned(
@@ -125,9 +130,11 @@ class PlanFields:
         metavar="R",
         called="called_max_risk",
         bounds=Bounds(0, 1, "wanted_share_of_people", share=True),
-        title=mark("Largest share of people at risk"),
-        hint=mark("A share such as 0.05. Left empty, the risk is measured and not judged."),
-        place=LIMIT,
+        form=Form(
+            mark("Largest share of people at risk"),
+            mark("A share such as 0.05. Left empty, the risk is measured and not judged."),
+            LIMIT,
+        ),
         told=Told(mark("limit"), share=True, none=mark("none was set"), annex=True),
     )
     max_risk_person: float | None = planned(
@@ -136,9 +143,11 @@ class PlanFields:
         metavar="R",
         called="called_max_risk_person",
         bounds=Bounds(0, 1, "wanted_probability", share=True),
-        title=mark("Largest risk of the most exposed person"),
-        hint=mark("Goes with the limit before it: how probably one person may be identified, such as 0.5."),
-        place=LIMIT,
+        form=Form(
+            mark("Largest risk of the most exposed person"),
+            mark("Goes with the limit before it: how probably one person may be identified, such as 0.5."),
+            LIMIT,
+        ),
         told=Told(mark("limit for every person"), share=True, none=mark("none was set"), annex=True),
     )
     scenario: str = planned(
@@ -148,13 +157,15 @@ class PlanFields:
         default="prosecutor",
         called="called_scenario",
         choices=("prosecutor", "journalist", "marketer"),
-        title=mark("What the snooper is after"),
-        hint=mark("What counts as success, and so what risk means."),
-        place=SNOOPER,
-        answers=(
-            ("prosecutor", mark("prosecutor: the person is known to have taken part")),
-            ("journalist", mark("journalist: claims only what is more probable than not")),
-            ("marketer", mark("marketer: names as many of the whole file as possible")),
+        form=Form(
+            mark("What the snooper is after"),
+            mark("What counts as success, and so what risk means."),
+            SNOOPER,
+            choices=(
+                ("prosecutor", mark("prosecutor: the person is known to have taken part")),
+                ("journalist", mark("journalist: claims only what is more probable than not")),
+                ("marketer", mark("marketer: names as many of the whole file as possible")),
+            ),
         ),
         told=Told(
             mark("scenario"),
@@ -173,9 +184,11 @@ class PlanFields:
         metavar="K",
         called="called_releases",
         bounds=Bounds(1, MOST_RELEASES, "wanted_releases"),
-        title=mark("How often the same people are released"),
-        hint=mark("With fresh noise each time, which can be averaged away."),
-        place=SEVERAL,
+        form=Form(
+            mark("How often the same people are released"),
+            mark("With fresh noise each time, which can be averaged away."),
+            SEVERAL,
+        ),
         told=Told(mark("releases of the same people"), annex=True),
     )
     linked: bool = planned(
@@ -184,9 +197,11 @@ class PlanFields:
         default=True,
         door="unlinked",
         opposite=True,
-        title=mark("Rows of later releases do not tell which they were before"),
-        hint=mark("Otherwise a row of one release can be found again in the next."),
-        place=SEVERAL,
+        form=Form(
+            mark("Rows of later releases do not tell which they were before"),
+            mark("Otherwise a row of one release can be found again in the next."),
+            SEVERAL,
+        ),
         told=Told(mark("rows of releases are linked")),
     )
     generalise: tuple[str, ...] = planned(
@@ -202,9 +217,7 @@ class PlanFields:
         "{measures}: how settings compare.",
         MASKS,
         default="neighbours",
-        title=mark("What must stay useful"),
-        hint=mark("Settings that keep the limit are compared by this."),
-        place="",
+        form=Form(mark("What must stay useful"), mark("Settings that keep the limit are compared by this."), ""),
         told=Told(mark("usefulness")),
     )
     missing: str = planned(
@@ -212,9 +225,11 @@ class PlanFields:
         SNOOPER,
         default="any",
         choices=("never", "any"),
-        title=mark("A missing label matches"),
-        hint=mark("What an empty label of a record is taken for."),
-        answers=(("any", mark("any value")), ("never", mark("never"))),
+        form=Form(
+            mark("A missing label matches"),
+            mark("What an empty label of a record is taken for."),
+            choices=(("any", mark("any value")), ("never", mark("never"))),
+        ),
         told=Told(
             mark("a missing label matches"), words={"any": mark("any value"), "never": mark("never")}, annex=True
         ),
@@ -225,9 +240,7 @@ class PlanFields:
         default=("all",),
         door="attack",
         example="register",
-        title=mark("Attacks"),
-        hint=mark("What the snooper tries."),
-        place="",
+        form=Form(mark("Attacks"), mark("What the snooper tries."), ""),
         told=Told(mark("attacks")),
     )
     alpha: float = planned(
@@ -236,8 +249,10 @@ class PlanFields:
         default=0.5,
         called="called_alpha",
         bounds=Bounds(0, 1, "wanted_detection_probability", above=True, below=True),
-        title=mark("Detection probability of the clique attack"),
-        hint=mark("How surely a true pair of distances counts as agreeing: between 0 and 1."),
+        form=Form(
+            mark("Detection probability of the clique attack"),
+            mark("How surely a true pair of distances counts as agreeing: between 0 and 1."),
+        ),
         told=Told(mark("detection probability")),
     )
     budget: float = planned(
@@ -247,8 +262,10 @@ class PlanFields:
         metavar="WORK",
         called="called_budget",
         bounds=Bounds(0, wanted="wanted_work", above=True),
-        title=mark("Work of one clique search"),
-        hint=mark("In billions of operations, about half a second each; more where it could decide."),
+        form=Form(
+            mark("Work of one clique search"),
+            mark("In billions of operations, about half a second each; more where it could decide."),
+        ),
         told=Told(mark("budget of a search")),
     )
     seed: int = planned(
@@ -257,8 +274,7 @@ class PlanFields:
         default=0,
         called="called_seed",
         bounds=Bounds(0, wanted="wanted_seed"),
-        title=mark("Seed of all chance"),
-        hint=mark("The same number gives the same result again."),
+        form=Form(mark("Seed of all chance"), mark("The same number gives the same result again.")),
         told=Told(mark("seed")),
     )
     person_trials: int | None = planned(
@@ -268,24 +284,29 @@ class PlanFields:
         metavar="N",
         called="called_person_trials",
         bounds=Bounds(1),
-        title=mark("Draws for every person's risk"),
-        hint=mark("Left empty, 200 for up to 500 records and fewer for more."),
+        form=Form(
+            mark("Draws for every person's risk"), mark("Left empty, 200 for up to 500 records and fewer for more.")
+        ),
         told=Told(mark("draws for every person")),
     )
     thorough: bool = planned(
         "Carry out every attack on every release, also where it cannot be expected to find more.",
         WORK,
         default=False,
-        title=mark("Carry out every attack on every release"),
-        hint=mark("Also where it cannot be expected to find more. Takes longer."),
+        form=Form(
+            mark("Carry out every attack on every release"),
+            mark("Also where it cannot be expected to find more. Takes longer."),
+        ),
         told=Told(mark("every attack on every release")),
     )
     sensitivity: bool = planned(
         "Ask how the risk depends on the overlap and on label errors.",
         WORK,
         default=True,
-        title=mark("Ask how the risk depends on the assumptions"),
-        hint=mark("Measured again for snoopers who know more or fewer people, and with more wrong labels."),
+        form=Form(
+            mark("Ask how the risk depends on the assumptions"),
+            mark("Measured again for snoopers who know more or fewer people, and with more wrong labels."),
+        ),
         told=Told(mark("other assumptions are tried")),
         records=False,  # an audit may go on with or without it
     )
@@ -314,35 +335,38 @@ class AuditOptions(_Asked, FileOptions):  # type: ignore[misc, valid-type]
     known: Path | None = option(
         "The snooper's file, with the same columns; a register of millions as a Parquet file or folder.",
         SNOOPER,
-        title=mark("The snooper's file"),
-        hint=mark("A real file of people with the same columns. Without one it is made from yours."),
+        form=Form(
+            mark("The snooper's file"),
+            mark("A real file of people with the same columns. Without one it is made from yours."),
+        ),
     )
     known_distances: Path | None = option(
         "Its distances.",
         SNOOPER,
-        title=mark("Distances of the snooper's file"),
-        hint=mark("If distances come from a file of their own."),
+        form=Form(mark("Distances of the snooper's file"), mark("If distances come from a file of their own.")),
     )
     known_vectors: Path | None = option(
         "Its vectors.",
         SNOOPER,
         metavar="FILE",
-        title=mark("Vectors of the snooper's file"),
-        hint=mark("If vectors come from a file of their own."),
+        form=Form(mark("Vectors of the snooper's file"), mark("If vectors come from a file of their own.")),
     )
     others_vectors: Path | None = option(
         "Their vectors.",
         SNOOPER,
         metavar="FILE",
-        title=mark("Vectors of the other people"),
-        hint=mark("If vectors of the other people come from a file of their own."),
+        form=Form(
+            mark("Vectors of the other people"), mark("If vectors of the other people come from a file of their own.")
+        ),
     )
     memory: str | None = option(
         "Memory for the part of a register that is kept: 4GB, 50% (half of the machine's).",
         WORK,
         metavar="SIZE",
-        title=mark("Memory for a large register"),
-        hint=mark("How much of it may be kept at once: 4GB, or 50% of this machine's."),
+        form=Form(
+            mark("Memory for a large register"),
+            mark("How much of it may be kept at once: 4GB, or 50% of this machine's."),
+        ),
         records=False,
     )
 

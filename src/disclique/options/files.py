@@ -8,7 +8,7 @@ from typing import Any
 
 from disclique.errors import InputError
 from disclique.locale import mark
-from disclique.options.table import Options, list_of, option, rows_of
+from disclique.options.table import Form, Options, list_of, option, rows_of
 
 INPUT = "The file"
 NO_COLUMNS: dict[str, Any] = {"coordinates": None, "text": (), "encodings": None}  # distances come from a file
@@ -28,30 +28,35 @@ class ReadOptions(Options):
         INPUT,
         metavar="COL|FILE",
         path=True,
-        title=mark("Encodings"),
-        hint=mark("A file of bit patterns of names: 0 and 1, hexadecimal or base64."),
+        form=Form(mark("Encodings"), mark("A file of bit patterns of names: 0 and 1, hexadecimal or base64.")),
     )
     metric: str | None = option(
         "Two coordinates: sphere (km, R = 6371), wgs84 (km). Any number of them: euclidean, cosine, gower (by the "
         "file's ranges; religion:category). Vectors: euclidean, cosine. Text: dice:q=2, levenshtein, damerau, "
         "jaro-winkler. Encodings: dice, jaccard, hamming. Each time the first by default, for coordinates sphere.",
         INPUT,
-        title=mark("How distances are computed"),
-        hint=mark("Usually right as it is: on the sphere for degrees, straight lines for a plane and for vectors."),
-        answers=(("", mark("as usual for what is given")), *((name, name) for name in _METRICS.split())),
+        form=Form(
+            mark("How distances are computed"),
+            mark("Usually right as it is: on the sphere for degrees, straight lines for a plane and for vectors."),
+            choices=(("", mark("as usual for what is given")), *((name, name) for name in _METRICS.split())),
+        ),
     )
     crs: str | None = option(
         "Reference system of the coordinates (EPSG:25832).",
         INPUT,
-        title=mark("Reference system of the coordinates"),
-        hint=mark("Needed for metres of a projection, such as Gauss-Krüger or UTM; leave it empty for degrees."),
+        form=Form(
+            mark("Reference system of the coordinates"),
+            mark("Needed for metres of a projection, such as Gauss-Krüger or UTM; leave it empty for degrees."),
+        ),
     )
     unit: str | None = option(
         "Unit of distance files and of euclidean coordinates: km, m, or none for what is no length (travel times).",
         INPUT,
-        title=mark("Unit of the distances"),
-        hint=mark("Of a file of distances, or of coordinates in a plane. Travel times are no lengths."),
-        answers=(("", mark("not said")), ("km", "km"), ("m", "m"), ("none", mark("none: they are no lengths"))),
+        form=Form(
+            mark("Unit of the distances"),
+            mark("Of a file of distances, or of coordinates in a plane. Travel times are no lengths."),
+            choices=(("", mark("not said")), ("km", "km"), ("m", "m"), ("none", mark("none: they are no lengths"))),
+        ),
     )
     generalise: list[str] | None = option(
         "Make a coarser column first: cob=century:yob, age=classes:age:18,65, width, decade, prefix.",
@@ -63,47 +68,49 @@ class ReadOptions(Options):
         "Distances have a direction (travel times).",
         INPUT,
         default=False,
-        title=mark("Distances have a direction"),
-        hint=mark("Such as travel times, where the way there differs from the way back."),
+        form=Form(
+            mark("Distances have a direction"),
+            mark("Such as travel times, where the way there differs from the way back."),
+        ),
     )
     unpublished: bool | None = option(
         "Empty cells of a matrix are unpublished.",
         INPUT,
         default=False,
-        title=mark("Empty cells of a matrix are unpublished"),
-        hint=mark("Otherwise an empty cell is a mistake."),
+        form=Form(mark("Empty cells of a matrix are unpublished"), mark("Otherwise an empty cell is a mistake.")),
     )
     by_position: bool | None = option(
         "Take matrices, vectors and encodings in the order of the table, whatever ids they carry; --no-: by ids only.",
         INPUT,
-        title=mark("Rows beside the table are joined"),
-        hint=mark("Rows of distances, vectors or encodings belong to the table by their ids, or in its order."),
-        answers=(
-            ("", mark("by ids where they carry them")),
-            ("yes", mark("as they stand")),
-            ("no", mark("by ids only")),
+        form=Form(
+            mark("Rows beside the table are joined"),
+            mark("Rows of distances, vectors or encodings belong to the table by their ids, or in its order."),
+            choices=(
+                ("", mark("by ids where they carry them")),
+                ("yes", mark("as they stand")),
+                ("no", mark("by ids only")),
+            ),
         ),
     )
     sheet: str | None = option(
         "Sheet of a workbook that has several.",
         INPUT,
         metavar="NAME",
-        title=mark("Sheet"),
-        hint=mark("The workbook has several."),
+        form=Form(mark("Sheet"), mark("The workbook has several.")),
     )
     layer: str | None = option(
         "Layer of a GeoPackage that has several.",
         INPUT,
         metavar="NAME",
-        title=mark("Layer"),
-        hint=mark("The file has several."),
+        form=Form(mark("Layer"), mark("The file has several.")),
     )
     codes: bool | None = option(
         "Keep the codes of Stata, SPSS and SAS files instead of their value labels.",
         INPUT,
         default=False,
-        title=mark("Codes instead of value labels"),
-        hint=mark("For files of Stata, SPSS and SAS, in which codes have names."),
+        form=Form(
+            mark("Codes instead of value labels"), mark("For files of Stata, SPSS and SAS, in which codes have names.")
+        ),
     )
 
     @property
@@ -135,15 +142,13 @@ class FileOptions(ReadOptions):
     distances: Path | None = option(
         "Matrix or list i,j,distance instead of coordinates.",
         INPUT,
-        title=mark("Distances"),
-        hint=mark("A matrix, or a list with two records and their distance in each line."),
+        form=Form(mark("Distances"), mark("A matrix, or a list with two records and their distance in each line.")),
     )
     vectors: Path | None = option(
         "Vectors instead: a NumPy file, a row per record, or a table with their ids.",
         INPUT,
         metavar="FILE",
-        title=mark("Vectors"),
-        hint=mark("A NumPy file with a row for each record, or a table with their ids."),
+        form=Form(mark("Vectors"), mark("A NumPy file with a row for each record, or a table with their ids.")),
     )
 
 

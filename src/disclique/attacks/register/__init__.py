@@ -1,0 +1,1 @@
+"""The map of a matrix, on its way to the room of spaces."""
