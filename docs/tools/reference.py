@@ -13,7 +13,7 @@ import typer
 import disclique
 from disclique.audits.result import result_schema
 from disclique.cli import app
-from disclique.cli.names import NAMES
+from disclique.cli.options import NAMES
 from disclique.masks import Mask, masks, usage
 
 GROUPS = {

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from disclique.arguments import check_kind, check_number, short_repr, show
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.spaces.base import Distances as Distances  # noqa: PLC0414
 from disclique.spaces.base import wrap
 from disclique.values import FloatArray as FloatArray  # noqa: PLC0414
@@ -160,9 +161,7 @@ class Candidates:
 
     def log_odds(self, target: Indices, known: Indices) -> FloatArray:
         """Return the log odds of pairs of rows by their labels (see ``label_odds``), -inf where they do not fit."""
-        at = self._find(target, known)
-        odds = np.append(self.label_odds(), -np.inf)
-        return np.asarray(odds[at])
+        return np.asarray(self._odds[self._find(target, known)])
 
     def label_odds(self, people: NDArray[Any] | None = None) -> FloatArray:
         """Return the log odds of each related pair of classes: one person against two strangers of these labels.
@@ -188,13 +187,13 @@ class Candidates:
         own = self.target_class[rows].astype(np.int64)
         first, last = (np.searchsorted(keys, (own + end) * self._classes[1]) for end in (0, 1))
         place, at = _spread(first, np.where(own >= 0, last - first, 0))
-        known = np.argsort(self.known_class, kind="stable")
+        known, ascending = self._by_class
         other = self._to[order[at]]
-        begin = np.searchsorted(self.known_class[known], other)
+        begin = np.searchsorted(ascending, other)
         pair, member = _spread(begin, self._members[other])
         place, found = place[pair], known[member]
-        ascending = np.lexsort((found, place))
-        return rows[place[ascending]], found[ascending]
+        by_row = np.lexsort((found, place))
+        return rows[place[by_row]], found[by_row]
 
     def partners(self, target: int) -> NDArray[np.int64]:
         """Return the known rows that fit a target record, ascending."""
@@ -219,6 +218,17 @@ class Candidates:
     def _members(self) -> NDArray[np.int64]:
         """How many known records each class has."""
         return np.bincount(self.known_class[self.known_class >= 0], minlength=self._classes[1])
+
+    @cached_property
+    def _by_class(self) -> tuple[NDArray[np.int64], IntArray]:
+        """The known rows by their class, and these classes."""
+        order = np.argsort(self.known_class, kind="stable")
+        return order, self.known_class[order]
+
+    @cached_property
+    def _odds(self) -> FloatArray:
+        """The log odds of each place of the relation, and of none."""
+        return np.append(self.label_odds(), -np.inf)
 
     @cached_property
     def _keys(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -407,10 +417,10 @@ class Claims:
 
     ``target`` and ``known`` are rows counted from 0: all pairs above a small floor, by target row and falling
     probability. Those more probable than ``threshold`` are claimed. ``expected`` is the sum of all probabilities, the
-    correct links that the snooper can expect to hold; None where probabilities do not mean that. ``cut`` is empty if
-    the work was complete, else the sentence that says what was cut short: then the claims are a lower bound on the
-    risk, and at most ``most`` pairs could have been claimed (None: not known). ``doubt`` is empty, or says why nothing,
-    or so little, is claimed. ``ties`` are other sets of pairs, shape (n, 2), that serve as well as the claimed ones.
+    correct links that the snooper can expect to hold; None where probabilities do not mean that. ``cut`` is None if the
+    work was complete, else it says what was cut short: then the claims are a lower bound on the risk, and at most
+    ``most`` pairs could have been claimed (None: not known). ``doubt`` is None, or says why nothing, or so little, is
+    claimed. ``ties`` are other sets of pairs, shape (n, 2), that serve as well as the claimed ones.
 
     >>> import disclique as dq
     >>> claims = dq.attack(*dq.poets(), by="labels").claims
@@ -424,9 +434,9 @@ class Claims:
     probability: FloatArray
     threshold: float = 0.5
     expected: float | None = None
-    cut: str = ""
+    cut: Message | str | None = None
     most: int | None = None
-    doubt: str = ""
+    doubt: Message | str | None = None
     ties: tuple[IntArray, ...] = ()
     work: CliqueWork | None = None
     details: Json = field(default_factory=dict)
@@ -441,7 +451,7 @@ class Claims:
     @property
     def complete(self) -> bool:
         """True if nothing was cut short."""
-        return not self.cut
+        return self.cut is None
 
     def claimed(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Target rows, known rows and probabilities of the claimed pairs."""

@@ -285,9 +285,8 @@ def test_problems_and_the_end(app: App, monkeypatch: pytest.MonkeyPatch) -> None
 def test_every_field_and_answer_has_words_of_its_own() -> None:
     """A field that is shown says what it means without the command line, in both languages."""
     for name, row in FIELDS.items():
-        form = row.form
-        assert form.hint, name
-        for text in (form.title, form.hint, *(said for value, said in form.choices if said != value)):
+        assert row.hint, name
+        for text in (row.title, row.hint, *(said for value, said in row.answers if said != value)):
             assert "--" not in text
             assert "exit" not in text
             assert text in read_catalogue("de"), text

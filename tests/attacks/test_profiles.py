@@ -219,7 +219,7 @@ def test_tiny_files_say_why_nothing_is_claimed(count: int) -> None:
     data = make(mixture(count, 3, 1), np.arange(count))
     result = dq.attack(data, data, by="profiles", truth="who")
     assert len(result.matches) == 0
-    assert "records: at least 10" in result.claims.doubt or "better than chance" in result.claims.doubt
+    assert "records: at least 10" in str(result.claims.doubt) or "better than chance" in str(result.claims.doubt)
 
 
 @pytest.mark.parametrize("kind", ["equal", "unpublished"])
@@ -314,8 +314,8 @@ def test_a_product_graph_that_is_too_large_is_thinned() -> None:
     assert len(result.matches) >= 20
     assert result.risk.precision >= 0.95
     assert result.lower_bound
-    assert "thinned" in result.claims.cut
-    assert "nothing is proven" in result.claims.cut
+    assert "thinned" in str(result.claims.cut)
+    assert "nothing is proven" in str(result.claims.cut)
     assert result.claims.most is None
     assert not result.clique.proven
     assert not result.cliques.complete
@@ -329,7 +329,7 @@ def test_a_product_graph_that_is_too_large_is_thinned() -> None:
     fetch = fetcher(target, strangers, lambda one: dq.LabelRule().candidates(target, strangers))
     [refused] = act({"clique": thinned}, fetch)
     assert refused.claims is not None
-    assert refused.claims.cut.startswith("it was not carried out")
+    assert refused.claims.cut.code == "attack_not_carried_out"
 
 
 def test_profiles_starts_from_a_clique_and_is_not_cut_short_by_it() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import disclique as dq
 from conftest import Run
+from disclique.messages import Message
 from disclique.records.joins import count_of, describe_difference
 from disclique.records.reading import select_records
 from disclique.values import canonical
@@ -489,15 +490,17 @@ def test_any_names_join_or_are_refused(names: list[str], data: st.DataObject) ->
 
 def test_what_differs_is_named() -> None:
     """The fewest differences that explain the most, against hand-made pairs."""
-    for here, there, says in (
-        (["p1", "p2"], ["P01", "P02"], "they differ only in case and leading zeros (spreadsheets drop them)"),
-        ([1, 2], ["001", "002"], "they differ only in leading zeros (spreadsheets drop them)"),
-        (["X17", "X18"], [17, 18], "they differ only in what R does to names"),
-        (["a.b", "c"], ["a-b", "d"], "1 of them differ only in what R does to names"),
-        (["a", "b"], ["c", "d"], ""),
+    for here, there, code, folds in (
+        (["p1", "p2"], ["P01", "P02"], "all_differ_only_in", ["letter_case", "leading_zeros"]),
+        ([1, 2], ["001", "002"], "all_differ_only_in", ["leading_zeros"]),
+        (["X17", "X18"], [17, 18], "all_differ_only_in", ["names_of_r"]),
+        (["a.b", "c"], ["a-b", "d"], "some_differ_only_in", ["names_of_r"]),
     ):
-        assert describe_difference(here, there).startswith(says)
-        assert bool(describe_difference(here, there)) == bool(says)
+        said = describe_difference(here, there)
+        assert said is not None
+        assert said.code == code
+        assert said.values["folds"] == tuple(map(Message, folds))
+    assert describe_difference(["a", "b"], ["c", "d"]) is None
 
 
 def test_separators_inside_quotes_are_text(tmp_path: Path) -> None:

@@ -9,18 +9,19 @@ import math
 from typing import Any
 
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.options.audits import AUDIT_ROWS, SNOOPER
 from disclique.options.files import INPUT
 from disclique.options.table import FILE, NUMBER, SWITCH, WHOLE, Row
 
-FIELDS = {name: row for name, row in AUDIT_ROWS.items() if row.form.title}
+FIELDS = {name: row for name, row in AUDIT_ROWS.items() if row.title}
 LAYOUT = frozenset(name for name, row in AUDIT_ROWS.items() if row.panel == INPUT) | {"generalise"}
 ASKED = {name: row for name, row in FIELDS.items() if name not in LAYOUT}
 
 
 def fields_at(place: str) -> list[Row]:
     """Return the fields that stand at a place of the page of Ask: single values, then switches, then files."""
-    found = [row for row in ASKED.values() if (row.panel if row.form.place is None else row.form.place) == place]
+    found = [row for row in ASKED.values() if (row.panel if row.place is None else row.place) == place]
     return sorted(found, key=lambda row: (row.kind == FILE, row.is_path, row.kind == SWITCH))
 
 
@@ -34,13 +35,13 @@ def read_value(name: str, text: str) -> Any:
     text = text.strip()
     if not text:
         return None
-    kind, title = FIELDS[name].kind, FIELDS[name].form.title
+    kind, title = FIELDS[name].kind, FIELDS[name].title
     if kind == NUMBER:
         return _number(text, title)
     if kind == WHOLE:
         digits = text.removeprefix("-")
         if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
-            raise InputError(f"{title}: {text!r}: write a whole number")
+            raise InputError("field_not_whole", title=Message(title), text=text)
         return int(text)
     return text
 
@@ -51,8 +52,8 @@ def _number(text: str, title: str) -> float:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        comma = "; decimals have a point" if "," in text else ""
-        raise InputError(f"{title}: {text!r}: write a number such as 0.1{comma}")
+        comma = Message("decimals_have_a_point") if "," in text else None
+        raise InputError("field_not_a_number", title=Message(title), text=text, comma=comma)
     return found
 
 

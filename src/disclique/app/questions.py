@@ -182,7 +182,7 @@ def ready_options(who: str, ready: tuple[Ready, ...]) -> dict[str, Any]:
     for one in ready:
         if one.name == who:
             return dict.fromkeys((*SNOOPERS, *SNOOPER_FILES), None) | one.options
-    raise InputError(f"snooper {who!r}: there is no such answer")
+    raise InputError("no_such_snooper", who=who)
 
 
 def check_plan(work: Work) -> None:
@@ -218,7 +218,7 @@ def _read_masks(form: FormData, cards: tuple[Card, ...]) -> list[str]:
     for name in chosen:
         card = next((card for card in cards if card.name == name), None)
         if card is None:
-            raise InputError(f"mask {name!r}: there is no such mask")
+            raise InputError("no_such_mask_card", mask=name)
         values = {}
         for dial in card.dials:
             low, high = (str(form.get(f"dial:{name}:{dial.name}:{end}", "")).strip() for end in "ab")
@@ -237,16 +237,16 @@ def _read_labels(form: FormData, labels: tuple[str, ...]) -> list[str]:
             found.append(f"{DROP}:{label}")
         elif how in (WIDTH, PREFIX):
             if not (low and high):
-                raise InputError(f"label {label!r}: say from which to which value")
+                raise InputError("label_range_open", label=label)
             found.append(f"{label}={how}:{label}:{low}..{high}")
         elif how:
-            raise InputError(f"label {label!r}: there is no way {how!r} to make it coarser")
+            raise InputError("no_such_coarsening", label=label, how=how)
         elif low or high:
-            raise InputError(f"label {label!r}: say what the values {low or high} are for, or leave them out")
+            raise InputError("label_values_for_what", label=label, value=low or high)
     rules = read_lines(str(form.get("more_rules", "")))
     for rule in rules:
         if not _is_dial(rule):
-            raise InputError(f"generaliser {rule!r}: rules without a range belong to the step before")
+            raise InputError("rule_without_range", rule=rule)
     return [*found, *rules]
 
 
@@ -258,7 +258,7 @@ def _read_decision(form: FormData) -> dict[str, Any]:
         text = str(form.get(f"decision:{about.name}", "")).strip()
         if text and about.name == "k":
             if not (text.isascii() and text.isdigit() and len(text) < 10):
-                raise InputError(f"k = {text!r}: write a whole number")
+                raise InputError("k_not_whole", text=text)
             found["k"] = int(text)
         elif text:
             found[about.name] = " ".join(text.split())

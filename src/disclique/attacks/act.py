@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from disclique.attacks.claims import AttackResult, ComparedFiles, no_claims
+from disclique.attacks.claims import NOT_CARRIED_OUT, AttackResult, ComparedFiles, no_claims
 from disclique.attacks.registry import Attack, Fetch
 from disclique.errors import DiscliqueError, InputError
 from disclique.measures.risk import Judged, Truth, judge
+from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
 
@@ -32,7 +33,7 @@ class Outcome:
     claims: Claims | None = None
     judged: Judged | None = None
     refusal: InputError | None = None
-    spared: str | None = None
+    spared: Message | str | None = None
     seconds: float = 0.0
 
     @property
@@ -42,7 +43,7 @@ class Outcome:
         return found is not None and len(found.target) > 0 and found.details.get("unlaid") == 0
 
 
-Spare = Callable[[Attack, Sequence[Outcome]], str | None]
+Spare = Callable[[Attack, Sequence[Outcome]], Message | str | None]
 
 
 def act(
@@ -119,7 +120,8 @@ def fetcher(target: Microdata, known: Microdata, candidates: Callable[[Attack], 
 
 def fail(attack: Attack, error: Exception) -> Claims:
     """Return the claims of an attack that applies but could not be carried out."""
-    return no_claims(str(error), attack=attack.name, cut=f"it was not carried out: {error}")
+    why = error.message if isinstance(error, DiscliqueError) else Message(str(error))
+    return no_claims(why, attack=attack.name, cut=Message(NOT_CARRIED_OUT, reason=why))
 
 
 def carry_out(attack: Attack, target: Microdata, known: Microdata, candidates: Candidates, fetch: Fetch) -> Claims:

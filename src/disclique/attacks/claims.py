@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from disclique.engine.agreement import say_agreement
 from disclique.measures.risk import Judged, Risk
+from disclique.messages import Message
 from disclique.model import (
     Agreement,
     Candidates,
@@ -34,12 +35,20 @@ if TYPE_CHECKING:
 
 PROBABLE = 0.5  # a pair is claimed if it is more probable than not
 FLOOR = 0.01  # pairs less probable than that are not kept
+NOT_CARRIED_OUT = "attack_not_carried_out"  # the code of what was cut short before it began
 
+Note = Message | str | None
 Weighed = tuple[IntArray, IntArray, FloatArray]  # target rows, known rows, probabilities
 
 
 def make_claims(
-    pairs: Weighed, *, attack: str, floor: float = FLOOR, cut: str = "", doubt: str = "", details: Json | None = None
+    pairs: Weighed,
+    *,
+    attack: str,
+    floor: float = FLOOR,
+    cut: Note = None,
+    doubt: Note = None,
+    details: Json | None = None,
 ) -> Claims:
     """Make claims of weighed pairs, leaving out those less probable than ``floor``."""
     target, known, probability = pairs
@@ -52,16 +61,16 @@ def make_claims(
         probability=probability[keep][order],
         threshold=PROBABLE,
         expected=float(probability.sum()),
-        cut=cut,
-        doubt=doubt,
+        cut=cut or None,
+        doubt=doubt or None,
         details=details or {},
     )
 
 
-def no_claims(why: str, *, attack: str, cut: str = "", details: Json | None = None) -> Claims:
+def no_claims(why: Message | str, *, attack: str, cut: Note = None, details: Json | None = None) -> Claims:
     """Claim nothing, and say why."""
     none = np.zeros(0, np.int32)
-    return Claims(attack, none, none, np.zeros(0), expected=0.0, cut=cut, doubt=why, details=details or {})
+    return Claims(attack, none, none, np.zeros(0), expected=0.0, cut=cut or None, doubt=why, details=details or {})
 
 
 @dataclass(frozen=True)
@@ -115,6 +124,11 @@ class AttackResult:
     def lower_bound(self) -> bool:
         """True if work was cut short, so that the risk may be higher than what was found."""
         return not self.claims.complete
+
+    @property
+    def failed(self) -> bool:
+        """True if the attack applies but could not be carried out."""
+        return isinstance(self.claims.cut, Message) and self.claims.cut.code == NOT_CARRIED_OUT
 
     @property
     def clique(self) -> Clique:
@@ -181,8 +195,8 @@ class AttackResult:
             "matches": self.matches.to_dict("records"),
             "expected_matches": claims.expected,
             "lower_bound": self.lower_bound,
-            "cut": claims.cut,
-            "doubt": claims.doubt,
+            "cut": "" if claims.cut is None else str(claims.cut),
+            "doubt": "" if claims.doubt is None else str(claims.doubt),
             "label_pairs": self.baseline.pairs,
             "label_unique": self.baseline.unique,
             "twins": [list(group) for group in self.twins],
@@ -217,7 +231,7 @@ class AttackResult:
                 f"product graph: {work.vertices} vertices, {work.edges} edges",
                 f"{self.attack}: {work.clique.size} members ({sure}), {count} of this size",
             ]
-        if claims.doubt:
+        if claims.doubt is not None:
             claimed = f"{len(self.matches)} matches" if len(self.matches) else "nothing"
             return [f"{self.attack}: {claimed} is claimed: {claims.doubt}"]
         sure = f", {claims.expected:.1f} correct ones expected among all pairs" if claims.expected is not None else ""

@@ -23,13 +23,13 @@ from disclique.arguments import (
 from disclique.attacks.calibration import Calibration
 from disclique.engine.agreement import check_agreement, fit_agreement
 from disclique.errors import InputError
-from disclique.geodesy import Spread, displacement_km
+from disclique.geodesy import KM_PER_DEGREE, Spread, displacement_km
 from disclique.masks import Mask
 from disclique.masks.laws import PlaceLaw, simulate_law, spread_at
 from disclique.measures.risk import Truth
 from disclique.messages import Message
 from disclique.model import UNLIMITED, Agreement, Budget, Candidates, Distances, Executor, Microdata
-from disclique.spaces import Points, shared_unit
+from disclique.spaces import Points, ScaledMatrix, shared_unit
 from disclique.units import KM, Quantity, length_in
 
 ALPHA = 0.5  # the paper's middle of the detection probabilities
@@ -234,3 +234,17 @@ def simulate_spread(mask: Mask, points: Points | None, rng: np.random.Generator)
     east, north = displacement_km(points.coordinates, moved.coordinates, str(points.metric))
     unit = "km" if points.on_earth else "plane"
     return Spread(float(np.sqrt((east**2).mean())), float(np.sqrt((north**2).mean())), unit)
+
+
+def learn_scaled(knowledge: Knowledge, scaled: ScaledMatrix) -> Knowledge:
+    """Return what the snooper knows on a map scaled from distances: its places are not exact, and lie anyhow.
+
+    Where the places really are is not known there, so that a displacement in degrees is taken as if at the equator, and
+    of a mask's law only the spread is left.
+    """
+    noise, unit = knowledge.noise, "km" if scaled.places().on_earth else "plane"
+    if noise is not None:
+        size = KM_PER_DEGREE if noise.unit == "deg" else 1.0
+        noise = replace(noise, east=size * noise.east, north=size * noise.north, unit=unit)
+    error = float(np.hypot(knowledge.coordinate_error, scaled.error))
+    return replace(knowledge, noise=noise, coordinate_error=error, law=None)

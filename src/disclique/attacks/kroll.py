@@ -19,6 +19,7 @@ from disclique.engine.product import product_graph
 from disclique.engine.quasi import quasi_clique
 from disclique.engine.subgraph import common_subgraph, member_pairs, violation
 from disclique.errors import TooLarge
+from disclique.messages import Message
 from disclique.model import (
     Agreement,
     Budget,
@@ -106,7 +107,7 @@ class CliqueAttack(Attack):
             pairs = fetch(self.thinner)
             if not len(pairs.target):
                 raise
-            said = str(error)
+            said = error.message
         only = single_pairs(pairs.target, pairs.known, candidates.sizes)
         work = self.search.budget.work
         budget = replace(self.search.budget, work=ENOUGH if work is None else min(work, ENOUGH))  # no proof to wait for
@@ -114,13 +115,13 @@ class CliqueAttack(Attack):
         assert found.work is not None
         clique = replace(found.work.clique, bound=min(len(target), len(known)), trace=None)
         cliques = replace(found.work.cliques, complete=False)
-        cut = (
+        cut = Message(
             f"the product graph was thinned to the {len(pairs.target):,} pairs that {self.thinner.name} holds for "
             f"possible: nothing is proven; as a whole it is too large: {said}"
         )
         return replace(
             found,
-            cut="" if clique.proven else cut,
+            cut=None if clique.proven else cut,
             most=None,
             work=replace(found.work, clique=clique, cliques=cliques),
             details={"thinned": len(pairs.target)},
@@ -193,7 +194,7 @@ def _claim(attack: str, graph: ProductGraph, clique: Clique, cliques: MaximumCli
         known=pairs[order, 1],
         probability=np.array(support, dtype=float)[order],
         threshold=0.0,  # the paper claims every member of the clique
-        cut="" if clique.proven else _unproven(clique),
+        cut=None if clique.proven else _unproven(clique),
         most=clique.bound,
         ties=tuple(member_pairs(graph, members) for members in cliques.cliques),
         work=CliqueWork(graph.order, graph.size, clique, cliques),
@@ -206,8 +207,8 @@ def single_pairs(target: NDArray[Any], known: NDArray[Any], sizes: tuple[int, in
     return Candidates(np.arange(sizes[0], dtype=np.int32), np.arange(sizes[1], dtype=np.int32), pairs)
 
 
-def _unproven(clique: Clique) -> str:
-    return (
+def _unproven(clique: Clique) -> Message:
+    return Message(
         f"no proof that {clique.size} is the size of the largest clique: the search by {clique.solver} ended before, "
         f"and up to {clique.bound} members are possible"
     )

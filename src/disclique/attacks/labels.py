@@ -86,6 +86,7 @@ class Guess(Attack):
         """Pick a known record for every target record that has a candidate."""
         rng = np.random.default_rng(self.seed)
         rows = np.flatnonzero(candidates.fitting > 0)
-        chosen = [rng.choice(candidates.partners(int(row))) for row in rows]
+        fitting = (candidates.partners(int(row)) for row in rows)  # by class, so that coarser labels keep their draws
+        chosen = [rng.choice(some[np.argsort(candidates.known_class[some], kind="stable")]) for some in fitting]
         pairs = (rows.astype(np.int32), np.array(chosen, dtype=np.int32), np.ones(len(rows)))
         return replace(make_claims(pairs, attack=self.name), expected=None)

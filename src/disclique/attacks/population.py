@@ -21,6 +21,7 @@ from disclique.attacks.weigh.background import Background, number_rows
 from disclique.attacks.weigh.nearby import learn_streamed
 from disclique.model import Candidates, FloatArray
 from disclique.records.registers import Mapper, Records, Survey
+from disclique.spaces import spaced
 from disclique.spaces.positions import KnownMap, find_east_north
 
 Ints = NDArray[np.int64]
@@ -60,7 +61,7 @@ class Population:
     @cached_property
     def area(self) -> float:
         """The area on which the people live."""
-        rows = _spread_rows(len(self.survey.sample))
+        rows = spaced(len(self.survey.sample), PROBED)
         here = self.known_map
         few = replace(here, positions=here.positions[rows], east=here.east[rows], north=here.north[rows])
         rarity = self.measure_rarity(few, np.zeros(len(rows)), self.survey.sample.rows[rows])
@@ -74,7 +75,7 @@ class Population:
 
     def count_near(self, radius: float) -> float:
         """Return how many people live within a radius of one of them, on average."""
-        rows = _spread_rows(len(self.survey.sample))
+        rows = spaced(len(self.survey.sample), PROBED)
         near = self.tree.query_ball_point(self.known_map.positions[rows], radius, return_length=True)
         return float(np.mean(near - 1) * self.scale)
 
@@ -89,7 +90,7 @@ class Population:
         if n <= NEIGHBOURS:
             extent = float(np.linalg.norm(self.survey.high - self.survey.low))
             return np.full(len(positions), max(extent**2, 1e-12) / max(self.size, 1))
-        probe = _spread_rows(len(positions))
+        probe = spaced(len(positions), PROBED)
         near = self.tree.query(positions[probe], k=[self.neighbours])[0][:, 0]
         if len(positions) > PROBED and np.mean(near < least[probe]) > 0.5:
             cube, _ = number_rows(np.floor(positions / (FINE * float(least.min()))))
@@ -110,11 +111,6 @@ class Population:
         extent = float(np.linalg.norm(np.ptp(self.known_map.positions, axis=0)))
         radius = np.maximum(radius, 1e-9 * max(extent, 1e-9))
         return np.asarray(np.pi * radius**2 / np.maximum(count, 1) / self.scale)
-
-
-def _spread_rows(records: int) -> Ints:
-    """Return at most ``PROBED`` rows, evenly spaced."""
-    return np.unique(np.linspace(0, records - 1, min(records, PROBED)).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,7 @@ from disclique.attacks.align.search import UNKNOWN, StepListener
 from disclique.attacks.align.setting import StreamedInputs, refuse_law, relate_register
 from disclique.attacks.align.streaming import link_streamed, weigh_masked
 from disclique.attacks.claims import FLOOR, make_claims, no_claims
-from disclique.attacks.knowledge import Knowledge, Search
-from disclique.attacks.register.scaling import learn_scaled, scale_matrix
+from disclique.attacks.knowledge import Knowledge, Search, learn_scaled
 from disclique.attacks.registry import Attack
 from disclique.attacks.weigh.pairs import (
     AttackInputs,
@@ -266,7 +265,7 @@ class MapAttack(Attack):
         """Return the known places, from coordinates or scaled from a matrix, and what the snooper knows there."""
         if isinstance(known.distances, Points) and not callable(known.distances.metric):
             return known.distances, self.knowledge
-        scaled = scale_matrix(known.distances)
+        scaled = known.distances.to_map()
         if scaled is None:
             raise InputError(
                 f"{known.name}: the attack {self.name} needs coordinates of the known records, or distances that fit "

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import pandas as pd
 
-from disclique.attacks.register.scaling import scale_matrix, scale_together
 from disclique.audits.plan import MOST_EFFORT, MOST_VARIED, Plan, Snooper
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
@@ -22,6 +21,7 @@ from disclique.records.joins import describe_difference
 from disclique.records.labels import label_tuples
 from disclique.runs import Attacked, Chance, Stage, Unit, WrittenUnit
 from disclique.spaces import Points, shared_unit
+from disclique.spaces.mapping import scale_together
 from disclique.units import KM_IN
 
 
@@ -170,7 +170,7 @@ class Audit:
         """
         known = self.known
         if known is None:
-            scaled = scale_matrix(self.target.distances)
+            scaled = self.target.distances.to_map()
             if scaled is not None:
                 object.__setattr__(self, "target", replace(self.target, distances=scaled))
             return
@@ -199,7 +199,7 @@ class Audit:
             raise InputError(f"{self.known.name}: it needs the label columns of {self.target.name}")
         if not set(self.known.ids) & set(self.target.ids):
             spelled = describe_difference(self.known.ids, self.target.ids)
-            hint = f"; {spelled}: write them alike in both files" if spelled else ""
+            hint = "" if spelled is None else f"{spelled}: write them alike in both files"
             raise InputError(
                 f"{self.known.name}: no id in common with {self.target.name}: nobody could be re-identified, so there "
                 f"is nothing to measure{hint}"

@@ -8,14 +8,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import spearmanr
 
-from disclique.attacks.register.scaling import scale_matrix
 from disclique.audits.definition import Audit
 from disclique.model import IntArray
 from disclique.records.checks import Inspection, Remark, inspect
 from disclique.records.checks.lengths import name_unit
 from disclique.records.checks.pairs import find_doubles
 from disclique.records.checks.values import show_length
-from disclique.spaces import Matrix, full_matrix
+from disclique.spaces import Matrix, full_matrix, spaced
 
 SAMPLED = 200  # records on which a mask is tried
 SAID = 3  # remarks in the headline
@@ -52,15 +51,14 @@ def _roots(audit: Audit) -> Iterator[Remark]:
     if own.matrix() is None or own.scaled or own.directed:
         return
     values = full_matrix(own.select(_choose_rows(audit)))
-    if scale_matrix(Matrix(values**2)) is not None and scale_matrix(Matrix(values)) is None:
+    if Matrix(values**2).to_map() is not None and Matrix(values).to_map() is None:
         yield Remark(
             f"{audit.target.name}: the distances fit no map, and their squares do: are these roots of distances?"
         )
 
 
 def _choose_rows(audit: Audit) -> IntArray:
-    count = min(len(audit.target), SAMPLED)
-    return np.unique(np.linspace(0, len(audit.target) - 1, count).astype(np.int32))
+    return spaced(len(audit.target), SAMPLED).astype(np.int32)
 
 
 def _masks(audit: Audit) -> Iterator[Remark]:

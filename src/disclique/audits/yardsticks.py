@@ -68,8 +68,8 @@ def weigh_attempt(tried: Outcome, known: KnownFile, exact: Candidates, scenario:
     """Return what an attack found of the people sought; or why it does not apply."""
     claims, judged = tried.claims, tried.judged
     if claims is None or judged is None:
-        why = "" if tried.refusal is None else str(tried.refusal)
-        return Attempt(tried.spec, why=why, spared=tried.spared or "", seconds=tried.seconds)
+        why, spared = ("" if said is None else str(said) for said in (tried.refusal, tried.spared))
+        return Attempt(tried.spec, why=why, spared=spared, seconds=tried.seconds)
     chances = find_chances(claims, known, exact, scenario)
     rows, sought = known.rows, known.sought.pairs[:, 0]
     return Attempt(
@@ -80,8 +80,8 @@ def weigh_attempt(tried: Outcome, known: KnownFile, exact: Candidates, scenario:
         taken=tuple((int(rows[t]), k) for t, k in find_taken(claims, known, scenario)),
         hits=count_hits(claims, known, exact),
         expected=claims.expected if claims.expected is not None and np.isfinite(claims.expected) else None,
-        cut=claims.cut,
-        doubt=claims.doubt,
+        cut="" if claims.cut is None else str(claims.cut),
+        doubt="" if claims.doubt is None else str(claims.doubt),
         seconds=tried.seconds,
         unlaid=claims.details.get("unlaid"),
     )

@@ -7,9 +7,9 @@ import sys
 import typer
 
 from disclique.cli import app as app_command
-from disclique.cli import attack, audit, calibrate, clique, compare, demo, example, mask, report, study
+from disclique.cli import attack, audit, clique, example, mask, study
 from disclique.cli.interrupt import stopping
-from disclique.cli.names import Command
+from disclique.cli.options import Command
 from disclique.errors import DiscliqueError
 
 app = typer.Typer(
@@ -19,20 +19,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Audit what published distances disclose. Run it on your own data, before you release them.",
 )
-for name, module in (
-    ("app", app_command),
-    ("audit", audit),
-    ("report", report),
-    ("mask", mask),
-    ("attack", attack),
-    ("study", study),
-    ("compare", compare),
-    ("calibrate", calibrate),
-    ("clique", clique),
-    ("example", example),
-    ("demo", demo),
+for name, command in (
+    ("app", app_command.command),
+    ("audit", audit.command),
+    ("report", audit.report),
+    ("mask", mask.command),
+    ("attack", attack.command),
+    ("study", study.command),
+    ("compare", study.compare),
+    ("calibrate", mask.calibrate),
+    ("clique", clique.command),
+    ("example", example.command),
+    ("demo", audit.demo),
 ):
-    app.command(name, cls=Command)(module.command)
+    app.command(name, cls=Command)(command)
 
 
 def _version(wanted: bool) -> None:

@@ -28,13 +28,13 @@ def command(
     from disclique.memory import parse_memory
 
     if not folder.is_dir():
-        raise InputError(f"{folder}: there is no such folder")
+        raise InputError("no_such_folder", folder=folder)
     try:
         import python_multipart  # noqa: F401
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as missing:
-        raise MissingDependency(f'the app needs the package {missing.name}: pip install "disclique[app]"') from None
+        raise MissingDependency("app_needs_package", package=missing.name) from None
     from disclique.app.server import serve
 
     serve(folder, port=port, browser=browser, most=int(parse_memory(most_upload)), say=typer.echo)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import FORCE, with_options
-from disclique.cli.registers import columns_in, open_executor, survey_known
+from disclique.cli.options import CONFIG, FORCE, OUTPUT, QUIET, RELEASED, with_options
 from disclique.errors import InputError
 from disclique.options.files import INPUT, ReadOptions
 from disclique.options.table import list_of, numbers_in, option
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
     from disclique.geodesy import Spread
     from disclique.model import Agreement, Distances, Microdata
     from disclique.records.registers import Register
+    from disclique.runs import Executor
 
     Files = tuple[Microdata, Microdata]
 
 AGREE, KNOWS, LABELS = "Agreement", "What the snooper knows (register, isomap, extend, profiles)", "Labels"
-SEARCH, OUTPUT = "Attack and search", "Output"
-
-
+SEARCH = "Attack and search"
 SEVERAL = 60.0  # seconds of a clique search that must not keep other attacks waiting
 
 
@@ -39,56 +39,56 @@ class AttackOptions(ReadOptions):
     encodings the target is encoded and the snooper knows the text.
     """
 
-    target_distances: Path | None = option("Matrix or list i,j,distance of the target.", panel=INPUT)
-    target_coordinates: str | None = option("Coordinate columns of the target.", panel=INPUT, metavar="LON,LAT")
-    known_distances: Path | None = option("Matrix or list i,j,distance of the known file.", panel=INPUT)
-    known_coordinates: str | None = option("Coordinate columns of the known file.", panel=INPUT, metavar="LON,LAT")
-    target_vectors: Path | None = option("File of the target's vectors.", panel=INPUT, metavar="FILE")
-    known_vectors: Path | None = option("File of the known vectors.", panel=INPUT, metavar="FILE")
-    target_encodings: str | None = option("Encodings of the target.", panel=INPUT, metavar="COL|FILE")
-    known_encodings: str | None = option("Encodings of the known file.", panel=INPUT, metavar="COL|FILE")
-    attack: list[str] | None = option("{attacks}; repeatable.", panel=SEARCH, default=["clique"])
-    within: str | None = option("Distances agree if |d - d'| < X (5, 500m, 5km).", panel=AGREE, metavar="X")
-    relative: str | None = option("... if |d - d'| < X·d' (0.05, 5%).", panel=AGREE, metavar="X")
-    between: str | None = option("... if LO < d - d' < HI.", panel=AGREE, metavar="LO,HI")
+    target_distances: Path | None = option("Matrix or list i,j,distance of the target.", INPUT)
+    target_coordinates: str | None = option("Coordinate columns of the target.", INPUT, metavar="LON,LAT")
+    known_distances: Path | None = option("Matrix or list i,j,distance of the known file.", INPUT)
+    known_coordinates: str | None = option("Coordinate columns of the known file.", INPUT, metavar="LON,LAT")
+    target_vectors: Path | None = option("File of the target's vectors.", INPUT, metavar="FILE")
+    known_vectors: Path | None = option("File of the known vectors.", INPUT, metavar="FILE")
+    target_encodings: str | None = option("Encodings of the target.", INPUT, metavar="COL|FILE")
+    known_encodings: str | None = option("Encodings of the known file.", INPUT, metavar="COL|FILE")
+    attack: list[str] | None = option("{attacks}; repeatable.", SEARCH, default=["clique"])
+    within: str | None = option("Distances agree if |d - d'| < X (5, 500m, 5km).", AGREE, metavar="X")
+    relative: str | None = option("... if |d - d'| < X·d' (0.05, 5%).", AGREE, metavar="X")
+    between: str | None = option("... if LO < d - d' < HI.", AGREE, metavar="LO,HI")
     mask: str | None = option(
         "... as often as --alpha for a release made by this mask, such as gaussian:sigma=0.01deg.",
-        panel=AGREE,
+        AGREE,
         metavar="SPEC",
     )
-    alpha: float | None = option("Detection probability of a common edge, with --mask.", panel=AGREE, default=0.5)
-    seed: int | None = option("Seed of the simulation for --mask.", panel=AGREE, default=0)
-    noise: str | None = option("Displacement of the points (500m, 0.01deg); estimated if not given.", panel=KNOWS)
-    matrix_noise: str | None = option("Independent noise on each distance.", panel=KNOWS, default="0")
-    common: float | None = option("Share of the target in the known file; estimated if not given.", panel=KNOWS)
-    coordinate_error: str | None = option("Error of the known coordinates.", panel=KNOWS, default="0")
+    alpha: float | None = option("Detection probability of a common edge, with --mask.", AGREE, default=0.5)
+    seed: int | None = option("Seed of the simulation for --mask.", AGREE, default=0)
+    noise: str | None = option("Displacement of the points (500m, 0.01deg); estimated if not given.", KNOWS)
+    matrix_noise: str | None = option("Independent noise on each distance.", KNOWS, default="0")
+    common: float | None = option("Share of the target in the known file; estimated if not given.", KNOWS)
+    coordinate_error: str | None = option("Error of the known coordinates.", KNOWS, default="0")
     seeds: Path | None = option(
-        "Pairs that an insider knows beforehand (profiles): columns target_id, known_id.", panel=KNOWS, metavar="FILE"
+        "Pairs that an insider knows beforehand (profiles): columns target_id, known_id.", KNOWS, metavar="FILE"
     )
-    missing: str | None = option("A missing label value matches never or any value.", panel=LABELS, default="never")
+    missing: str | None = option("A missing label value matches never or any value.", LABELS, default="never")
     compare: list[str] | None = option(
         "Forgive label errors: age=tolerance:1, name=similar:0.85, sex=exact:0.01, place=hierarchy:FILE.",
-        panel=LABELS,
+        LABELS,
         default=[],
         metavar="COL=RULE",
     )
-    truth: str | None = option("Column of both files that tells who is who.", panel=LABELS)
+    truth: str | None = option("Column of both files that tells who is who.", LABELS)
     key: Path | None = option(
         "Key of the release, as `mask --key` writes it, instead of --truth; --id names the known people.",
-        panel=LABELS,
+        LABELS,
         metavar="FILE",
     )
-    solver: str | None = option("{solvers}.", panel=SEARCH, default="exact")
+    solver: str | None = option("{solvers}.", SEARCH, default="exact")
     budget: float | None = option(
         "Stop searching for a clique after this time (60 where several attacks are run).",
-        panel=SEARCH,
+        SEARCH,
         metavar="SECONDS",
     )
-    threads: int | None = option("Threads to search with (all cores).", panel=SEARCH)
-    cliques: int | None = option("List at most this many maximum cliques.", panel=SEARCH, default=1000)
+    threads: int | None = option("Threads to search with (all cores).", SEARCH)
+    cliques: int | None = option("List at most this many maximum cliques.", SEARCH, default=1000)
     memory: str | None = option(
         "Memory for the product graph, or for a register that is read in pieces: 4GB, 50% (half of the machine's).",
-        panel=SEARCH,
+        SEARCH,
         metavar="SIZE",
     )
 
@@ -135,7 +135,7 @@ class AttackOptions(ReadOptions):
 
         found = parse_quantity(text, units=LENGTH_UNITS)
         if self.unit == "m" and found.value and not found.unit:
-            raise InputError(f"{name} {text}: the unit is missing; write {found}m or {found}km")
+            raise InputError("length_without_unit", name=name, text=text, found=str(found))
         return length_in(found, unit, f"{name} {text}")
 
     def agreement(self, unit: str | None) -> Agreement | None:
@@ -143,7 +143,7 @@ class AttackOptions(ReadOptions):
         from disclique.engine.agreement import Between, Relative, Within
 
         if [self.within, self.relative, self.between, self.mask].count(None) < 3:
-            raise InputError("give only one of --within, --relative, --between and --mask")
+            raise InputError("several_agreements")
         if self.relative is not None:
             return Relative(self.relative)
         if self.within is not None:
@@ -152,7 +152,7 @@ class AttackOptions(ReadOptions):
             return None
         ends = [str(end) for end in numbers_in(self.between) or []]
         if len(ends) != 2:
-            raise InputError(f"--between {self.between}: give two numbers, LO,HI")
+            raise InputError("between_not_two_numbers", between=self.between)
         return Between(*(self.length(end, "--between", unit) for end in ends))
 
     def spread(self, unit: str | None, known: Distances) -> Spread | None:
@@ -214,15 +214,13 @@ class AttackOptions(ReadOptions):
 
 @with_options(AttackOptions)
 def command(
-    target: Annotated[
-        Path, typer.Argument(help="The released file: CSV, Parquet, xlsx, Stata, SPSS, SAS, GeoPackage, …")
-    ],
+    target: Annotated[Path, typer.Argument(help=f"The released file: {RELEASED}")],
     known: Annotated[
         Path,
         typer.Argument(help="The snooper's identification file; a register of millions as a Parquet file or folder."),
     ],
     options: AttackOptions,
-    config: Annotated[Path | None, typer.Option(help="TOML file with any of these options.")] = None,
+    config: CONFIG = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the matches: CSV, TSV or Parquet.", rich_help_panel=OUTPUT)
     ] = None,
@@ -242,7 +240,7 @@ def command(
         ),
     ] = None,
     force: FORCE = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.", rich_help_panel=OUTPUT)] = False,
+    quiet: QUIET = False,
 ) -> None:
     """Link a released file to a known one by labels and distances, and say what that is worth.
 
@@ -277,15 +275,15 @@ def command(
         executor=None if dask is None else OnDask(dask),
     )
     if options.seeds is not None and not any(spec.kind.by_seeds for spec in specs):
-        names = " or ".join(name for name, kind in every_attack().items() if kind.by_seeds)
-        raise InputError(f"--seeds {options.seeds}: none of the attacks starts from known pairs; add --attack {names}")
+        names = [name for name, kind in every_attack().items() if kind.by_seeds]
+        raise InputError("no_attack_from_seeds", seeds=options.seeds, attacks=names)
     with screen.steps():
         files = _read(target, known, options)
     theirs = files[1]
-    with open_executor(theirs, processes, dask) as executor:
+    with _open_executor(theirs, processes, dask) as executor:
         with screen.steps():
             if isinstance(theirs, Register):
-                work = survey_known(files[0], theirs, rule, executor=executor, memory=options.memory, screen=screen)
+                work = _survey_known(files[0], theirs, rule, executor=executor, memory=options.memory, screen=screen)
                 shown = files[0], work.survey.look
             else:
                 work, shown = None, (files[0], theirs)
@@ -307,8 +305,8 @@ def _read(target: Path, known: Path, options: AttackOptions) -> tuple[Microdata,
 
     released = disclique.read(target, **options.columns_of("target"))
     theirs = read_known(known, **options.columns_of("known"))
-    if options.id is not None and not any(options.id in columns_in(data) for data in (released, theirs)):
-        raise InputError(f"neither file has an id column {options.id!r}")
+    if options.id is not None and not any(options.id in _columns_in(data) for data in (released, theirs)):
+        raise InputError("neither_file_has_id", column=options.id)
     if options.key is None:
         return released, theirs
     return _tell(released, theirs, options.key, options), theirs
@@ -321,11 +319,11 @@ def _tell(release: Microdata, known: Microdata | Register, key: Path, options: A
     from disclique.releases import read_key
 
     if options.truth is not None:
-        raise InputError("give one of --truth and --key")
-    if options.id is None or options.id not in columns_in(known):
-        raise InputError(f"--key {key}: name the column of {known.name} that has the ids with --id")
+        raise InputError("truth_and_key")
+    if options.id is None or options.id not in _columns_in(known):
+        raise InputError("key_without_id", key=key, known=known.name)
     if options.id in release.table.columns:
-        raise InputError(f"--key {key}: {release.name} has the column {options.id!r} itself, and needs no key")
+        raise InputError("key_not_needed", key=key, release=release.name, column=options.id)
     ids = read_key(key, release.name)
     return replace(release, table=release.table.assign(**{options.id: list(map(str, ids))}), ids=ids)
 
@@ -359,7 +357,7 @@ def _carry_out(
     refused = {spec: why for spec, why in results.items() if isinstance(why, InputError)}
     if len(refused) == len(results):
         spec, why = next(iter(refused.items()))
-        raise why if len(results) == 1 else InputError(f"no attack applies, not even {spec}: {why}")
+        raise why if len(results) == 1 else InputError("no_attack_applies", attack=spec, why=why)
     screen.say([f"{spec} does not apply: {why}" for spec, why in refused.items()])
     done = [one for one in results.values() if not isinstance(one, InputError)]
     screen.say([f"{one.attack}: no sign of safety: {one.claims.cut}" for one in done if one.lower_bound])
@@ -413,13 +411,16 @@ def _row(result: AttackResult) -> dict[str, object]:
         return "undefined" if rate is None else f"{rate:.3f}"
 
     worth = {} if risk is None else {"true": risk.tp, "precision": shown(risk.precision), "recall": shown(risk.recall)}
-    cut = f"LOWER BOUND: {result.claims.cut}" if result.lower_bound else ""
+    cut, doubt = result.claims.cut, result.claims.doubt
+    said = [] if cut is None else [f"LOWER BOUND: {cut}"]
+    if doubt is not None and not result.failed:
+        said.append(str(doubt))
     return {
         "attack": result.attack,
         "matches": len(result.matches),
         **worth,
         "seconds": round(result.seconds, 2),
-        "note": "; ".join(filter(None, (cut, "" if result.claims.doubt in cut else result.claims.doubt))),
+        "note": "; ".join(said),
     }
 
 
@@ -434,3 +435,39 @@ def _provenance(target: Path, theirs: Microdata | Register, known: Path, options
     files = getattr(theirs, "files", (known,))  # of a register all that it consists of
     paths = [target, *files, *beside, *options.encoding_files, options.seeds]
     return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}
+
+
+def _columns_in(data: Microdata | Register) -> list[str]:
+    """Return the names of the columns of a file."""
+    from disclique.records.registers import Register
+
+    if isinstance(data, Register):
+        return [*data.schema, *(name for name, _ in data.pieces[0].folders)]
+    return [str(name) for name in data.table.columns]
+
+
+@contextmanager
+def _open_executor(known: Microdata | Register, processes: int | None, dask: str | None) -> Iterator[Executor | None]:
+    """Give where a register is read; None for any other file, of which nothing can be said that concerns registers."""
+    from disclique.records.registers import Register
+    from disclique.runs import choose_executor, keep_open
+
+    if isinstance(known, Register):
+        with keep_open(choose_executor(processes, dask)) as running:
+            yield running
+        return
+    if processes is not None:
+        raise InputError("processes_without_register", processes=processes, known=known.name)
+    yield None
+
+
+def _survey_known(
+    target: Microdata, known: Register, rule: LabelRule, *, executor: Any, memory: str | None, screen: Screen
+) -> RegisterWork:
+    """Say how a register is read, and go over it once."""
+    from disclique.attacks.link_register import open_work
+    from disclique.memory import default_memory, parse_memory
+
+    allowed = default_memory() if memory is None else parse_memory(memory)
+    screen.say([known.sentence(allowed)])
+    return open_work(target, known, missing=rule.missing, comparators=rule.comparators, mapper=executor, memory=allowed)

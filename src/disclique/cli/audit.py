@@ -1,57 +1,73 @@
-"""``disclique audit``: one command from a data holder's file to a decision."""
+"""``disclique audit``, ``report`` and ``demo``: from a data holder's file to a decision and its pages."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import LANGUAGE, with_options
+from disclique.cli.options import (
+    DASK,
+    DRY_RUN,
+    FORCE,
+    LANGUAGE,
+    OUTPUT,
+    PROCESSES,
+    QUIET,
+    RELEASED,
+    YES,
+    with_options,
+)
+from disclique.errors import InputError
 from disclique.options.audits import WORK, AuditOptions
 from disclique.options.table import differing
 
 if TYPE_CHECKING:
-    from disclique.audits import Audit, AuditResult
+    from disclique.audits import Audit
     from disclique.audits.summarise import About
     from disclique.cli.screen import Screen
     from disclique.runs import Executor
 
-OUTPUT = "Output"
 EXIT = {"meets": 0, "measured": 0, "unproven": 3, "fails": 4}  # 2 is bad input
+# A rigid motion, noise on the distances, and a search for the noise on coordinates that is enough. Few repetitions and
+# three attacks keep it short.
+DEMO: dict[str, Any] = {
+    "id": "id",
+    "label": ["sex", "age_class"],
+    "coordinates": "lon,lat",
+    "mask": ["affine", "matrix-gaussian:sd=21.5km", "gaussian:sigma=5km..50km"],
+    "overlap": 0.2,
+    "max_risk": 0.6,
+    "attack": ["labels", "clique", "register"],
+    "repetitions": 3,
+    "budget": 0.2,
+    "seed": 1,
+}
 
 
 @with_options(AuditOptions)
 def command(
-    file: Annotated[
-        Path, typer.Argument(help="The file to be released: CSV, Parquet, xlsx, Stata, SPSS, SAS, GeoPackage, …")
-    ],
+    file: Annotated[Path, typer.Argument(help=f"The file to be released: {RELEASED}")],
     out: Annotated[Path, typer.Option(help="Folder for the result; an interrupted audit goes on there.")],
     options: AuditOptions,
     config: Annotated[
         Path | None,
         typer.Option(
-            help="TOML file with any of these options, and a section decision for the annex.",
-            rich_help_panel=WORK,
+            help="TOML file with any of these options, and a section decision for the annex.", rich_help_panel=WORK
         ),
     ] = None,
-    processes: Annotated[int | None, typer.Option(help="Processes (all cores).", rich_help_panel=WORK)] = None,
-    dask: Annotated[
-        str | None, typer.Option(metavar="tcp://...|local", help="A Dask cluster.", rich_help_panel=WORK)
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan only.", rich_help_panel=WORK)] = False,
+    processes: PROCESSES = None,
+    dask: DASK = None,
+    dry_run: DRY_RUN = False,
     with_records: Annotated[
         bool, typer.Option("--with-records", help="Put places and ids into the report.", rich_help_panel=OUTPUT)
     ] = False,
     language: LANGUAGE = "en",
-    force: Annotated[
-        bool, typer.Option("--force", help="Go on although the input can only be mistaken.", rich_help_panel=WORK)
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Never ask whether to go on (scripts).", rich_help_panel=WORK)
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.", rich_help_panel=OUTPUT)] = False,
+    force: FORCE = False,
+    yes: YES = False,
+    quiet: QUIET = False,
 ) -> None:
     """Mask a file in the ways considered, attack each release as a snooper would, and report risk and usefulness.
 
@@ -89,22 +105,22 @@ def command(
         with screen.opened(executor) as running:
             announce(work, out, running, screen)
         return
-    result = show_audit(work, out, executor, screen=screen, with_records=with_records, about=about, language=language)
-    if EXIT[result.verdict.status]:
-        raise typer.Exit(EXIT[result.verdict.status])
+    status = _carry_out(work, out, executor, screen=screen, with_records=with_records, about=about, language=language)
+    if EXIT[status]:
+        raise typer.Exit(EXIT[status])
 
 
-def show_audit(
+def _carry_out(
     work: Audit,
     out: Path,
     executor: Executor,
     *,
     screen: Screen,
+    about: About,
     with_records: bool = False,
-    about: About | None = None,
     language: str = "en",
-) -> AuditResult:
-    """Carry out an audit, and print its verdict and where everything is."""
+) -> str:
+    """Carry out an audit, print its verdict and where everything is, and return the status of the verdict."""
     from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
     from disclique.audits.carry_out import carry_out
     from disclique.cli.interrupt import keeping
@@ -115,4 +131,59 @@ def show_audit(
     screen.table(result.table, title="Risk of every setting tried")
     screen.say([f"result: {out / RESULT}", f"risk of every record (keep it): {out / RECORDS}"])
     screen.say([f"annex for the board: {out / ANNEX}", f"report: {(out / REPORT).resolve()}"])
-    return result
+    return result.verdict.status
+
+
+def report(
+    result: Annotated[Path, typer.Argument(help="result.json of an audit.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    annex: Annotated[bool, typer.Option("--annex", help="Write annex.html for the board beside it.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with the section decision that the annex shows.")
+    ] = None,
+    language: LANGUAGE = "en",
+    force: FORCE = False,
+    quiet: QUIET = False,
+) -> None:
+    """Render the report of an audit as one HTML file that needs no network, with its figures as CSV beside it."""
+    from disclique.audits import ANNEX, read_result
+    from disclique.audits.from_options import read_decision
+    from disclique.cli.screen import Screen
+    from disclique.locale import texts_in
+    from disclique.records.write import check_writable
+
+    if config is not None and not annex:
+        raise InputError("config_without_annex")
+    beside = out.parent / ANNEX
+    if annex and beside == out:
+        raise InputError("report_where_annex_goes", out=out)
+    texts_in(language)
+    check_writable([out, beside] if annex else [out], force=force, sources=[result, config])
+    found, screen = read_result(result), Screen(quiet)
+    if annex:
+        found.annex(beside, decision=None if config is None else read_decision(config), language=language)
+        screen.say([f"annex for the board: {beside}"])
+    found.report(out, language=language)
+    screen.say([f"report: {out.resolve()}"])
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the result and the report.")] = Path("demo"),
+    processes: PROCESSES = None,
+    quiet: QUIET = False,
+) -> None:
+    """Audit a bundled synthetic survey of 500 people and write the report."""
+    from disclique.audits.call import write_command
+    from disclique.audits.from_options import read_audit
+    from disclique.audits.inspection import inspect_audit
+    from disclique.audits.summarise import About
+    from disclique.cli.screen import Screen
+    from disclique.runs import choose_executor
+    from disclique.synthetic.survey import survey_file
+
+    screen = Screen(quiet)
+    with screen.steps("reading the survey"):
+        work = read_audit(survey_file(), AuditOptions(**DEMO).filled())
+        found = inspect_audit(work)
+    about = About(command=write_command(["demo"], {"out": out}), inspection=screen.look(found, force=False, yes=True))
+    _carry_out(work, out, choose_executor(processes), screen=screen, about=about)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from disclique.cli.options import FORCE
+from disclique.cli.options import FORCE, QUIET
 
 if TYPE_CHECKING:
     from disclique.model import Clique
@@ -26,7 +26,7 @@ def command(
     limit: Annotated[int, typer.Option(help="Count at most this many.")] = 1000,
     json: Annotated[Path | None, typer.Option(help="Write the results as JSON.")] = None,
     force: FORCE = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    quiet: QUIET = False,
 ) -> None:
     """Find a maximum clique of a plain graph with any of the solvers.
 
@@ -55,7 +55,7 @@ def command(
             screen.say([str(problem)])
             continue
         if not is_clique(graph, clique.members):
-            raise DiscliqueError(f"the solver {name} returned no clique of {file}")
+            raise DiscliqueError("solver_returned_no_clique", solver=name, file=file)
         row = _row(clique)
         if count:
             listed = maximum_cliques(graph, clique, limit=limit, budget=Budget(budget))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from disclique.cli.options import FORCE
+from disclique.cli.options import FORCE, QUIET
 from disclique.errors import InputError
+
+if TYPE_CHECKING:
+    from disclique.cli.screen import Screen
 
 
 def command(
@@ -18,7 +21,7 @@ def command(
         typer.Option(help="Folder for the data, matches and pictures; of the survey a file, such as survey.csv."),
     ] = None,
     force: FORCE = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    quiet: QUIET = False,
 ) -> None:
     """Show one of the paper's examples (the attack on the poets, the graph model of four people), or write the survey.
 
@@ -31,14 +34,14 @@ def command(
 
     shows = {"poets": _poets, "cities": _cities, "survey": _survey}
     if name not in shows:
-        raise InputError(f"example {name!r}: choose one of {', '.join(shows)}")
+        raise InputError("unknown_example", example=name, choices=list(shows))
     if name == "survey":
         if out is None:
-            raise InputError("example survey: say to which file, such as --out survey.csv")
+            raise InputError("survey_to_which_file")
         check_writable([out], force=force)
     elif out is not None:
         if out.exists() and not out.is_dir():
-            raise InputError(f"{out}: this is a file, not a folder")
+            raise InputError("file_where_folder_goes", path=out)
         check_writable([out / file for file in (*shipped_files(name), *_FILES[name])], force=force)
     shows[name](Screen(quiet), out)
 
@@ -50,25 +53,21 @@ _FILES = {  # what is written besides the data of an example
 }
 
 
-def _survey(screen: object, out: Path | None) -> None:
-    from disclique.cli.screen import Screen
+def _survey(screen: Screen, out: Path | None) -> None:
     from disclique.records.write import write_table
     from disclique.synthetic.survey import survey
 
-    assert isinstance(screen, Screen)
     assert out is not None
     people = survey()
     write_table(people, out)
     screen.say([f"{out}: {len(people)} invented people, columns {', '.join(map(str, people.columns))}"])
 
 
-def _poets(screen: object, out: Path | None) -> None:
+def _poets(screen: Screen, out: Path | None) -> None:
     from disclique.attacks import attack
-    from disclique.cli.screen import Screen
     from disclique.engine.agreement import Within
     from disclique.synthetic.examples import POETS_FILES, poets
 
-    assert isinstance(screen, Screen)
     target, known = poets()
     result = attack(target, known, agreement=Within(5), truth="name")
     screen.say(["Kroll (2014), example 8: European poets; distances agree within 5 km", *result.lines()])
@@ -96,14 +95,12 @@ def _poets(screen: object, out: Path | None) -> None:
     screen.say([f"pictures, matches and data: {out}"])
 
 
-def _cities(screen: object, out: Path | None) -> None:
+def _cities(screen: Screen, out: Path | None) -> None:
     import pandas as pd
 
-    from disclique.cli.screen import Screen
     from disclique.spaces import full_matrix
     from disclique.synthetic.examples import CITIES_FILES, cities
 
-    assert isinstance(screen, Screen)
     people = cities()
     names = list(people.table["name"])
     matrix = pd.DataFrame(full_matrix(people.distances).round(1), columns=names)

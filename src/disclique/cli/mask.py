@@ -1,16 +1,21 @@
-"""``disclique mask``: make a release from the holder's file."""
+"""``disclique mask`` and ``calibrate``: make a release from a file, and see how far a mask moves distances."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import FORCE, with_options
+from disclique.cli.options import FORCE, OUTPUT, QUIET, RELEASED, with_options
+from disclique.errors import InputError
 from disclique.options.files import FileOptions, refuse_hidden
 
-OUTPUT = "Output"
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from disclique.attacks.calibration import Calibration
+
 SAID = {"km": "in km", "none": "without a unit"}
 FILES = {"note": "note (goes with the release)"}
 KEPT = "keep, do not publish"
@@ -18,9 +23,7 @@ KEPT = "keep, do not publish"
 
 @with_options(FileOptions)
 def command(
-    file: Annotated[
-        Path, typer.Argument(help="The file to be released: CSV, Parquet, xlsx, Stata, SPSS, SAS, GeoPackage, …")
-    ],
+    file: Annotated[Path, typer.Argument(help=f"The file to be released: {RELEASED}")],
     mask: Annotated[str, typer.Option(metavar="SPEC", help="How to alter it: gaussian:sigma=500m. There are {masks}.")],
     out: Annotated[Path, typer.Option(help="The released table: CSV, TSV or Parquet; the distances go beside it.")],
     options: FileOptions,
@@ -40,7 +43,7 @@ def command(
         Path | None, typer.Option(help="Also write who is who, for your own eyes only.", rich_help_panel=OUTPUT)
     ] = None,
     force: FORCE = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.", rich_help_panel=OUTPUT)] = False,
+    quiet: QUIET = False,
 ) -> None:
     """Write the release: the label columns in random order, without ids and coordinates, and the masked distances.
 
@@ -72,7 +75,7 @@ def command(
     screen.look(inspect(data), force=force, yes=True)  # before anything is written
     size = None if kind == NO_MATRIX else describe_size(made.masked, kind)
     if size is not None:
-        screen.say([size])
+        screen.say([str(size)])
     written = write_release(made, out, inputs=hashes(read_from), kind=matrix, key=key, force=force)
     columns = ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none"
     unit = "" if made.unit is None or made.encoded else f"; distances {SAID[made.unit]}"
@@ -82,3 +85,78 @@ def command(
         screen.say([f"{what}: {one.path}"])
     if not made.publishable:
         screen.say([f"seed {made.seed}: {TRIAL}"])
+
+
+def calibrate(
+    mask: Annotated[str, typer.Option(help="The mask, such as gaussian:sigma=0.01deg.")],
+    pairs: Annotated[int | None, typer.Option(help="Pairs of points to simulate (1,000).")] = None,
+    seed: Annotated[int, typer.Option(help="All chance follows from it.")] = 0,
+    points: Annotated[Path | None, typer.Option(help="File of the places from which pairs are drawn.")] = None,
+    coordinates: Annotated[
+        str | None, typer.Option(metavar="X,Y", help="Its coordinate columns (lon,lat, or its geometry).")
+    ] = None,
+    crs: Annotated[str | None, typer.Option(help="Reference system of the coordinates (EPSG:25832).")] = None,
+    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook that has several.")] = None,
+    layer: Annotated[str | None, typer.Option(help="Layer of a GeoPackage that has several.")] = None,
+    metric: Annotated[str, typer.Option(help="sphere (km), wgs84 (km), euclidean or cosine.")] = "sphere",
+    unit: Annotated[str | None, typer.Option(help="Unit of euclidean coordinates: km, m or none.")] = None,
+    alpha: Annotated[str | None, typer.Option(metavar="A,A,...", help="Print the interval of these α too.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the row: CSV, TSV or Parquet.")] = None,
+    force: FORCE = False,
+    quiet: QUIET = False,
+) -> None:
+    """Print the quantiles and the variance of d - d' under a mask: the snooper's little simulation.
+
+    Pairs are drawn from the area of Germany, or from your own points. Columns say the unit, km on the Earth.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from disclique.attacks import calibration
+    from disclique.cli.screen import Screen
+    from disclique.masks import parse_mask
+    from disclique.masks.registry import refuse_bare
+    from disclique.records.formats import has_places
+    from disclique.records.reading import Layout, read
+    from disclique.records.write import check_writable, write_table
+
+    check_writable([out], force=force)
+    screen, source = Screen(quiet), None
+    if points is not None:
+        columns: Any = coordinates or (None if has_places(points) else "lon,lat")
+        layout = Layout(coordinates=columns, metric=metric, crs=crs, sheet=sheet, layer=layer)
+        found_places = read(points, layout).distances.points()
+        source = None if found_places is None else found_places.coordinates
+    refuse_bare(unit, [mask])
+    rng = np.random.default_rng(seed)
+    found = calibration.calibrate(parse_mask(mask), points=source, metric=metric, unit=unit, pairs=pairs, rng=rng)
+    row = _with_units(found)
+    if out is not None:
+        write_table(row, out)
+    screen.table(row, title="quantiles and variance of d - d'")
+    if alpha is not None:
+        rows = []
+        for text in alpha.split(","):
+            try:
+                value = float(text)
+            except ValueError:
+                raise InputError("alpha_not_a_number", text=text) from None
+            low, high = found.interval(value)
+            rows.append({"alpha": value, f"low{_of(found)}": low, f"high{_of(found)}": high})
+        screen.table(pd.DataFrame(rows), title="agreement: low < d - d' < high")
+
+
+def _of(found: Calibration, power: str = "") -> str:
+    """Return the unit as it stands in the head of a column."""
+    from disclique.units import KM
+
+    return f" (km{power})" if found.unit == KM else ""
+
+
+def _with_units(found: Calibration) -> pd.DataFrame:
+    """Return the row with the unit in the head of every column that has one."""
+    import pandas as pd
+
+    row = pd.DataFrame([found.row()])
+    heads = {name: f"{name}{_of(found, '²' if name == 'variance' else '')}" for name in row.columns[2:]}
+    return row.rename(columns=heads)

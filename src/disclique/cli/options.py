@@ -1,37 +1,44 @@
-"""Options on the command line, from where they are declared (``disclique.options``)."""
+"""Options on the command line: those of a table (``disclique.options``), those of several commands, names in help."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from disclique.options.table import Options, rows_of
 
 O = TypeVar("O", bound="Options")  # noqa: E741
 
-
+OUTPUT, WORK = "Output", "Work"
+RELEASED = "CSV, Parquet, xlsx, Stata, SPSS, SAS, GeoPackage, …"  # what can be read
+CONFIG = Annotated[Path | None, typer.Option(help="TOML file with any of these options.")]
 LANGUAGE = Annotated[
     str,
-    typer.Option(
-        help="Language of the pages, en or de; what is printed here stays English.",
-        rich_help_panel="Output",
-    ),
+    typer.Option(help="Language of the pages, en or de; what is printed here stays English.", rich_help_panel=OUTPUT),
 ]
 FORCE = Annotated[
     bool,
     typer.Option(
         "--force",
         help="Replace files that are there already, and go on with input that can only be mistaken.",
-        rich_help_panel="Output",
+        rich_help_panel=OUTPUT,
     ),
 ]
+YES = Annotated[bool, typer.Option("--yes", "-y", help="Never ask whether to go on (scripts).", rich_help_panel=WORK)]
+QUIET = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.", rich_help_panel=OUTPUT)]
+PROCESSES = Annotated[int | None, typer.Option(help="Processes of this machine (all cores).", rich_help_panel=WORK)]
+DASK = Annotated[str | None, typer.Option(metavar="tcp://...|local", help="A Dask cluster.", rich_help_panel=WORK)]
+DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Show the plan only.", rich_help_panel=WORK)]
 
 
 def with_options(kind: type[O]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command, whose parameter ``options`` is of this kind, an option of the command line for every field."""
+    """Give a command, whose parameter ``options`` is of this kind, an option of the command line for every row."""
     types, rows = get_type_hints(kind), rows_of(kind)
     made = []
     for name, row in rows.items():
@@ -57,3 +64,28 @@ def with_options(kind: type[O]) -> Callable[[Callable[..., None]], Callable[...,
         return command
 
     return decorate
+
+
+def _registry(room: str, name: str) -> Any:
+    return getattr(import_module(f"disclique.{room}"), name)
+
+
+NAMES: dict[str, Callable[[], Iterable[str]]] = {  # what stands for names of a registry, which loads when help is shown
+    "{solvers}": lambda: _registry("engine", "SOLVERS"),
+    "{described solvers}": lambda: [solver.description for solver in _registry("engine", "SOLVERS").values()],
+    "{attacks}": lambda: [_registry("attacks.registry", "list_attacks")()],
+    "{measures}": lambda: list(_registry("measures.utility", "rankings")()),
+    "{masks}": lambda: list(_registry("masks", "masks")()),
+}
+
+
+class Command(TyperCommand):
+    """A command in whose help texts a word in braces, such as ``{solvers}``, stands for the names of a registry."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help with the names filled in."""
+        options: list[Any] = [option for option in self.params if getattr(option, "help", None)]
+        for option in options:
+            for word in (word for word in NAMES if word in option.help):
+                option.help = option.help.replace(word, ", ".join(NAMES[word]()))
+        super().format_help(ctx, formatter)

@@ -1,74 +1,37 @@
-"""``disclique study``: the paper's simulation study, or one of your own, resumable and distributable."""
+"""``disclique study`` and ``compare``: a simulation study, resumable and distributable, and it beside the paper's."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import with_options
+from disclique.cli.options import CONFIG, DASK, DRY_RUN, FORCE, PROCESSES, QUIET, with_options
 from disclique.errors import InputError
-from disclique.options.table import Options, numbers_in, option, read_toml
+from disclique.options.studies import StudyOptions
+from disclique.options.table import numbers_in, read_toml, rows_of
 
 if TYPE_CHECKING:
     from disclique.cli.screen import Screen
     from disclique.runs import Executor
     from disclique.studies import Study, StudyResult
 
-AXES, PEOPLE, ATTACKS, WHERE = "Axes", "People", "Attacks", "Where it runs"
 LISTS = ("sigma", "alpha", "n")  # options that hold several numbers
 TRIED = 4  # masks of which a unit is carried out for an estimate
-
-
-@dataclass(frozen=True)
-class StudyOptions(Options):
-    """What can be said of a study, on the command line or in a TOML file; what is not said is the paper's."""
-
-    preset: str | None = option("kroll2014: the paper's grid, 9,000 attacks.")
-    mask: list[str] | None = option("A mask, such as gaussian:sigma=0.01deg; repeatable.", panel=AXES)
-    sigma: str | None = option("Values of the mask's dial (degrees without --mask).", panel=AXES, metavar="X,X,...")
-    alpha: str | None = option("Detection probabilities of a common edge.", panel=AXES, metavar="X,X,...")
-    repetitions: int | None = option("Noise draws for each mask.", panel=AXES)
-    labels: list[str] | None = option(
-        "Labels as they are (full), coarser (age_class=width:age_class:20 | drop:sex, or a range of widths), or none; "
-        "repeatable.",
-        panel=AXES,
-    )
-    n: str | None = option("Records of target and known file.", panel=PEOPLE, metavar="N[,N2]")
-    common: int | None = option("People in both files.", panel=PEOPLE)
-    datasets: int | None = option("Data sets over which the repetitions are spread.", panel=PEOPLE)
-    points: Path | None = option("CSV of places lon,lat[,weight] to live at.", panel=PEOPLE)
-    shares: Path | None = option("CSV of label values and their counts.", panel=PEOPLE)
-    people: Path | None = option("Draw the people from this file instead.", panel=PEOPLE)
-    sheet: str | None = option("Its sheet, if it is a workbook that has several.", panel=PEOPLE, metavar="NAME")
-    text: list[str] | None = option("Its columns of text to compare.", panel=PEOPLE, metavar="COL,COL")
-    metric: str | None = option("dice:q=2, levenshtein, damerau or jaro-winkler.", panel=PEOPLE)
-    label: list[str] | None = option("A quasi-identifier column of it; repeatable.", panel=PEOPLE)
-    seed: int | None = option("All chance follows from it.", panel=PEOPLE)
-    attack: list[str] | None = option("{attacks}; quasi:gamma=G; repeatable.", panel=ATTACKS)
-    solver: str | None = option("Clique solver: {solvers}.", panel=ATTACKS)
-    budget: float | None = option("For each clique: billions of operations.", panel=ATTACKS, metavar="WORK")
-    ties: int | None = option("List at most this many maximum cliques.", panel=ATTACKS)
-    pairs: int | None = option("Pairs of the snooper's simulation.", panel=ATTACKS)
 
 
 @with_options(StudyOptions)
 def command(
     out: Annotated[Path, typer.Option(help="Folder of the study; a run that was interrupted goes on there.")],
     options: StudyOptions,
-    config: Annotated[Path | None, typer.Option(help="TOML file with any of these options.")] = None,
-    processes: Annotated[
-        int | None, typer.Option(help="Processes of this machine (all cores).", rich_help_panel=WHERE)
-    ] = None,
-    dask: Annotated[
-        str | None, typer.Option(metavar="tcp://...|local", help="A Dask cluster.", rich_help_panel=WHERE)
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan only.", rich_help_panel=WHERE)] = False,
+    config: CONFIG = None,
+    processes: PROCESSES = None,
+    dask: DASK = None,
+    dry_run: DRY_RUN = False,
     figures: Annotated[bool, typer.Option(help="Draw the figures.")] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    quiet: QUIET = False,
 ) -> None:
     """Attack synthetic people over a grid of masks and detection probabilities, and average the risk.
 
@@ -114,12 +77,12 @@ def read_study(options: StudyOptions, config: Path | None) -> Study:
     from disclique.studies import define_study
 
     found: dict[str, Any] = {} if config is None else read_toml(config)
-    for about in fields(options):
-        said = getattr(options, about.name)
+    for name in rows_of(StudyOptions):
+        said = getattr(options, name)
         if said is not None and said != []:
-            found[about.name] = str(said) if isinstance(said, Path) else said
+            found[name] = str(said) if isinstance(said, Path) else said
     if not found:
-        raise InputError("say what to study: --preset kroll2014, a --config file, or at least one axis")
+        raise InputError("nothing_to_study")
     return define_study({name: numbers_in(value) if name in LISTS else value for name, value in found.items()})
 
 
@@ -170,3 +133,33 @@ def draw_all(result: StudyResult, folder: Path) -> list[Path]:
     for name, figure in pictures.items():
         save_figure(figure, folder / name)
     return [folder / name for name in pictures]
+
+
+def compare(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study.")],
+    spread: Annotated[
+        Path | None, typer.Option(help="Folder of a study with --datasets: how much the data set itself matters.")
+    ] = None,
+    attack: Annotated[str, typer.Option(help="Which attack of the study to compare.")] = "clique",
+    out: Annotated[Path | None, typer.Option(help="Write the comparison: a page (.md) or its cells (.csv).")] = None,
+    force: FORCE = False,
+    quiet: QUIET = False,
+) -> None:
+    """Put each cell of a study beside the paper's, with the difference and whether chance explains it."""
+    from disclique.cli.screen import Screen
+    from disclique.records.write import check_writable, whole_file, write_table
+    from disclique.studies import compare as comparison
+    from disclique.studies import load_study
+
+    if out is not None and out.suffix.lower() not in (".md", ".csv"):
+        raise InputError("comparison_neither_page_nor_table", out=out)
+    check_writable([out], force=force)
+    found = comparison.compare(load_study(folder), spread=None if spread is None else load_study(spread), attack=attack)
+    if out is not None and out.suffix.lower() == ".md":
+        with whole_file(out) as draft:
+            draft.write_text(comparison.markdown(found), encoding="utf-8")
+    elif out is not None:
+        write_table(found.cells, out)
+    screen = Screen(quiet)
+    screen.table(found.cells.drop(columns="dataset_sd").round(4), title="ours and the paper's")
+    screen.say(found.lines())

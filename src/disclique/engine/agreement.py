@@ -182,7 +182,7 @@ def check_agreement(agreement: object, where: str = "agreement") -> Agreement:
 def fit_agreement(agreement: Agreement, target: Distances, known: Distances) -> Agreement:
     """Return ≈ in the unit of the distances to which it is applied; refuse a length where they have none.
 
-    >>> from disclique.spaces.distances import Points
+    >>> from disclique.spaces import Points
     >>> earth = Points([[13.4, 52.5], [2.35, 48.86]])
     >>> fit_agreement(Within("500m"), earth, earth)
     Within(x=0.5)

@@ -73,7 +73,7 @@ def parse_mask(spec: str) -> Mask:
 def name_units(spec: str, distances: Distances) -> str:
     """Return a spec, perhaps with a range ``a..b``, with km behind its bare lengths, as ``Mask.in_unit_of`` puts them.
 
-    >>> from disclique.spaces.distances import Matrix
+    >>> from disclique.spaces import Matrix
     >>> name_units("round:to=1..5", Matrix([[0, 7], [7, 0]], unit="km"))
     'round:to=1km..5km'
     """

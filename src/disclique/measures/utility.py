@@ -160,7 +160,7 @@ def utility(
     clusters into which the sample is divided. With the ``mask`` that encoded texts it is also measured how well two
     files that it encodes under one key can be linked.
 
-    >>> from disclique.spaces.distances import Points
+    >>> from disclique.spaces import Points
     >>> file = Points([[0, 0], [3, 4], [6, 0], [0, 8]], "euclidean")
     >>> utility(file, file, rng=np.random.default_rng(0))["published"]
     1.0

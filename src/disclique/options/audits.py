@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from disclique.arguments import short_repr
 from disclique.locale import mark
 from disclique.options.files import FileOptions
-from disclique.options.table import Bounds, Form, Options, Told, at_doors, list_of, option, planned, rows_of
+from disclique.options.table import Bounds, Options, Told, at_doors, list_of, option, planned, rows_of
 
 MASKS, SNOOPER, WORK = "Masks and limit", "What the snooper knows", "Work"
 LIMIT, SEVERAL = "limit", "several"  # places of their own on the page of the app
@@ -29,10 +29,8 @@ class SnooperFields:
         metavar="R",
         called="called_overlap",
         bounds=Bounds(0, 1, "wanted_overlap", above=True, share=True),
-        form=Form(
-            mark("Share of the people whom they know"),
-            mark("A share such as 0.3, beside other people. Left empty, they have the whole file."),
-        ),
+        title=mark("Share of the people whom they know"),
+        hint=mark("A share such as 0.3, beside other people. Left empty, they have the whole file."),
         told=Told(mark("share of the people in the snooper's file"), share=True),
     )
     size: int | None = planned(
@@ -41,7 +39,8 @@ class SnooperFields:
         door="known_size",
         called="called_known_size",
         bounds=Bounds(1),
-        form=Form(mark("Records in their file"), mark("Goes with the share; left empty, as many as are released.")),
+        title=mark("Records in their file"),
+        hint=mark("Goes with the share; left empty, as many as are released."),
         told=Told(mark("records in the snooper's file")),
     )
     others: str = planned(
@@ -49,11 +48,9 @@ class SnooperFields:
         SNOOPER,
         default=SYNTHETIC,
         path=True,
-        form=Form(
-            mark("Where the other people in it come from"),
-            mark("Invented like those of your file, as people live in Germany, or from a file."),
-            choices=(("", mark("drawn like those of the file")), (GERMANY, mark("people of Germany"))),
-        ),
+        title=mark("Where the other people in it come from"),
+        hint=mark("Invented like those of your file, as people live in Germany, or from a file."),
+        answers=(("", mark("drawn like those of the file")), (GERMANY, mark("people of Germany"))),
         told=Told(
             mark("the other people in it"),
             goes_with="overlap",
@@ -73,14 +70,16 @@ class SnooperFields:
         metavar="R",
         called="called_label_error",
         bounds=Bounds(0, 1, "wanted_share_below_one", below=True, share=True),
-        form=Form(mark("Share of their labels that are wrong"), mark("A share such as 0.05: old or mistyped entries.")),
+        title=mark("Share of their labels that are wrong"),
+        hint=mark("A share such as 0.05: old or mistyped entries."),
         told=Told(mark("wrong labels in it"), share=True, annex=True),
     )
     coordinate_error: str | None = planned(
         "Error of its coordinates (100m).",
         SNOOPER,
         metavar="X",
-        form=Form(mark("Error of their coordinates"), mark("A length with its unit, such as 100m.")),
+        title=mark("Error of their coordinates"),
+        hint=mark("A length with its unit, such as 100m."),
         told=Told(mark("error of its coordinates"), annex=True),
     )
     seeds: int = planned(
@@ -90,10 +89,8 @@ class SnooperFields:
         metavar="N",
         called="called_seeds",
         bounds=Bounds(0),
-        form=Form(
-            mark("Released people whom they know beforehand"),
-            mark("An insider recognises so many records and starts from them."),
-        ),
+        title=mark("Released people whom they know beforehand"),
+        hint=mark("An insider recognises so many records and starts from them."),
         told=Told(mark("people known beforehand"), annex=True),
     )
 
@@ -118,10 +115,8 @@ class PlanFields:
         default=20,
         called="called_repetitions",
         bounds=Bounds(1),
-        form=Form(
-            mark("Draws of every mask setting"),
-            mark("Every release is random: more draws make the result more certain and take longer."),
-        ),
+        title=mark("Draws of every mask setting"),
+        hint=mark("Every release is random: more draws make the result more certain and take longer."),
         told=Told(mark("repetitions")),
     )
     max_risk: float | None = planned(
@@ -130,11 +125,9 @@ class PlanFields:
         metavar="R",
         called="called_max_risk",
         bounds=Bounds(0, 1, "wanted_share_of_people", share=True),
-        form=Form(
-            mark("Largest share of people at risk"),
-            mark("A share such as 0.05. Left empty, the risk is measured and not judged."),
-            LIMIT,
-        ),
+        title=mark("Largest share of people at risk"),
+        hint=mark("A share such as 0.05. Left empty, the risk is measured and not judged."),
+        place=LIMIT,
         told=Told(mark("limit"), share=True, none=mark("none was set"), annex=True),
     )
     max_risk_person: float | None = planned(
@@ -143,11 +136,9 @@ class PlanFields:
         metavar="R",
         called="called_max_risk_person",
         bounds=Bounds(0, 1, "wanted_probability", share=True),
-        form=Form(
-            mark("Largest risk of the most exposed person"),
-            mark("Goes with the limit before it: how probably one person may be identified, such as 0.5."),
-            LIMIT,
-        ),
+        title=mark("Largest risk of the most exposed person"),
+        hint=mark("Goes with the limit before it: how probably one person may be identified, such as 0.5."),
+        place=LIMIT,
         told=Told(mark("limit for every person"), share=True, none=mark("none was set"), annex=True),
     )
     scenario: str = planned(
@@ -157,15 +148,13 @@ class PlanFields:
         default="prosecutor",
         called="called_scenario",
         choices=("prosecutor", "journalist", "marketer"),
-        form=Form(
-            mark("What the snooper is after"),
-            mark("What counts as success, and so what risk means."),
-            SNOOPER,
-            choices=(
-                ("prosecutor", mark("prosecutor: the person is known to have taken part")),
-                ("journalist", mark("journalist: claims only what is more probable than not")),
-                ("marketer", mark("marketer: names as many of the whole file as possible")),
-            ),
+        title=mark("What the snooper is after"),
+        hint=mark("What counts as success, and so what risk means."),
+        place=SNOOPER,
+        answers=(
+            ("prosecutor", mark("prosecutor: the person is known to have taken part")),
+            ("journalist", mark("journalist: claims only what is more probable than not")),
+            ("marketer", mark("marketer: names as many of the whole file as possible")),
         ),
         told=Told(
             mark("scenario"),
@@ -184,11 +173,9 @@ class PlanFields:
         metavar="K",
         called="called_releases",
         bounds=Bounds(1, MOST_RELEASES, "wanted_releases"),
-        form=Form(
-            mark("How often the same people are released"),
-            mark("With fresh noise each time, which can be averaged away."),
-            SEVERAL,
-        ),
+        title=mark("How often the same people are released"),
+        hint=mark("With fresh noise each time, which can be averaged away."),
+        place=SEVERAL,
         told=Told(mark("releases of the same people"), annex=True),
     )
     linked: bool = planned(
@@ -197,11 +184,9 @@ class PlanFields:
         default=True,
         door="unlinked",
         opposite=True,
-        form=Form(
-            mark("Rows of later releases do not tell which they were before"),
-            mark("Otherwise a row of one release can be found again in the next."),
-            SEVERAL,
-        ),
+        title=mark("Rows of later releases do not tell which they were before"),
+        hint=mark("Otherwise a row of one release can be found again in the next."),
+        place=SEVERAL,
         told=Told(mark("rows of releases are linked")),
     )
     generalise: tuple[str, ...] = planned(
@@ -217,7 +202,9 @@ class PlanFields:
         "{measures}: how settings compare.",
         MASKS,
         default="neighbours",
-        form=Form(mark("What must stay useful"), mark("Settings that keep the limit are compared by this."), ""),
+        title=mark("What must stay useful"),
+        hint=mark("Settings that keep the limit are compared by this."),
+        place="",
         told=Told(mark("usefulness")),
     )
     missing: str = planned(
@@ -225,11 +212,9 @@ class PlanFields:
         SNOOPER,
         default="any",
         choices=("never", "any"),
-        form=Form(
-            mark("A missing label matches"),
-            mark("What an empty label of a record is taken for."),
-            choices=(("any", mark("any value")), ("never", mark("never"))),
-        ),
+        title=mark("A missing label matches"),
+        hint=mark("What an empty label of a record is taken for."),
+        answers=(("any", mark("any value")), ("never", mark("never"))),
         told=Told(
             mark("a missing label matches"), words={"any": mark("any value"), "never": mark("never")}, annex=True
         ),
@@ -240,7 +225,9 @@ class PlanFields:
         default=("all",),
         door="attack",
         example="register",
-        form=Form(mark("Attacks"), mark("What the snooper tries."), ""),
+        title=mark("Attacks"),
+        hint=mark("What the snooper tries."),
+        place="",
         told=Told(mark("attacks")),
     )
     alpha: float = planned(
@@ -249,10 +236,8 @@ class PlanFields:
         default=0.5,
         called="called_alpha",
         bounds=Bounds(0, 1, "wanted_detection_probability", above=True, below=True),
-        form=Form(
-            mark("Detection probability of the clique attack"),
-            mark("How surely a true pair of distances counts as agreeing: between 0 and 1."),
-        ),
+        title=mark("Detection probability of the clique attack"),
+        hint=mark("How surely a true pair of distances counts as agreeing: between 0 and 1."),
         told=Told(mark("detection probability")),
     )
     budget: float = planned(
@@ -262,10 +247,8 @@ class PlanFields:
         metavar="WORK",
         called="called_budget",
         bounds=Bounds(0, wanted="wanted_work", above=True),
-        form=Form(
-            mark("Work of one clique search"),
-            mark("In billions of operations, about half a second each; more where it could decide."),
-        ),
+        title=mark("Work of one clique search"),
+        hint=mark("In billions of operations, about half a second each; more where it could decide."),
         told=Told(mark("budget of a search")),
     )
     seed: int = planned(
@@ -274,7 +257,8 @@ class PlanFields:
         default=0,
         called="called_seed",
         bounds=Bounds(0, wanted="wanted_seed"),
-        form=Form(mark("Seed of all chance"), mark("The same number gives the same result again.")),
+        title=mark("Seed of all chance"),
+        hint=mark("The same number gives the same result again."),
         told=Told(mark("seed")),
     )
     person_trials: int | None = planned(
@@ -284,29 +268,24 @@ class PlanFields:
         metavar="N",
         called="called_person_trials",
         bounds=Bounds(1),
-        form=Form(
-            mark("Draws for every person's risk"), mark("Left empty, 200 for up to 500 records and fewer for more.")
-        ),
+        title=mark("Draws for every person's risk"),
+        hint=mark("Left empty, 200 for up to 500 records and fewer for more."),
         told=Told(mark("draws for every person")),
     )
     thorough: bool = planned(
         "Carry out every attack on every release, also where it cannot be expected to find more.",
         WORK,
         default=False,
-        form=Form(
-            mark("Carry out every attack on every release"),
-            mark("Also where it cannot be expected to find more. Takes longer."),
-        ),
+        title=mark("Carry out every attack on every release"),
+        hint=mark("Also where it cannot be expected to find more. Takes longer."),
         told=Told(mark("every attack on every release")),
     )
     sensitivity: bool = planned(
         "Ask how the risk depends on the overlap and on label errors.",
         WORK,
         default=True,
-        form=Form(
-            mark("Ask how the risk depends on the assumptions"),
-            mark("Measured again for snoopers who know more or fewer people, and with more wrong labels."),
-        ),
+        title=mark("Ask how the risk depends on the assumptions"),
+        hint=mark("Measured again for snoopers who know more or fewer people, and with more wrong labels."),
         told=Told(mark("other assumptions are tried")),
         records=False,  # an audit may go on with or without it
     )
@@ -335,38 +314,35 @@ class AuditOptions(_Asked, FileOptions):  # type: ignore[misc, valid-type]
     known: Path | None = option(
         "The snooper's file, with the same columns; a register of millions as a Parquet file or folder.",
         SNOOPER,
-        form=Form(
-            mark("The snooper's file"),
-            mark("A real file of people with the same columns. Without one it is made from yours."),
-        ),
+        title=mark("The snooper's file"),
+        hint=mark("A real file of people with the same columns. Without one it is made from yours."),
     )
     known_distances: Path | None = option(
         "Its distances.",
         SNOOPER,
-        form=Form(mark("Distances of the snooper's file"), mark("If distances come from a file of their own.")),
+        title=mark("Distances of the snooper's file"),
+        hint=mark("If distances come from a file of their own."),
     )
     known_vectors: Path | None = option(
         "Its vectors.",
         SNOOPER,
         metavar="FILE",
-        form=Form(mark("Vectors of the snooper's file"), mark("If vectors come from a file of their own.")),
+        title=mark("Vectors of the snooper's file"),
+        hint=mark("If vectors come from a file of their own."),
     )
     others_vectors: Path | None = option(
         "Their vectors.",
         SNOOPER,
         metavar="FILE",
-        form=Form(
-            mark("Vectors of the other people"), mark("If vectors of the other people come from a file of their own.")
-        ),
+        title=mark("Vectors of the other people"),
+        hint=mark("If vectors of the other people come from a file of their own."),
     )
     memory: str | None = option(
         "Memory for the part of a register that is kept: 4GB, 50% (half of the machine's).",
         WORK,
         metavar="SIZE",
-        form=Form(
-            mark("Memory for a large register"),
-            mark("How much of it may be kept at once: 4GB, or 50% of this machine's."),
-        ),
+        title=mark("Memory for a large register"),
+        hint=mark("How much of it may be kept at once: 4GB, or 50% of this machine's."),
         records=False,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from disclique.errors import InputError
 from disclique.locale import mark
-from disclique.options.table import Form, Options, list_of, option, rows_of
+from disclique.options.table import Options, list_of, option, rows_of
 
 INPUT = "The file"
 NO_COLUMNS: dict[str, Any] = {"coordinates": None, "text": (), "encodings": None}  # distances come from a file
@@ -28,35 +28,30 @@ class ReadOptions(Options):
         INPUT,
         metavar="COL|FILE",
         path=True,
-        form=Form(mark("Encodings"), mark("A file of bit patterns of names: 0 and 1, hexadecimal or base64.")),
+        title=mark("Encodings"),
+        hint=mark("A file of bit patterns of names: 0 and 1, hexadecimal or base64."),
     )
     metric: str | None = option(
         "Two coordinates: sphere (km, R = 6371), wgs84 (km). Any number of them: euclidean, cosine, gower (by the "
         "file's ranges; religion:category). Vectors: euclidean, cosine. Text: dice:q=2, levenshtein, damerau, "
         "jaro-winkler. Encodings: dice, jaccard, hamming. Each time the first by default, for coordinates sphere.",
         INPUT,
-        form=Form(
-            mark("How distances are computed"),
-            mark("Usually right as it is: on the sphere for degrees, straight lines for a plane and for vectors."),
-            choices=(("", mark("as usual for what is given")), *((name, name) for name in _METRICS.split())),
-        ),
+        title=mark("How distances are computed"),
+        hint=mark("Usually right as it is: on the sphere for degrees, straight lines for a plane and for vectors."),
+        answers=(("", mark("as usual for what is given")), *((name, name) for name in _METRICS.split())),
     )
     crs: str | None = option(
         "Reference system of the coordinates (EPSG:25832).",
         INPUT,
-        form=Form(
-            mark("Reference system of the coordinates"),
-            mark("Needed for metres of a projection, such as Gauss-Krüger or UTM; leave it empty for degrees."),
-        ),
+        title=mark("Reference system of the coordinates"),
+        hint=mark("Needed for metres of a projection, such as Gauss-Krüger or UTM; leave it empty for degrees."),
     )
     unit: str | None = option(
         "Unit of distance files and of euclidean coordinates: km, m, or none for what is no length (travel times).",
         INPUT,
-        form=Form(
-            mark("Unit of the distances"),
-            mark("Of a file of distances, or of coordinates in a plane. Travel times are no lengths."),
-            choices=(("", mark("not said")), ("km", "km"), ("m", "m"), ("none", mark("none: they are no lengths"))),
-        ),
+        title=mark("Unit of the distances"),
+        hint=mark("Of a file of distances, or of coordinates in a plane. Travel times are no lengths."),
+        answers=(("", mark("not said")), ("km", "km"), ("m", "m"), ("none", mark("none: they are no lengths"))),
     )
     generalise: list[str] | None = option(
         "Make a coarser column first: cob=century:yob, age=classes:age:18,65, width, decade, prefix.",
@@ -68,49 +63,47 @@ class ReadOptions(Options):
         "Distances have a direction (travel times).",
         INPUT,
         default=False,
-        form=Form(
-            mark("Distances have a direction"),
-            mark("Such as travel times, where the way there differs from the way back."),
-        ),
+        title=mark("Distances have a direction"),
+        hint=mark("Such as travel times, where the way there differs from the way back."),
     )
     unpublished: bool | None = option(
         "Empty cells of a matrix are unpublished.",
         INPUT,
         default=False,
-        form=Form(mark("Empty cells of a matrix are unpublished"), mark("Otherwise an empty cell is a mistake.")),
+        title=mark("Empty cells of a matrix are unpublished"),
+        hint=mark("Otherwise an empty cell is a mistake."),
     )
     by_position: bool | None = option(
         "Take matrices, vectors and encodings in the order of the table, whatever ids they carry; --no-: by ids only.",
         INPUT,
-        form=Form(
-            mark("Rows beside the table are joined"),
-            mark("Rows of distances, vectors or encodings belong to the table by their ids, or in its order."),
-            choices=(
-                ("", mark("by ids where they carry them")),
-                ("yes", mark("as they stand")),
-                ("no", mark("by ids only")),
-            ),
+        title=mark("Rows beside the table are joined"),
+        hint=mark("Rows of distances, vectors or encodings belong to the table by their ids, or in its order."),
+        answers=(
+            ("", mark("by ids where they carry them")),
+            ("yes", mark("as they stand")),
+            ("no", mark("by ids only")),
         ),
     )
     sheet: str | None = option(
         "Sheet of a workbook that has several.",
         INPUT,
         metavar="NAME",
-        form=Form(mark("Sheet"), mark("The workbook has several.")),
+        title=mark("Sheet"),
+        hint=mark("The workbook has several."),
     )
     layer: str | None = option(
         "Layer of a GeoPackage that has several.",
         INPUT,
         metavar="NAME",
-        form=Form(mark("Layer"), mark("The file has several.")),
+        title=mark("Layer"),
+        hint=mark("The file has several."),
     )
     codes: bool | None = option(
         "Keep the codes of Stata, SPSS and SAS files instead of their value labels.",
         INPUT,
         default=False,
-        form=Form(
-            mark("Codes instead of value labels"), mark("For files of Stata, SPSS and SAS, in which codes have names.")
-        ),
+        title=mark("Codes instead of value labels"),
+        hint=mark("For files of Stata, SPSS and SAS, in which codes have names."),
     )
 
     @property
@@ -142,13 +135,15 @@ class FileOptions(ReadOptions):
     distances: Path | None = option(
         "Matrix or list i,j,distance instead of coordinates.",
         INPUT,
-        form=Form(mark("Distances"), mark("A matrix, or a list with two records and their distance in each line.")),
+        title=mark("Distances"),
+        hint=mark("A matrix, or a list with two records and their distance in each line."),
     )
     vectors: Path | None = option(
         "Vectors instead: a NumPy file, a row per record, or a table with their ids.",
         INPUT,
         metavar="FILE",
-        form=Form(mark("Vectors"), mark("A NumPy file with a row for each record, or a table with their ids.")),
+        title=mark("Vectors"),
+        hint=mark("A NumPy file with a row for each record, or a table with their ids."),
     )
 
 

@@ -47,19 +47,6 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Form:
-    """How the app asks: the title of the field, what it means to people who fill in a form, and its few answers.
-
-    ``place`` is where on the page it stands, if not with the others of its panel; empty where the page draws it itself.
-    """
-
-    title: str
-    hint: str = ""
-    place: str | None = None
-    choices: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
 class Told:
     """How report, annex and comparison say what was asked: under which name, in the form of a ``share`` or a number.
 
@@ -83,6 +70,10 @@ class Row:
     that it says no there where Python says yes. ``path``: a text that may name a file. ``called`` is the code of its
     name in errors, if that has one, ``choices`` are the answers there are, ``example`` is one of many texts.
     ``records``: what is measured depends on it.
+
+    The app asks for what has a ``title``: ``hint`` says what it means to people who fill in a form, ``answers`` are the
+    few there are. ``place`` is where on the page it stands, if not with the others of its panel; empty where the page
+    draws it itself.
     """
 
     help: str
@@ -96,14 +87,17 @@ class Row:
     bounds: Bounds | None = None
     choices: tuple[str, ...] = ()
     example: str = ""
-    form: Form = Form("")
+    title: str = ""
+    hint: str = ""
+    place: str | None = None
+    answers: tuple[tuple[str, str], ...] = ()
     told: Told | None = None
     records: bool = True
     name: str = ""
     kind: str = WORD
 
     @property
-    def title(self) -> str | Message:
+    def what(self) -> str | Message:
         """What an error calls it."""
         return Message(self.called) if self.called else self.name.replace("_", " ")
 
@@ -117,9 +111,9 @@ class Row:
         if value is None and self.default is None:
             return
         if self.kind == LINES and not (isinstance(value, tuple) and all(isinstance(one, str) for one in value)):
-            raise InputError("option_wants_texts", what=self.title, value=show(value), example=self.example)
+            raise InputError("option_wants_texts", what=self.what, value=show(value), example=self.example)
         if self.choices and value not in self.choices:
-            raise InputError("option_not_a_choice", what=self.title, value=repr(value), choices=self.choices)
+            raise InputError("option_not_a_choice", what=self.what, value=repr(value), choices=self.choices)
         if self.bounds is not None:
             self._check_number(value, self.bounds)
 
@@ -128,12 +122,12 @@ class Row:
             whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
             inside = whole and bounds.hold(int(value))
         elif bounds.share:
-            inside = bounds.hold(check_share(value, self.title, bounds.wanted))
+            inside = bounds.hold(check_share(value, self.what, bounds.wanted))
         else:
-            inside = bounds.hold(check_number(value, self.title, "wanted_number"))
+            inside = bounds.hold(check_number(value, self.what, "wanted_number"))
         if not inside:
             wanted = Message(bounds.wanted, low=bounds.low, high=bounds.high)
-            raise InputError("argument_is_not", what=self.title, value=show(value), wanted=wanted, meant=None)
+            raise InputError("argument_is_not", what=self.what, value=show(value), wanted=wanted, meant=None)
 
     def to_python(self, value: Any) -> Any:
         """Return the value that Python has of one that was given at a door, perhaps as a text."""

@@ -22,6 +22,7 @@ from typing import Any
 import pandas as pd
 
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.model import Microdata
 from disclique.records.labels import canonical_labels
 from disclique.specs import parse_rule
@@ -47,14 +48,15 @@ class Generaliser:
         if self.source not in frame.columns:
             if self.into in frame.columns and self.rule is not raw:
                 return frame
-            raise InputError(f"{name}: no column {self.source!r} to generalise into {self.into!r}")
+            raise InputError("nothing_to_generalise", file=name, source=self.source, into=self.into)
         made = []
         for row, value in enumerate(frame[self.source]):
             plain = canonical(value)
             try:
                 made.append(None if plain is None else self.rule(plain))
             except (TypeError, ValueError, OverflowError) as error:
-                raise InputError(f"{name}: row {row + 1}, column {self.source!r} = {value!r}: {error}") from None
+                cell = {"row": row + 1, "column": self.source, "value": value}
+                raise InputError("cell_not_generalised", file=name, **cell, why=error) from None
         return frame.assign(**{self.into: pd.Series(made, index=frame.index, dtype=object)})
 
 
@@ -67,7 +69,7 @@ def century(year: float) -> int:
     """Return the century of a year: 1313 lies in the 14th, 43 before Christ in the first before (-1)."""
     whole = math.floor(_number(year))
     if whole == 0:
-        raise ValueError("there is no year 0")
+        raise InputError("no_year_zero")
     return (whole - 1) // 100 + 1 if whole > 0 else -((-whole - 1) // 100 + 1)
 
 
@@ -77,7 +79,7 @@ def _number(value: Any) -> float:
         return float(value)
     found = _CLASS.fullmatch(value.strip())
     if found is None or (found["high"] is not None and float(found["high"]) < float(found["low"])):
-        raise ValueError("neither a number nor a class such as 18-24 or 75+")
+        raise InputError("neither_number_nor_class")
     return float(found["low"])
 
 
@@ -93,7 +95,7 @@ def parse_generaliser(spec: str) -> Generaliser:
     """Read a generaliser from text: ``cob=century:yob``, ``age=classes:age:0,18,65``, ``inc=width:income:1000``, …"""
     asked = parse_rule(spec)
     if not (asked.into and asked.rule and asked.source):
-        raise InputError(f"generaliser {spec!r}: write NEW=RULE:COLUMN[:ARGUMENT], such as cob=century:yob")
+        raise InputError("generaliser_form", spec=spec)
     return Generaliser(asked.into, asked.source, _rule(asked.rule, asked.argument, spec), spec)
 
 
@@ -116,10 +118,7 @@ def _rule(rule: str, argument: str, spec: str) -> Callable[[Any], Any]:
             return lambda value: str(value)[:length]
     except ValueError:
         pass
-    raise InputError(
-        f"generaliser {spec!r}: the rules are century:COL, decade:COL, width:COL:NUMBER, classes:COL:EDGE,EDGE,…, "
-        "prefix:COL:LENGTH and raw:COL"
-    )
+    raise InputError("generaliser_rules", spec=spec)
 
 
 DROP, NONE = "drop:", "none"
@@ -167,8 +166,8 @@ class Recoding:
         labels = data.labels
         for column in (*(one.into for one in self.made), *self.dropped):
             if column not in labels.columns:
-                there = ", ".join(map(repr, map(str, labels.columns))) or "none"
-                raise InputError(f"{data.name}: no label {column!r} to be made coarser; its labels are {there}")
+                there = [repr(str(name)) for name in labels.columns] or Message("no_labels_there")
+                raise InputError("no_label_to_coarsen", file=data.name, column=column, labels=there)
         for one in self.made:
             labels = replace(one, source=one.into).apply(labels, data.name)
         if NONE in self.parts:
@@ -177,25 +176,33 @@ class Recoding:
         return replace(data, labels=canonical_labels(labels, kept, data.name))
 
     @property
+    def message(self) -> Message:
+        """What is done to the labels."""
+        if NONE in self.parts:
+            return Message("no_labels")
+        done = [_describe(one) for one in self.made]
+        done += [Message("label_left_out", column=column) for column in self.dropped]
+        return Message("labels_recoded", parts=done) if done else Message("labels_as_they_are")
+
+    @property
     def said(self) -> str:
         """What is done to the labels, in words."""
-        said = [_describe(one) for one in self.made] + [f"without {column}" for column in self.dropped]
-        said = ["no labels"] if NONE in self.parts else said
-        return ", ".join(said) or "labels as they are"
+        return str(self.message)
 
 
 AS_THEY_ARE = Recoding()
 
 
-def _describe(one: Generaliser) -> str:
+def _describe(one: Generaliser) -> Message:
     asked = parse_rule(one.spec)
-    argument = asked.argument
-    by_name = {
-        "width": f"{one.into} in classes of {argument}",
-        "prefix": f"the first {argument} of {one.into}",
-        "classes": f"{one.into} in classes from {argument}",
-    }
-    return by_name.get(asked.rule, f"{one.into} by {asked.rule}")
+    match asked.rule:
+        case "width":
+            return Message("label_in_classes_of", column=one.into, width=asked.argument)
+        case "prefix":
+            return Message("label_beginning", column=one.into, length=asked.argument)
+        case "classes":
+            return Message("label_in_classes_from", column=one.into, edges=asked.argument)
+    return Message("label_by_rule", column=one.into, rule=asked.rule)
 
 
 def parse_recoding(text: str) -> Recoding:
@@ -209,11 +216,11 @@ def parse_recoding(text: str) -> Recoding:
     touched = [one.into for one in found.made] + list(found.dropped)
     for column in touched:
         if not column:
-            raise InputError(f"labels {text!r}: say which label to drop, such as drop:sex")
+            raise InputError("say_which_label_to_drop", spec=text)
         if touched.count(column) > 1:
-            raise InputError(f"labels {text!r}: {column} is recoded twice")
+            raise InputError("label_recoded_twice", spec=text, column=column)
     if NONE in parts and len(parts) > 1:
-        raise InputError(f"labels {text!r}: none leaves nothing else to recode")
+        raise InputError("none_leaves_nothing", spec=text)
     return found
 
 
@@ -275,17 +282,12 @@ def check_sources(specs: Sequence[str], data: Microdata) -> None:
         if one.source == one.into:
             continue
         if one.source in data.labels.columns:
-            raise InputError(
-                f"generaliser {spec!r}: {one.source} stays a label as it is, so that a coarser {one.into} protects "
-                f"nobody; write {one.source}={asked.rule}:{asked.rest}"
-            )
+            rest = f"{asked.rule}:{asked.rest}"
+            raise InputError("source_stays_a_label", spec=spec, source=one.source, into=one.into, rest=rest)
         if one.source in data.table.columns and one.into in data.labels.columns:
             raw = canonical_labels(data.table, [one.source], data.name)[one.source]
             if list(raw) != list(data.labels[one.into]):
-                raise InputError(
-                    f"generaliser {spec!r}: {one.into} of {data.name} does not hold the values of {one.source} as they "
-                    f"are, from which coarser ones are made; read it with generalise={one.into}=raw:{one.source}"
-                )
+                raise InputError("label_not_raw", spec=spec, into=one.into, file=data.name, source=one.source)
 
 
 @lru_cache(maxsize=256)
@@ -300,7 +302,7 @@ def _list_steps(spec: str, most: int) -> tuple[str, ...]:
     into, rule, source, low, high = _parse(spec)
     if rule == "prefix":
         if not (low.is_integer() and high.is_integer()):
-            raise InputError(f"generaliser {spec!r}: a code has a whole number of characters")
+            raise InputError("code_length_not_whole", spec=spec)
         lengths = range(int(high), int(low) - 1, -1)
         few = {round(k * (len(lengths) - 1) / (most - 1)) for k in range(most)}
         return tuple(f"{into}=prefix:{source}:{lengths[place]}" for place in sorted(few))
@@ -316,10 +318,7 @@ def _parse(spec: str) -> tuple[str, str, str, float, float]:
     except ValueError:
         low = high = 0.0
     if not (into and source and low > 0 and isfinite(high) and rule in ("width", "classes", "prefix")):
-        raise InputError(
-            f"generaliser {spec!r}: a range is written NEW=width:COLUMN:1..40 (the width of classes) or "
-            "NEW=prefix:COLUMN:1..5 (characters kept); drop:LABEL tries with and without a label"
-        )
+        raise InputError("range_form", spec=spec)
     return into.strip(), rule, source.strip(), low, high
 
 
@@ -334,7 +333,7 @@ def nest_widths(low: float, high: float, most: int = ALL_STEPS) -> list[float]:
     narrow = Fraction(str(low))  # exact, so that 0.3 is a multiple of 0.1
     ratio = Fraction(str(high)) // narrow
     if ratio > _WIDEST:
-        raise InputError(f"a range of widths from {low:g} to {high:g}: the widest is at most {_WIDEST} times the other")
+        raise InputError("range_too_wide", low=low, high=high, most=_WIDEST)
     times = next(n for n in range(ratio, 0, -1) if _count_factors(n) is not None)
     steps = min((_count_factors(times) or 0) + 1, most)
     divisors = [n for n in range(1, times + 1) if times % n == 0]

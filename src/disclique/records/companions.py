@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from disclique.arguments import check_kind, check_path
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.model import FloatArray, Microdata
-from disclique.records.formats import WHOLE, Format, Part, check_there, format_of, list_suffixes, read_table, refuse
+from disclique.records.formats import WHOLE, Format, Part, check_there, format_of, read_table, refuse
 from disclique.records.joins import (
     BY_ID,
     BY_ROW,
@@ -30,7 +31,7 @@ from disclique.records.joins import (
 )
 from disclique.spaces import Encodings
 from disclique.spaces.bits import COLUMN, encodings_of_array, parse_encodings
-from disclique.spaces.distances import ROUNDING, Where, check_matrix, same_distance
+from disclique.spaces.matrix import ROUNDING, Where, check_matrix, same_distance
 from disclique.values import canonical
 
 _ID = re.compile(r"|.*(id|nr|key|index|name)|(row|record|case|person)(_?(no|number))?", re.IGNORECASE)
@@ -58,15 +59,15 @@ def read_distances(
         if found.headed:
             values, joined = square_of_frame(cells, roster, name=name)
         elif cells.shape[1] == 1 and records > 1:
-            raise InputError(f"{path}: one cell in each row; cells are separated by commas, semicolons, tabs or |")
+            raise InputError("one_cell_in_each_row", path=path)
         else:
             body, index, header = split_square(cells, records)
             values, joined = join_square(numbers_of(body, name), roster, index=index, header=header, name=name)
     else:
-        raise refuse(path, "distance file", list_suffixes(_holds_numbers))
+        raise refuse(path, "unknown_distance_file", _holds_numbers)
     if values.shape != (records, records):
         shape = " x ".join(map(str, values.shape))
-        raise InputError(f"{path}: the distances are {shape}, but the table has {records} records")
+        raise InputError("distances_of_other_shape", path=path, shape=shape, records=records)
     values = check_matrix(values, directed=directed, unpublished=unpublished, where=entry_of(name))
     return values, unpublished, joined
 
@@ -112,14 +113,14 @@ def read_vectors(path: Path, roster: Roster, *, id: str | None = None, part: Par
         order, joined = _join_rows(table, named, roster, str(path), sure=named is not None and named == id)
         values = numbers_of(table.drop(columns=[] if named is None else [named]), str(path))
     else:
-        raise refuse(path, "vector file", list_suffixes(_holds_numbers))
+        raise refuse(path, "unknown_vector_file", _holds_numbers)
     shape = " x ".join(map(str, values.shape))
     if values.ndim != 2 or values.shape[1] < 1:
-        raise InputError(f"{path}: an array of shape {shape}: vectors are an array of records x columns")
+        raise InputError("vectors_not_an_array", path=path, shape=shape)
     if len(values) != len(roster.ids):
-        raise InputError(f"{path}: the vectors are {shape}, but the table has {len(roster.ids)} records")
+        raise InputError("vectors_of_other_shape", path=path, shape=shape, records=len(roster.ids))
     for row, column in np.argwhere(~np.isfinite(values)):
-        raise InputError(f"{path}: row {row + 1}, column {column + 1} = {values[row, column]}: not a finite number")
+        raise InputError("vector_not_finite", path=path, row=row + 1, column=column + 1, value=values[row, column])
     return values if order is None else values[order], joined
 
 
@@ -141,7 +142,7 @@ def read_encodings(
         named = _id_column(table.drop(columns=column), id, roster, name)
         order, joined = _join_rows(table, named, roster, name, sure=named is not None and named == id)
     if found.size != len(roster.ids):
-        raise InputError(f"{path}: {found.size} encodings, but the table has {len(roster.ids)} records")
+        raise InputError("other_number_of_encodings", path=path, encodings=found.size, records=len(roster.ids))
     return found if order is None else found.select(order), joined
 
 
@@ -175,7 +176,7 @@ def _looks_like_ids(column: str, values: list[Any], roster: Roster, *, first: bo
 def _join_rows(table: pd.DataFrame, named: str | None, roster: Roster, name: str, *, sure: bool) -> tuple[Order, str]:
     if named is None:
         return roster.order(None, where=name)
-    return roster.order(list(table[named]), where=f"{name}, column {named!r}", sure=sure)
+    return roster.order(list(table[named]), where=Message("named_in_column", file=name, column=named), sure=sure)
 
 
 def _column_in(table: pd.DataFrame, id: str | None, name: str) -> str:
@@ -185,12 +186,12 @@ def _column_in(table: pd.DataFrame, id: str | None, name: str) -> str:
     named = [column for column in others if column.lower() in (COLUMN, "clk")]
     if len(named) == 1:
         return named[0]
-    raise InputError(f"{name}: which column holds the encodings? call one {COLUMN!r}; it has {', '.join(others)}")
+    raise InputError("which_column_of_encodings", file=name, column=COLUMN, columns=others)
 
 
 def entry_of(name: str) -> Where:
     """Return how messages name an entry of the matrix called ``name``: rows and columns counted from 1."""
-    return lambda i, j: f"{name}: row {i + 1}, column {j + 1}"
+    return lambda i, j: Message("entry_of_matrix", file=name, row=i + 1, column=j + 1)
 
 
 def _plain_number(text: str) -> bool:
@@ -216,7 +217,7 @@ def matrix(source: Any, roster: Roster, *, directed: bool, name: str) -> tuple[F
     try:
         return np.array(source, dtype=float), False, roster.order(None, where=name)[1]
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: the distances are not numbers ({error})") from None
+        raise InputError("distances_not_numbers", file=name, why=str(error)) from None
 
 
 LIST_NAMES = (
@@ -246,7 +247,7 @@ def square_of_frame(frame: pd.DataFrame, roster: Roster, *, name: str) -> tuple[
     if frame.shape[1] == len(frame) + 1:
         index, frame = list(frame.iloc[:, 0]), frame.iloc[:, 1:]
     elif is_default(frame.index) and len(frame) and isinstance(canonical(frame.iloc[0, 0]), str):
-        raise InputError(f"{name}: {len(frame)} rows, but {frame.shape[1] - 1} columns of distances beside the ids")
+        raise InputError("rows_beside_ids", file=name, rows=len(frame), columns=frame.shape[1] - 1)
     return join_square(
         numbers_of(frame, name), roster, index=index, header=names_of_index(frame.columns, roster), name=name
     )
@@ -260,7 +261,7 @@ def numbers_of(cells: pd.DataFrame, name: str) -> FloatArray:
         pass
     parsed = cells.apply(pd.to_numeric, errors="coerce")
     for i, j in np.argwhere((parsed.isna() & cells.notna()).to_numpy()):
-        raise InputError(f"{name}: row {i + 1}, column {j + 1} = {cells.iloc[i, j]!r}: the distances are not numbers")
+        raise InputError("distance_not_a_number", file=name, row=i + 1, column=j + 1, value=cells.iloc[i, j])
     return np.asarray(parsed.to_numpy(dtype=float))
 
 
@@ -273,16 +274,14 @@ def from_list(pairs: pd.DataFrame, roster: Roster, *, directed: bool, name: str)
     found = np.full((records, records), np.nan)
     np.fill_diagonal(found, 0.0)
     roster = roster.for_list(pairs, name)
-    ends = np.column_stack(
-        [roster.rows(pairs.iloc[:, k], where=f"{name}: row {{row}}, column {k + 1}") for k in range(2)]
-    )
+    ends = np.column_stack([roster.rows(pairs.iloc[:, k], file=name, column=k + 1) for k in range(2)])
     numbers = numbers_in(pairs.iloc[:, 2], name)
     for line in np.flatnonzero(numbers < 0):
-        raise InputError(f"{name}: row {line + 1}, column 3 = {numbers[line]}: a distance cannot be negative")
+        raise InputError("listed_distance_negative", file=name, row=line + 1, value=numbers[line])
     _no_duplicates(ends, numbers, name=name)
     itself = ends[:, 0] == ends[:, 1]
     for line in np.flatnonzero(itself & (numbers > ROUNDING * numbers.max(initial=0.0))):
-        raise InputError(f"{name}: row {line + 1} = {numbers[line]}: the distance of a record from itself must be 0")
+        raise InputError("listed_distance_from_itself", file=name, row=line + 1, value=numbers[line])
     numbers = np.where(itself, 0.0, numbers)
     found[ends[:, 0], ends[:, 1]] = numbers
     if not directed:
@@ -295,26 +294,22 @@ def _no_duplicates(ends: NDArray[np.int64], numbers: FloatArray, *, name: str) -
     again = pd.DataFrame(ends).duplicated().to_numpy()
     for line in np.flatnonzero(again):
         first = int(np.flatnonzero((ends == ends[line]).all(axis=1))[0])
-        raise InputError(
-            f"{name}: row {line + 1} = {numbers[line]}: this pair stands in row {first + 1} already ({numbers[first]})"
-        )
+        twice = {"row": line + 1, "value": numbers[line], "first": first + 1, "other": numbers[first]}
+        raise InputError("pair_listed_twice", file=name, **twice)
 
 
 def _no_contradiction(found: FloatArray, ends: NDArray[np.int64], numbers: FloatArray, *, name: str) -> None:
     back = found[ends[:, 1], ends[:, 0]]
     for line in np.flatnonzero(~np.isnan(back) & ~same_distance(back, numbers)):
-        raise InputError(
-            f"{name}: row {line + 1} = {numbers[line]}, but the way back is {back[line]}: the distances are not "
-            "symmetric; if they have a direction (travel times), say so (directed)"
-        )
+        raise InputError("way_back_differs", file=name, row=line + 1, value=numbers[line], back=back[line])
 
 
 def numbers_in(column: pd.Series[Any], name: str) -> FloatArray:
     """Return the numbers of a column, perhaps written as text."""
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     for row in np.flatnonzero(~np.isfinite(numbers)):
-        value = column.iloc[row]
-        raise InputError(f"{name}: row {row + 1}, column {str(column.name)!r} = {value!r}: not a finite number")
+        cell = {"row": row + 1, "column": str(column.name), "value": column.iloc[row]}
+        raise InputError("cell_not_finite", file=name, **cell)
     return numbers
 
 
@@ -342,10 +337,7 @@ def read_seeds(path: str | Path, target: Microdata, known: Microdata) -> tuple[t
     chosen = list(SEED_COLUMNS) if set(SEED_COLUMNS) <= set(columns) else columns
     if len(chosen) != 2:
         mine, theirs = SEED_COLUMNS
-        raise InputError(
-            f"{path}: seeds stand in the columns {mine!r} and {theirs!r}, or in two columns, the target's first; "
-            f"it has {', '.join(map(repr, columns))}"
-        )
+        raise InputError("seeds_in_two_columns", path=path, mine=mine, theirs=theirs, columns=list(map(repr, columns)))
     sides = [
         _rows_of([canonical(value) for value in table[column]], data, path, column)
         for column, data in zip(chosen, (target, known), strict=True)
@@ -360,15 +352,12 @@ def _rows_of(found: Sequence[Hashable | None], data: Microdata, path: Path, colu
     first: dict[int, int] = {}
     for place, value in enumerate(found):
         row = None if value is None else where.get(value)
-        here = f"{path}: row {place + 1}, column {column!r}"
+        if value is None:
+            raise InputError("id_missing", file=str(path), row=place + 1, column=column)
+        cell = {"path": path, "row": place + 1, "column": column, "value": value}
         if row is None:
-            if value is None:
-                raise InputError(f"{here}: an id is missing")
-            why = describe_difference([value], data.ids)
-            raise InputError(f"{here} = {value!r}: no record of {data.name} has this id{'; ' + why if why else ''}")
+            raise InputError("seed_of_nobody", **cell, file=data.name, spelled=describe_difference([value], data.ids))
         if first.setdefault(row, place) != place:
-            raise InputError(
-                f"{here} = {value!r}: the id stands in row {first[row] + 1} already, but a seed is one person"
-            )
+            raise InputError("seed_twice", **cell, first=first[row] + 1)
         rows.append(row)
     return rows

@@ -7,7 +7,7 @@ distances: every attack on it fails, and the release looks safe. Names that are 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.model import FloatArray
 from disclique.values import canonical
 
@@ -26,33 +27,34 @@ def as_in_r(name: Any) -> str:
     return re.sub(r"\W", ".", re.sub(r"^X(?=\d)", "", str(name)))
 
 
-FOLDS: dict[str, Callable[[str], str]] = {  # what may differ, and how to look past it
-    "white space": lambda text: re.sub(r"\s+", "", text),
-    "case": str.casefold,
-    "leading zeros (spreadsheets drop them)": lambda text: re.sub(r"(?<!\d)0+(?=\d)", "", text),
-    "the decimal sign": lambda text: re.sub(r"(?<=\d),(?=\d)", ".", text),
-    "what R does to names (an X before numbers, dots for other signs)": as_in_r,
+# What may differ, by the code of its message, and how to look past it.
+FOLDS: Mapping[str, Callable[[str], str]] = {
+    "white_space": lambda text: re.sub(r"\s+", "", text),
+    "letter_case": str.casefold,
+    "leading_zeros": lambda text: re.sub(r"(?<!\d)0+(?=\d)", "", text),
+    "decimal_sign": lambda text: re.sub(r"(?<=\d),(?=\d)", ".", text),
+    "names_of_r": as_in_r,
 }
 
 
 def find_twins(
     values: Collection[Hashable | None], others: Collection[Hashable | None]
-) -> tuple[str, list[Hashable | None]]:
+) -> tuple[tuple[Message, ...], list[Hashable | None]]:
     """Find the values that the others have as well but for their writing; say in what it differs.
 
     Of several explanations the one that explains most counts, of equally good ones the simplest.
 
     >>> find_twins(["m", "w", "x"], ["M", "W"]), find_twins(["f"], ["m"])
-    (('case', ['m', 'w']), ('', []))
+    (((Message('letter_case'),), ['m', 'w']), ((), []))
     """
-    best: tuple[str, list[Hashable | None]] = ("", [])
+    best: tuple[tuple[str, ...], list[Hashable | None]] = ((), [])
     for size in range(1, len(FOLDS) + 1):
         for chosen in combinations(FOLDS, size):
             there = {_fold(other, chosen) for other in others if other is not None}
             found = [value for value in values if value is not None and _fold(value, chosen) in there]
             if len(found) > len(best[1]):
-                best = " and ".join(chosen), sorted(found, key=str)
-    return best
+                best = chosen, sorted(found, key=str)
+    return tuple(map(Message, best[0])), best[1]
 
 
 def _fold(value: Hashable, names: Collection[str]) -> str:
@@ -62,21 +64,21 @@ def _fold(value: Hashable, names: Collection[str]) -> str:
     return text
 
 
-def describe_difference(strange: Collection[Hashable | None], lost: Collection[Hashable | None]) -> str:
-    """Say in what values that do not match differ, if it is in their writing only; an empty text if it is not.
+def describe_difference(strange: Collection[Hashable | None], lost: Collection[Hashable | None]) -> Message | None:
+    """Return the end of a sentence that says in what values differ, if it is in their writing only; None if it is not.
 
-    >>> describe_difference(["p0001", "p0002"], ["P0001", "P0002"])
-    'they differ only in case'
+    >>> str(describe_difference(["p0001", "p0002"], ["P0001", "P0002"]))
+    '; they differ only in case'
     """
-    words, twins = find_twins(strange, lost)
+    folds, twins = find_twins(strange, lost)
     if not twins:
-        return ""
-    whole = len(set(twins)) >= min(len(set(strange)), len(set(lost)))
-    return f"{'they' if whole else f'{len(set(twins))} of them'} differ only in {words}"
+        return None
+    if len(set(twins)) >= min(len(set(strange)), len(set(lost))):
+        return Message("all_differ_only_in", folds=folds)
+    return Message("some_differ_only_in", some=len(set(twins)), folds=folds)
 
 
 BY_ID, BY_ROW, BY_POSITION = "by id", "by row number", "by position"
-INSTEAD = "say --by-position (in Python by_position=True) if both files have their records in the same order"
 EXAMPLES = 3
 LONG = 40  # characters of an example
 FEW = 5  # records; labels of fewer are 1 to n in some order by chance
@@ -101,9 +103,9 @@ class Roster:
     name: str = "the table"
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
     by_position: bool | None = None
-    parts: tuple[str, str] = ("first column", "header")  # what names the rows and columns of a square
+    parts: tuple[str, str] = ("part_first_column", "part_header")  # what names rows and columns of a square
 
-    def order(self, found: Sequence[Any] | None, *, where: str, sure: bool = False) -> tuple[Order, str]:
+    def order(self, found: Sequence[Any] | None, *, where: str | Message, sure: bool = False) -> tuple[Order, str]:
         """Return where each record stands in a file that names its records so, and how that was joined.
 
         Names that only count (1 to n, 0 to n - 1, V1 to Vn) are ids if the table has the same ones, else they are the
@@ -114,7 +116,7 @@ class Roster:
             names = None
         if self.by_position or names is None:
             if self.by_position is False:
-                raise InputError(f"{where}: it has no ids, by which it is to be joined")
+                raise InputError("no_ids_to_join", where=where)
             return None, BY_POSITION
         _check_names(names, where)
         counted = None if sure else count_of(names)
@@ -126,20 +128,20 @@ class Roster:
         if by_index.column == INDEX and counted is not None:
             by_index._is_numbering(names, counted, where)  # a shuffled frame beside a default index is doubtful
         if counted is None or self.by_position is False or not self._is_numbering(names, counted, where):
-            raise InputError(self.mismatch(names, where))
+            raise self._mismatch(names, where)
         return None, BY_POSITION
 
-    def _same_names(self, names: list[Hashable], counted: range | None, where: str) -> tuple[Order, str]:
+    def _same_names(self, names: list[Hashable], counted: range | None, where: str | Message) -> tuple[Order, str]:
         known = BY_ROW if self.column is None else BY_ID
         self._check_row_numbers(where)
         if tuple(names) == self.ids:
             return None, BY_POSITION if self.column is None and self.by_position is None else known
         if counted is not None and self.by_position is None:
-            raise InputError(self._doubtful(counted, where))
+            raise self._doubtful(counted, where)
         place = {name: row for row, name in enumerate(names)}
         return np.array([place[record] for record in self.ids], dtype=np.int64), known
 
-    def _is_numbering(self, names: list[Hashable], counted: range, where: str) -> bool:
+    def _is_numbering(self, names: list[Hashable], counted: range, where: str | Message) -> bool:
         """Return whether names that count, and are not the table's, say nothing but the position."""
         numeric = all(isinstance(record, (int, float)) for record in self.ids)
         of_program = isinstance(names[0], str) or not numeric  # V1, or numbers beside ids that are none
@@ -149,55 +151,52 @@ class Roster:
             return True  # both count, one of them from 0
         here, there = set(names), set(self.ids)
         strange, lost = [n for n in names if n not in there], [r for r in self.ids if r not in here]
-        if len(strange) < len(names) or describe_difference(strange, lost):
+        if len(strange) < len(names) or describe_difference(strange, lost) is not None:
             return False
         numbers = _numbers_in(self.ids)
         shuffled = numbers is not None and set(numbers) == set(counted) and numbers != list(counted)
         if shuffled and (self.column == INDEX or not isinstance(names[0], str)):
-            raise InputError(self._doubtful(counted, where, alike=self.column == INDEX))
+            raise self._doubtful(counted, where, alike=self.column == INDEX)
         return of_program
 
-    def _doubtful(self, counted: range, where: str, *, alike: bool = True) -> str:
-        meant = "say --no-by-position (by_position=False)" if alike else "write them as the table does"
-        return (
-            f"{where}: its records are numbered {counted[0]} to {counted[-1]} in this order, and {self._whose} have "
-            f"the same numbers in another order ({_some(self.ids)}): say --by-position (in Python by_position=True) if "
-            f"these are row numbers, or {meant} if they are the ids"
-        )
+    def _doubtful(self, counted: range, where: str | Message, *, alike: bool = True) -> InputError:
+        code = "numbers_in_doubt" if alike else "numbers_in_doubt_unlike"
+        numbers = {"first": counted[0], "last": counted[-1]}
+        return InputError(code, where=where, whose=self._whose, examples=_some(self.ids), **numbers)
 
-    def _check_row_numbers(self, where: str) -> None:
+    def _check_row_numbers(self, where: str | Message) -> None:
         """Raise an error if numbers that would be taken for rows may be ids, in a column that was not named."""
         if self.column is not None or self.by_position is not None:
             return
         for column in self.table.columns:
             if _is_shuffled(self.table[column], len(self.ids)):
-                raise InputError(
-                    f"{where}: its records are numbered 1 to {len(self.ids)}, and column {str(column)!r} of "
-                    f"{self.name} has these numbers in another order: add --id {column} (in Python ids or id) if they "
-                    "are the ids, or say --by-position (by_position=True) if they are row numbers"
-                )
+                about = {"records": len(self.ids), "column": str(column), "table": self.name}
+                raise InputError("row_numbers_may_be_ids", where=where, **about)
 
     @property
-    def _whose(self) -> str:
-        return f"the ids in {'the index' if self.column == INDEX else f'column {self.column!r}'} of {self.name}"
+    def _whose(self) -> Message:
+        if self.column == INDEX:
+            return Message("ids_of_index", table=self.name)
+        return Message("ids_of_column", column=self.column, table=self.name)
 
-    def mismatch(self, names: Sequence[Hashable | None], where: str) -> str:
-        """Return the sentence that says that these are not the ids of the table, with examples of both."""
+    def _mismatch(self, names: Sequence[Hashable | None], where: str | Message) -> InputError:
+        """Return the error that says that these are not the ids of the table, with examples of both."""
         if self.column is None:
-            return f"{where}: it names its records ({_some(names)}), but {self._hint(names)}, or {INSTEAD}"
+            hint = self._hint(names)
+            return InputError("names_without_id_column", where=where, examples=_some(names), hint=hint)
         here, there = set(names), set(self.ids)
         strange = [name for name in names if name not in there]
         lost = [record for record in self.ids if record not in here]
-        unknown = f"{len(strange)} of its {len(names)} ids are not {self._whose} ({_some(strange)})"
-        absent = f"{len(lost)} of {self._whose} are not in it ({_some(lost)})"
+        about = {"where": where, "whose": self._whose}
+        unknown = about | {"strange": len(strange), "names": len(names), "examples": _some(strange)}
         if not lost:
-            return f"{where}: {unknown}; leave these records out of it, or give the table that has them"
+            return InputError("ids_not_in_table", **unknown)
         if not strange:
-            return f"{where}: {absent}; it has to name every record of the table"
-        why, other = describe_difference(strange, lost), self._column_with(names)
+            return InputError("ids_not_in_file", **about, lost=len(lost), examples=_some(lost))
+        spelled, other = describe_difference(strange, lost), self._column_with(names)
         if other is not None:
-            return f"{where}: {unknown}, but in column {other!r}: say --id {other}, or {INSTEAD}"
-        return f"{where}: {unknown} and {absent}{'; ' + why if why else ''}; make the ids alike, or {INSTEAD}"
+            return InputError("ids_in_other_column", **unknown, other=other)
+        return InputError("ids_do_not_match", **unknown, lost=len(lost), absent=_some(lost), spelled=spelled)
 
     def _column_with(self, names: Sequence[Hashable | None]) -> str | None:
         """Return the column of the table in which these names stand, each of its values once."""
@@ -208,12 +207,12 @@ class Roster:
                 return str(column)
         return None
 
-    def _hint(self, names: Sequence[Hashable | None]) -> str:
+    def _hint(self, names: Sequence[Hashable | None]) -> Message:
         """Return what to do about names where no id column was named, with the column that has them."""
         column = self._column_with(names)
         if column is not None:
-            return f"no id column was named: add --id {column} (in Python ids or id), which holds them"
-        return f"{self.name} has no id column that was named: name it with --id (in Python ids or id)"
+            return Message("id_column_holds_them", column=column)
+        return Message("no_id_column_named", table=self.name)
 
     def for_list(self, pairs: pd.DataFrame, where: str) -> Roster:
         """Return by what a long list of pairs is joined: a frame's index gives way to row numbers counted from 1."""
@@ -223,30 +222,29 @@ class Roster:
         counted = range(1, len(self.ids) + 1)
         in_index, in_rows = named <= set(self.ids), named <= set(counted)
         if in_index and in_rows and self.ids != tuple(counted):
-            raise InputError(self._doubtful(counted, where))
+            raise self._doubtful(counted, where)
         return replace(self, ids=tuple(counted), column=None) if in_rows and not in_index else self
 
-    def rows(self, found: Sequence[Any] | pd.Series[Any], *, where: str) -> NDArray[np.int64]:
-        """Return the row of the table that each entry of a list names, by its id or, where that is so, row number."""
+    def rows(self, found: pd.Series[Any], *, file: str, column: int) -> NDArray[np.int64]:
+        """Return the row of the table that each entry of a list names, by its id or, where that is so, row number.
+
+        ``column`` is where they stand in the ``file``.
+        """
         by_row = self.by_position or self.column is None
-        self._check_row_numbers(where.partition(": row")[0])
+        self._check_row_numbers(file)
         row_of = {record: row for row, record in enumerate(range(1, len(self.ids) + 1) if by_row else self.ids)}
         codes, values = pd.factorize(pd.Series(found, dtype=object), use_na_sentinel=False)
         plain = [canonical(value) for value in values]
         rows = np.array([row_of.get(value, -1) for value in plain], dtype=np.int64)
         for line in np.flatnonzero(rows[codes] < 0):
             value, lost = values[codes[line]], [name for name in row_of if name not in set(plain)]
-            here = f"{where.format(row=line + 1)} = {value!r}"
+            here = Message("entry_of_list", file=file, row=line + 1, column=column, value=value)
             if by_row:
-                advice = "" if self.by_position else f"; {self._hint(plain)}"
-                raise InputError(f"{here}: no record of the table has this row number, 1 to {len(self.ids)}{advice}")
+                advice = None if self.by_position else Message("and_hint", hint=self._hint(plain))
+                raise InputError("no_such_row_number", where=here, records=len(self.ids), advice=advice)
             strange = [name for name, row in zip(plain, rows, strict=True) if row < 0]
-            why = describe_difference(strange, lost)
-            raise InputError(
-                f"{here}: no record of the table has this id, unlike {self._whose} "
-                f"({_some(lost or self.ids)}){'; ' + why if why else ''}; make the ids alike, or say --by-position "
-                "(in Python by_position=True) if these are row numbers, counted from 1"
-            )
+            about = {"examples": _some(lost or self.ids), "spelled": describe_difference(strange, lost)}
+            raise InputError("no_such_id", where=here, whose=self._whose, **about)
         return rows[codes]
 
 
@@ -289,39 +287,40 @@ def join_square(
 
     What only counts gives way to names; names of rows and columns have to be the same in the same order.
     """
-    spoken = {f"{name}, {roster.parts[0]}": index, f"{name}, {roster.parts[1]}": header}
-    there = {where: names for where, names in spoken.items() if names is not None}
+    where = [Message("named_in_part", file=name, part=Message(part)) for part in roster.parts]
+    spoken = dict(zip(where, (index, header), strict=True))
+    there = {part: names for part, names in spoken.items() if names is not None}
     if roster.by_position or not there:
         return values, roster.order(None, where=name)[1]
-    plain = {where: [canonical(value) for value in names] for where, names in there.items()}
-    telling = {where: names for where, names in plain.items() if count_of(names) is None} or plain
+    plain = {part: [canonical(value) for value in names] for part, names in there.items()}
+    telling = {part: names for part, names in plain.items() if count_of(names) is None} or plain
     if index is not None and header is not None:
         rows, columns = plain.values()
         if (len(telling) == 2 and telling is not plain) or set(rows) == set(columns):
             _check_alike(rows, columns, name, roster.parts)
     own = set(roster.ids)
     if telling is plain:  # both only count, and V1 is surely no id
-        where, names = max(telling.items(), key=lambda item: isinstance(item[1][0], str))
+        part, names = max(telling.items(), key=lambda item: isinstance(item[1][0], str))
     else:  # R may have altered one of them
-        where, names = max(telling.items(), key=lambda item: len(own & set(item[1])))
-    order, joined = roster.order(names, where=where)
+        part, names = max(telling.items(), key=lambda item: len(own & set(item[1])))
+    order, joined = roster.order(names, where=part)
     if order is None or len(names) != len(roster.ids):
         return values, joined
     return np.asarray(values[np.ix_(order, order)]), joined
 
 
 def _check_alike(index: list[Any], header: list[Any], name: str, parts: tuple[str, str]) -> None:
-    rows, columns = parts
+    about = {"file": name, "rows": Message(parts[0]), "columns": Message(parts[1])}
     if len(index) != len(header):
-        raise InputError(f"{name}: the {rows} names {len(index)} records, the {columns} {len(header)}")
+        raise InputError("square_names_differ_in_number", **about, down=len(index), across=len(header))
     different = [pair for pair in zip(index, header, strict=True) if as_in_r(pair[0]) != as_in_r(pair[1])]
     if not different:
         return
-    said = f"{_some([pair[1] for pair in different])} beside {_some([pair[0] for pair in different])}"
+    there, here = ([pair[side] for pair in different] for side in (0, 1))
+    shown = {"here": _some(here), "there": _some(there)}
     if sorted(map(str, index)) == sorted(map(str, header)):
-        raise InputError(f"{name}: the {columns} names the records in another order than the {rows} ({said})")
-    why = describe_difference([pair[1] for pair in different], [pair[0] for pair in different])
-    raise InputError(f"{name}: the {columns} names other records than the {rows} ({said}){'; ' + why if why else ''}")
+        raise InputError("square_names_in_other_order", **about, **shown)
+    raise InputError("square_names_others", **about, **shown, spelled=describe_difference(here, there))
 
 
 def count_of(names: Sequence[Hashable | None]) -> range | None:
@@ -346,13 +345,13 @@ def _numbers_in(ids: Sequence[Hashable]) -> list[int] | None:
     return [int(part[2]) for part in parts if part]
 
 
-def _check_names(names: Sequence[Hashable | None], where: str) -> None:
+def _check_names(names: Sequence[Hashable | None], where: str | Message) -> None:
     seen: dict[Hashable, int] = {}
     for place, name in enumerate(names):
         if name is None:
-            raise InputError(f"{where}: the id at place {place + 1} is missing")
+            raise InputError("id_at_place_missing", where=where, place=place + 1)
         if seen.setdefault(name, place) != place:
-            raise InputError(f"{where}: the id {name!r} stands there twice, at places {seen[name] + 1} and {place + 1}")
+            raise InputError("id_stands_twice", where=where, name=name, first=seen[name] + 1, second=place + 1)
 
 
 def _some(names: Sequence[Hashable | None]) -> str:

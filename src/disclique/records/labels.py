@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from disclique.arguments import check_number
 from disclique.errors import InputError
 from disclique.model import Candidates, FloatArray, IntArray
+from disclique.records.formats import no_column
 from disclique.specs import parse_rule
 from disclique.values import canonical
 
@@ -30,10 +31,9 @@ def canonical_labels(frame: pd.DataFrame, columns: Sequence[str], name: str = "t
     taken = {}
     for column in columns:
         if column not in frame.columns:
-            known = ", ".join(map(repr, map(str, frame.columns)))
-            raise InputError(f"{name}: no column {column!r}; it has {known}")
+            raise no_column(name, column, frame.columns)
         if isinstance(frame[column], pd.DataFrame):
-            raise InputError(f"{name}: several columns are called {column!r}")
+            raise InputError("columns_of_one_name", path=name, column=column)
         codes, values = pd.factorize(frame[column], use_na_sentinel=True)
         lookup = np.empty(len(values) + 1, dtype=object)  # the last entry serves code -1, a missing value
         lookup[:-1] = [canonical(v) for v in values]
@@ -91,7 +91,7 @@ class Exact(Closeness):
 def check_error(error: float) -> None:
     """Raise an error unless ``error`` is a rate from 0 to below 1."""
     if not 0 <= check_number(error, "error", "wanted_error_rate") < 1:
-        raise InputError(f"error rate {error}: it lies between 0 and 1, 1 excluded")
+        raise InputError("error_rate_out_of_range", error=error)
 
 
 def error_weight(close: NDArray[np.bool_], error: float) -> FloatArray:
@@ -126,12 +126,12 @@ def candidates(
     ``never`` (its record is left out) or ``any`` value. ``counts`` says for how many people each known row stands.
     """
     if missing not in MISSING_POLICIES:
-        raise InputError(f"missing = {missing!r}: choose one of {', '.join(MISSING_POLICIES)}")
+        raise InputError("missing_policy_unknown", missing=missing, known=MISSING_POLICIES)
     if list(target.columns) != list(known.columns):
-        raise InputError(f"labels {list(target.columns)} and {list(known.columns)}: both files need the same ones")
+        raise InputError("labels_differ", mine=str(list(target.columns)), theirs=str(list(known.columns)))
     strange = set(comparators or {}) - set(target.columns)
     if strange:
-        raise InputError(f"comparator for {min(strange)!r}, which is no label column")
+        raise InputError("comparator_for_no_label", column=min(strange))
     rules = {column: (comparators or {}).get(column, Exact()) for column in target.columns}
     target_class, target_labels = _classes(target)
     known_class, known_labels = _classes(known)
@@ -241,7 +241,7 @@ class Tolerance(Closeness):
     def __post_init__(self) -> None:
         check_error(self.error)
         if not self.x >= 0:
-            raise InputError(f"tolerance {self.x}: it cannot be negative")
+            raise InputError("tolerance_negative", tolerance=self.x)
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
         """Return which numbers lie within the tolerance, and which texts are equal."""
@@ -263,7 +263,7 @@ class Similar(Closeness):
     def __post_init__(self) -> None:
         check_error(self.error)
         if not 0 <= self.least <= 1:
-            raise InputError(f"similarity {self.least}: it lies between 0 and 1")
+            raise InputError("similarity_out_of_range", similarity=self.least)
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
         """Return which texts are similar enough; numbers are compared as they are written."""
@@ -294,7 +294,7 @@ class Hierarchy(Closeness):
         while chain[-1] in self.parent:
             chain.append(self.parent[chain[-1]])
             if chain[-1] in chain[:-1]:
-                raise InputError(f"hierarchy: {chain[-1]!r} contains itself; the way up is a circle")
+                raise InputError("hierarchy_is_a_circle", value=chain[-1])
         return chain
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
@@ -332,10 +332,7 @@ def parse_comparator(spec: str) -> tuple[str, Comparator]:
     except ValueError as problem:
         if isinstance(problem, InputError):
             raise
-    raise InputError(
-        f"comparator {spec!r}: write COLUMN=exact:ERROR, COLUMN=tolerance:X[:ERROR], COLUMN=similar:LEAST[:ERROR] or "
-        "COLUMN=hierarchy:FILE[:ERROR]"
-    )
+    raise InputError("comparator_form", spec=spec)
 
 
 def _read_parents(path: Path) -> dict[Hashable, Hashable]:
@@ -343,9 +340,9 @@ def _read_parents(path: Path) -> dict[Hashable, Hashable]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(f"{path}: the hierarchy cannot be read ({problem})") from None
+        raise InputError("hierarchy_not_readable", path=path, why=str(problem)) from None
     for line, row in enumerate(rows):
         if len(row) != 2:
-            raise InputError(f"{path}: row {line + 1} has {len(row)} columns; a hierarchy has two, value and parent")
+            raise InputError("hierarchy_of_two_columns", path=path, row=line + 1, columns=len(row))
     body = rows[1:] if rows and rows[0] == ["value", "parent"] else rows
     return {canonical(value): canonical(parent) for value, parent in body}

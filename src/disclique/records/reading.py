@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from disclique.arguments import check_kind, check_path, show
 from disclique.errors import InputError, guess_meant
 from disclique.geodesy import GEOGRAPHIC
+from disclique.messages import Message
 from disclique.model import Distances, Microdata
 from disclique.records.coarsening import parse_generaliser
 from disclique.records.companions import entry_of, matrix, numbers_in, read_distances, read_encodings, read_vectors
-from disclique.records.formats import Part, has_places, plain_dates, read_table
+from disclique.records.formats import Part, has_places, no_column, plain_dates, read_table
 from disclique.records.formats.layers import read_points
 from disclique.records.formats.projections import LAT, LON, check_degrees, to_degrees
 from disclique.records.formats.spreadsheets import check_dates
@@ -27,10 +28,11 @@ from disclique.records.joins import BY_POSITION, Roster, names_of_index, roster_
 from disclique.records.labels import canonical_labels
 from disclique.spaces import Encodings, Matrix, Points, Texts, wrap
 from disclique.spaces.bits import parse_encodings
-from disclique.spaces.distances import ZERO, check_matrix
 from disclique.spaces.gower import Gower, mixed_table
-from disclique.spaces.metrics import GOWER, Metric
+from disclique.spaces.matrix import check_matrix
+from disclique.spaces.metrics import Metric
 from disclique.spaces.strings import DEFAULT, join_columns
+from disclique.spaces.vectors import ZERO
 from disclique.units import AROUND, KM, check_unit
 from disclique.values import canonical
 
@@ -89,17 +91,17 @@ class Layout:
     def check_source(self, path: Path, distances: object, vectors: object = None) -> None:
         """Raise an error unless exactly one source of distances is given; the geometry of a file is one, too."""
         sources = {
-            "a distance file": distances is not None,
-            "coordinate columns": self.coordinates is not None,
-            "columns of text": bool(self.text),
-            "encodings": self.encodings is not None,
-            "a vector file": vectors is not None,
+            "source_distance_file": distances is not None,
+            "source_coordinates": self.coordinates is not None,
+            "source_text": bool(self.text),
+            "source_encodings": self.encodings is not None,
+            "source_vectors": vectors is not None,
         }
-        given = [name for name, there in sources.items() if there]
+        given = [Message(code) for code, there in sources.items() if there]
         if len(given) > 1:
-            raise InputError(f"{path}: {' and '.join(given)} are given; distances come from one of them")
+            raise InputError("several_sources", path=path, sources=given)
         if not given and not has_places(path):
-            raise InputError(f"{path}: nothing gives distances; name {', '.join(sources)}")
+            raise InputError("no_source", path=path, sources=list(map(Message, sources)))
 
 
 def read(
@@ -126,8 +128,7 @@ def read(
     known = [field.name for field in fields(Layout)]
     for name in columns:
         if name not in known:
-            meant = guess_meant(name, known) or ""
-            raise InputError(f"read: unknown option {name!r}; there are {', '.join(known)}{meant}")
+            raise InputError("unknown_read_option", option=name, known=known, meant=guess_meant(name, known))
     layout = replace(layout, **columns)
     layout.check_source(path, distances, vectors)
     frame, places = _records(path, layout, by_columns=distances is not None or vectors is not None)
@@ -137,8 +138,8 @@ def read(
     for rule in rules:
         frame = rule.apply(frame, str(path))
     if layout.id is not None and layout.id not in frame.columns and not layout.id_optional:
-        there = ", ".join(map(repr, map(str, frame.columns)))  # row numbers instead would be a wrong truth
-        raise InputError(f"{path}: no id column {layout.id!r}; it has {there}")
+        there = [repr(str(name)) for name in frame.columns]  # row numbers instead would be a wrong truth
+        raise InputError("no_id_column", path=path, column=layout.id, columns=there)
     id = layout.id if layout.id in frame.columns else None
     about: dict[str, Any] = {"ids": id, "name": str(path), "unit": layout.unit}
     if layout.encodings is not None and layout.encodings in frame.columns:
@@ -172,8 +173,8 @@ def _encodings(path: Path, frame: pd.DataFrame, roster: Roster, layout: Layout) 
     """Return the encodings in a file of their own, and how they were joined."""
     source = Path(str(layout.encodings))
     if not source.exists():
-        there = ", ".join(map(repr, map(str, frame.columns)))
-        raise InputError(f"{path}: no column {layout.encodings!r} of encodings, and no such file; it has {there}")
+        there = [repr(str(name)) for name in frame.columns]
+        raise InputError("no_encodings", path=path, column=layout.encodings, columns=there)
     return read_encodings(source, roster, id=layout.id, metric=_bits(layout), part=layout.part)
 
 
@@ -188,7 +189,7 @@ def _records(path: Path, layout: Layout, *, by_columns: bool) -> tuple[pd.DataFr
     else:
         return read_table(path, layout.part), layout.coordinates
     if (layout.metric or "sphere") not in GEOGRAPHIC:
-        raise InputError(f"{path}: places of a known reference system are measured on the sphere or wgs84")
+        raise InputError("earth_needs_its_metric", path=path)
     return frame, (LON, LAT)
 
 
@@ -251,27 +252,25 @@ def microdata(  # noqa: PLR0913 - the public door
     """
     strange = set(options) - {"directed", "unpublished", "by_position"}
     if strange:
-        raise InputError(f"{name}: unknown option {min(strange)!r}")
+        raise InputError("unknown_microdata_option", file=name, option=min(strange))
     if not isinstance(table, pd.DataFrame):
-        raise InputError(f"{name}: a table is a pandas DataFrame, not {type(table).__name__}")
+        raise InputError("not_a_frame", file=name, kind=type(table).__name__)
     if len(table) == 0:
-        raise InputError(f"{name}: the table has no records")
+        raise InputError("table_without_records", file=name)
     labels = check_names(labels, f"{name}: labels")
     for flag, held in options.items():
         if flag != "by_position" or held is not None:  # None: by ids where there are some
             check_kind(held, bool, f"{name}: {flag}", "wanted_truth_value")
     given = [what for what in (distances, coordinates, text) if what is not None]
     if len(given) != 1:
-        raise InputError(f"{name}: give one of distances, coordinates and text{', not several' if given else ''}")
+        raise InputError("give_one_source_only" if given else "give_one_source", file=name)
     if isinstance(distances, (str, PathLike)):
-        raise InputError(
-            f"{name}: distances = {show(distances)}: give the distances themselves, or let read() read them"
-        )
+        raise InputError("distances_are_a_path", file=name, shown=show(distances))
     named = record_ids(table, ids, name)
     directed, unpublished = options.get("directed", False), options.get("unpublished", False)
     by_position = options.get("by_position")
     roster = roster_of_index(table, name, by_position) if ids is None else Roster(named, ids, name, table, by_position)
-    roster = replace(roster, parts=("index", "columns"))
+    roster = replace(roster, parts=("part_index", "part_columns"))
     source: Distances
     joined = ""
     if text is not None:
@@ -291,7 +290,7 @@ def microdata(  # noqa: PLR0913 - the public door
         source = Matrix(values, directed, unpublished or listed)
     source = say_unit(source, unit, name)
     if source.size != len(table):
-        raise InputError(f"{name}: {len(table)} records, but distances between {source.size}")
+        raise InputError("other_number_of_distances", file=name, records=len(table), size=source.size)
     return Microdata(table, canonical_labels(table, labels, name), source, named, name, joined)
 
 
@@ -300,7 +299,7 @@ def check_names(names: object, what: str) -> tuple[Any, ...]:
     if isinstance(names, str):
         return (names,)
     if not isinstance(names, Iterable):
-        raise InputError(f"{what} = {show(names)}: give names of columns")
+        raise InputError("not_names_of_columns", what=what, shown=show(names))
     return tuple(names)
 
 
@@ -311,17 +310,12 @@ def say_unit(source: Distances, unit: str | None, name: str) -> Distances:
         return source
     found = source.with_unit(said) if has is None else None
     if found is None:
-        are = "in km already" if has == KM else "plain numbers"
-        raise InputError(
-            f"{name}: unit {said}: its distances ({source!r}) are {are}; a unit is said of a matrix of distances, or "
-            "of euclidean coordinates"
-        )
+        are = Message("in_km_already" if has == KM else "plain_numbers")
+        raise InputError("unit_not_of_these", file=name, unit=said, source=repr(source), are=are)
     largest = found.longest()
     if found.unit == KM and largest > AROUND:
-        raise InputError(
-            f"{name}: unit {said}: the largest distance would be {largest:,.0f} km, longer than the way around the "
-            f"Earth{'; are these metres? then say unit m' if said == KM else ''}"
-        )
+        meant = Message("are_these_metres") if said == KM else None
+        raise InputError("unit_longer_than_earth", file=name, unit=said, largest=largest, meant=meant)
     return found
 
 
@@ -337,18 +331,17 @@ def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hash
     if column is None:
         return tuple(range(1, len(table) + 1))
     if not isinstance(column, Hashable):
-        raise InputError(f"{name}: ids = {show(column)}: give the name of one column")
+        raise InputError("not_one_column", file=name, shown=show(column))
     if column not in table.columns:
-        raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
+        raise no_column(name, column, table.columns)
     found = [canonical(value) for value in table[column]]
     seen: dict[Hashable, int] = {}
     for row, value in enumerate(found):
         if value is None:
-            raise InputError(f"{name}: row {row + 1}, column {column!r}: an id is missing")
+            raise InputError("id_missing", file=name, row=row + 1, column=column)
         if seen.setdefault(value, row) != row:
-            raise InputError(
-                f"{name}: row {row + 1}, column {column!r} = {value!r}: the id stands in row {seen[value] + 1} already"
-            )
+            cell = {"row": row + 1, "column": column, "value": value}
+            raise InputError("id_twice", file=name, **cell, first=seen[value] + 1)
     return tuple(seen)
 
 
@@ -356,13 +349,13 @@ def place_records(
     table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, directed: bool = False, name: str
 ) -> Points:
     """Return the records as points with their metric."""
-    if metric == GOWER and _are_names(coordinates):
+    if metric == Gower.name and _are_names(coordinates):
         return _place_by_gower(table, [str(column) for column in coordinates], name)  # type: ignore[union-attr]
     check_order(coordinates, metric, name)
     found = points(table, coordinates, metric, name=name)
     if metric == "cosine" and found.ndim == 2 and found.dtype.kind in "fiu":
         for row in np.flatnonzero((found == 0).all(axis=1)):
-            raise InputError(f"{name}: row {row + 1}: {ZERO}")
+            raise InputError("row_refused", file=name, row=row + 1, why=ZERO)
     return Points(found, metric, directed)
 
 
@@ -378,10 +371,7 @@ def check_order(coordinates: Coordinates, metric: Metric, name: str) -> None:
         return
     first, second = (str(column) for column in coordinates)  # type: ignore[union-attr]
     if _LATITUDE.fullmatch(first.strip().casefold()) or _LONGITUDE.fullmatch(second.strip().casefold()):
-        raise InputError(
-            f"{name}: coordinates {first},{second}: longitude comes first and latitude second, and these columns are "
-            f"called the other way round; write {second},{first}, or rename them if they are called wrongly"
-        )
+        raise InputError("latitude_before_longitude", file=name, first=first, second=second)
 
 
 def _are_names(coordinates: Coordinates) -> bool:
@@ -395,7 +385,7 @@ def _place_by_gower(table: pd.DataFrame, columns: list[str], name: str) -> Point
     _check_columns(table, names, name)
     values = mixed_table(table[names], coded, name=name)
     for row in np.flatnonzero([all(value is None for value in record) for record in values]):
-        raise InputError(f"{name}: row {row + 1}: no value in any of the columns {', '.join(names)}")
+        raise InputError("row_without_values", file=name, row=row + 1, columns=names)
     return Points(values, Gower.of(values))
 
 
@@ -404,9 +394,9 @@ def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, nam
     if not _are_names(coordinates):
         found = np.asarray(coordinates)
         if found.ndim < 1:
-            raise InputError(f"{name}: coordinates = {show(coordinates)}: give names of columns, or an array")
+            raise InputError("not_coordinates", file=name, shown=show(coordinates))
         if len(found) != len(table):
-            raise InputError(f"{name}: {len(table)} records, but {len(found)} coordinates")
+            raise InputError("other_number_of_coordinates", file=name, records=len(table), places=len(found))
         if metric in GEOGRAPHIC and found.ndim == 2 and found.shape[1] == 2 and found.dtype.kind in "fiu":
             check_degrees(found, name)
         return found
@@ -415,10 +405,7 @@ def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, nam
     if callable(metric):
         return np.asarray(table[columns if len(columns) > 1 else columns[0]].to_numpy())
     if metric in GEOGRAPHIC and len(columns) != 2:
-        raise InputError(
-            f"{name}: coordinates {','.join(columns)}: {metric} takes two columns, longitude and latitude; for "
-            "vectors say the metric, euclidean, cosine or gower"
-        )
+        raise InputError("earth_needs_two_columns", file=name, columns=",".join(columns), metric=str(metric))
     found = np.column_stack([numbers_in(table[column], name) for column in columns])
     if metric in GEOGRAPHIC:
         check_degrees(found, name, columns)
@@ -428,12 +415,12 @@ def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, nam
 def _check_columns(table: pd.DataFrame, columns: Sequence[str], name: str) -> None:
     for column in columns:
         if column not in table.columns:
-            raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
+            raise no_column(name, column, table.columns)
 
 
 def _in_order(source: Any, roster: Roster, name: str) -> tuple[Any, str]:
     """Return coordinates that are given beside the table in the order of its records, and how they were joined."""
     if not isinstance(source, (pd.DataFrame, pd.Series)):
         return source, roster.order(None, where=name)[1]
-    order, joined = roster.order(names_of_index(source.index, roster), where=f"{name}, index of the coordinates")
+    order, joined = roster.order(names_of_index(source.index, roster), where=Message("named_in_index", file=name))
     return source.to_numpy() if order is None else source.to_numpy()[order], joined

@@ -33,17 +33,17 @@ def whole_file(path: Path, *, private: bool = False) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+        raise InputError("not_writable_because", path=path, why=error.strerror) from None
     os.close(handle)
     draft = Path(name)
     try:
         yield draft
         if path.is_dir():
-            raise InputError(f"{path}: cannot be written (it is a folder)")
+            raise InputError("not_writable_a_folder", path=path)
         os.chmod(draft, 0o600 if private else 0o666 & ~_umask())
         draft.replace(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+        raise InputError("not_writable_because", path=path, why=error.strerror) from None
     finally:
         draft.unlink(missing_ok=True)
 
@@ -72,15 +72,15 @@ def check_writable(
         while not folder.exists():
             folder = folder.parent
         if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise InputError(f"{path}: cannot be written")
+            raise InputError("not_writable", path=path)
         for source in sources:
             if source is not None and _same_file(path, Path(source)):
-                raise InputError(f"{path}: this file is read; write the result to another one")
+                raise InputError("file_is_read", path=path)
         for other in given[:place]:
             if _same_file(path, other):
-                raise InputError(f"{path}: two results cannot be written to one file")
+                raise InputError("two_results_in_one_file", path=path)
         if path.exists() and not force:
-            raise InputError(f"{path}: the file is there already; say --force to replace it, or another name")
+            raise InputError("file_there_already", path=path)
 
 
 def _same_file(one: Path, other: Path) -> bool:
@@ -98,7 +98,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, private: bool = False) -> No
         ".parquet": lambda to: frame.to_parquet(to, index=False),
     }
     if path.suffix.lower() not in writers:
-        raise InputError(f"{path}: unknown kind of table {path.suffix!r}; use {', '.join(writers)}")
+        raise InputError("unknown_table", path=path, suffix=path.suffix, known=list(writers), advice=None)
     with whole_file(path, private=private) as draft:
         writers[path.suffix.lower()](draft)
 

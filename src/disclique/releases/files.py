@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from disclique.arguments import check_path
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.model import Distances, FloatArray
 from disclique.records.checks.lengths import name_unit
 from disclique.records.formats import read_table
@@ -37,7 +38,7 @@ KEY_COLUMNS = ("released_row", "file_row", "id", "run")
 NO_MATRIX = "none"
 NOTE = "disclique release"
 TABLE, DISTANCES, ABOUT, RECIPE, KEY = "table", "distances", "note", "recipe", "key"
-TRIAL = "not for publication: a short seed is found by trying, and the noise is then taken off; release without --seed"
+TRIAL = Message("release_for_trial")
 
 
 CSV, NPY, PARQUET, LIST = "csv", "npy", "parquet", "list"
@@ -105,9 +106,9 @@ def choose_kind(made: Release, kind: str | None) -> str:
     """Return the form of the distance file, by default csv, a list, or none where the table has encodings."""
     kind = kind or (NO_MATRIX if made.encoded else default_kind(made.masked))
     if kind not in (*KINDS, NO_MATRIX):
-        raise InputError(f"--matrix {kind}: choose one of {', '.join((*KINDS, NO_MATRIX))}")
+        raise InputError("unknown_matrix_kind", kind=kind, known=(*KINDS, NO_MATRIX))
     if kind == NO_MATRIX and not made.encoded:
-        raise InputError(f"--matrix none: under the mask {made.mask} the distances are what is released")
+        raise InputError("distances_are_released", mask=made.mask)
     return kind
 
 
@@ -153,7 +154,7 @@ def _recipe(made: Release, run: str, inputs: tuple[tuple[str, str], ...]) -> dic
         "kind": "disclique recipe",
         "run": run,
         "warning": "whoever has this recipe can take the noise off the release: keep it, do not publish it",
-        "publication": "the seed is long enough" if made.publishable else TRIAL,
+        "publication": "the seed is long enough" if made.publishable else str(TRIAL),
         "mask": made.mask,
         "seed": made.seed,
         "records": len(made.key),
@@ -200,11 +201,11 @@ def read_key(path: str | PathLike[str], release: str | PathLike[str] | None = No
     path = check_path(path, "path")
     table = read_table(path)
     if not set(KEY_COLUMNS) <= set(map(str, table.columns)):
-        raise InputError(f"{path}: not the key of a release, which has the columns {', '.join(KEY_COLUMNS)}")
+        raise InputError("not_a_key", path=path, columns=KEY_COLUMNS)
     runs = list(dict.fromkeys(str(run) for run in table["run"]))
     rows = [canonical(row) for row in table["released_row"]]
     if len(runs) != 1 or rows != list(range(1, len(table) + 1)):
-        raise InputError(f"{path}: the key is not as it was written: rows are missing, moved or of several runs")
+        raise InputError("key_not_as_written", path=path)
     if release is not None:
         _check_run(path, runs[0], Path(release), len(table))
     return tuple(canonical(value) or "" for value in table["id"])
@@ -214,18 +215,18 @@ def _check_run(key: Path, run: str, release: Path, records: int) -> None:
     """Raise an error unless the note beside a release names the run of the key, and the table as it is."""
     note = _note_of(release)
     if not note.is_file():
-        raise InputError(f"{key}: whether it is the key of {release} cannot be told: its note {note} is missing")
+        raise InputError("note_missing", key=key, release=release, note=note)
     try:
         about = json.loads(note.read_text(encoding="utf-8"))
         made, digest = str(about["run"]), about["files"].get(release.name)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{note}: not the note of a release") from None
+        raise InputError("not_a_note", note=note) from None
     if made != run:
-        raise InputError(f"{key}: it is the key of another release (run {run}; {release} is of run {made})")
+        raise InputError("key_of_another_release", key=key, run=run, release=release, made=made)
     if digest is not None and digest != _digest(release):
-        raise InputError(f"{release}: the table was changed after it was released, so that the key may not fit")
+        raise InputError("release_was_changed", release=release)
     if about.get("records") != records:
-        raise InputError(f"{key}: it names {records} records, the release has {about.get('records')}")
+        raise InputError("key_of_other_length", key=key, records=records, released=about.get("records"))
 
 
 def default_kind(masked: Distances) -> str:
@@ -300,29 +301,29 @@ def _width(values: FloatArray) -> float:
     return len(text.getvalue()) / len(values) - 1 if len(values) else 0.0
 
 
-def describe_size(masked: Distances, kind: str) -> str | None:
-    """Return the sentence that says how large the file will be; None where that is no matter."""
+def describe_size(masked: Distances, kind: str) -> Message | None:
+    """Say how large the file will be; None where that is no matter."""
     size = estimate_size(masked, kind)
     if size < WRITING.large_bytes:
         return None
-    told = f"the distances of {masked.size:,} records will take about {_say(size)} as {kind}"
+    about: dict[str, Any] = {"records": masked.size, "size": _say(size), "kind": kind}
     binary = estimate_size(masked, NPY)
-    return f"{told}, {_say(binary)} as {NPY}" if kind != NPY and binary < size else told
+    if kind != NPY and binary < size:
+        return Message("distances_will_take_or", **about, binary=_say(binary))
+    return Message("distances_will_take", **about)
 
 
 def check_size(masked: Distances, path: Path, kind: str) -> None:
     """Raise an error before anything is written if the file would not fit on the disk, or nobody could read it."""
     if kind == PARQUET and masked.size > FORMED:
-        raise InputError(
-            f"{path}: Parquet keeps every column by itself and is not made for {masked.size:,} of them; choose "
-            f"{CSV}, {NPY} or {LIST}"
-        )
+        raise InputError("parquet_of_too_many", path=path, size=masked.size)
     folder = path.absolute().parent
     while not folder.exists():
         folder = folder.parent
     free, size = shutil.disk_usage(folder).free, estimate_size(masked, kind)
     if size > free:
-        raise InputError(f"{path}: {describe_size(masked, kind) or _say(size)}, but the disk has {_say(free)} left")
+        told = describe_size(masked, kind) or _say(size)
+        raise InputError("disk_too_small", path=path, size=told, free=_say(free))
 
 
 def _say(size: float) -> str:

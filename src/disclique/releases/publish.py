@@ -60,10 +60,7 @@ class Release:
     def distances(self) -> FloatArray:
         """The published distances, a square matrix; of very many records ask ``masked`` for blocks of them."""
         if self.masked.size > LIMITS.records_at_once:
-            raise TooLarge(
-                f"a matrix of {self.masked.size:,} records takes {8e-9 * self.masked.size**2:.1f} GB: ask masked.block "
-                "for some of the distances, or save the release, which writes it row by row"
-            )
+            raise TooLarge("matrix_too_large", size=self.masked.size, gigabytes=8e-9 * self.masked.size**2)
         return full_matrix(self.masked.as_matrix(most=self.masked.size))
 
     @property
@@ -133,9 +130,9 @@ def _check_columns(data: Microdata, rule: Mask) -> None:
     """Raise an error if a released column is text that the mask is to hide, or has the name of the encodings."""
     for name in data.labels.columns:
         if name in data.distances.unreleased:
-            raise InputError(f"label {name}: columns of text are never released")
+            raise InputError("text_never_released", column=name)
         if name == COLUMN and rule.on == "text":
-            raise InputError(f"label {name}: the released column of encodings has this name; call the label another")
+            raise InputError("label_named_as_encodings", column=name)
 
 
 def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdata:

@@ -1,20 +1,26 @@
 """Spaces: what the distances of a file are between, one module for each kind, and what each kind can do.
 
-Nobody outside asks of which kind a space is; a space says what it can do. Nothing here reads a file or attacks one.
+Nobody outside asks of which kind a space is; a space says what it can do (``base``). Nothing here reads a file or
+attacks one. A new kind is a module, and a line here.
 """
 
 from disclique.spaces.base import FORMED, Distances, full_matrix, shared_unit, spaced, wrap
 from disclique.spaces.bits import Encodings
-from disclique.spaces.distances import Matrix, Points, matrix_like
+from disclique.spaces.gower import Gower
 from disclique.spaces.lazy import Listed, Unformed, read_in_blocks
-from disclique.spaces.scaled import ScaledMatrix
+from disclique.spaces.matrix import Matrix, ScaledMatrix, matrix_like
+from disclique.spaces.points import Points
 from disclique.spaces.series import Series
 from disclique.spaces.strings import Texts
+from disclique.spaces.vectors import Cosine, Euclidean
 
 __all__ = [
     "FORMED",
+    "Cosine",
     "Distances",
     "Encodings",
+    "Euclidean",
+    "Gower",
     "Listed",
     "Matrix",
     "Points",

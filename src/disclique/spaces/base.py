@@ -18,8 +18,9 @@ from disclique.units import ASK, KM, NO_UNIT
 from disclique.values import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from disclique.spaces.distances import Matrix, Points
     from disclique.spaces.lazy import Listed
+    from disclique.spaces.matrix import Matrix, ScaledMatrix
+    from disclique.spaces.points import Points
     from disclique.spaces.strings import Texts
 
 FORMED = 4000  # records of which a matrix is formed: 128 MB
@@ -95,8 +96,7 @@ class Distances:
 
     def vectors(self) -> Points | None:
         """Return the records as rows of numbers with a metric that has a name: points of a map, or vectors."""
-        points = self.points()
-        return None if points is None or callable(points.metric) else points
+        return None
 
     def places(self) -> Points | None:
         """Return the places on a map, of the Earth, a plane or a line: those given, or those a matrix was scaled to."""
@@ -135,7 +135,7 @@ class Distances:
 
     def select(self, rows: NDArray[np.integer]) -> Distances:
         """Return the distances between some records, in the order of ``rows``."""
-        from disclique.spaces.distances import matrix_like
+        from disclique.spaces.matrix import matrix_like
 
         return matrix_like(full_matrix(self, rows=np.asarray(rows, dtype=np.int32)), self)
 
@@ -160,6 +160,13 @@ class Distances:
         """
         raise InputError("nobody can be invented from these distances: give a file of other people")
 
+    def to_map(self, *, radius: float | None = None) -> ScaledMatrix | None:
+        """Return the distances with the map that they make; None if they fit none.
+
+        ``radius`` is that of the sphere to be used, 0 for the plane; by default the map that fits better is taken.
+        """
+        return None
+
     def with_unit(self, unit: str) -> Distances | None:
         """Return the same with a unit that was said of it; None where none can be said."""
         return None
@@ -178,7 +185,7 @@ class Distances:
         This is what a release shows: distances, without the coordinates from which they come, also where there are so
         many that they are computed when asked for.
         """
-        from disclique.spaces.distances import matrix_like
+        from disclique.spaces.matrix import matrix_like
 
         if self.size > most:
             return self.hidden()
@@ -281,6 +288,11 @@ def spaced(records: int, most: int) -> NDArray[np.int64]:
     ([0, 4, 8], [0, 1])
     """
     return np.unique(np.linspace(0, records - 1, min(records, most)).astype(np.int64))
+
+
+def say_unit(unit: str | None) -> list[str]:
+    """Return the unit as it stands in a representation; nothing where nobody said it."""
+    return [] if unit is None else ["no unit"] if unit == NO_UNIT else [unit]
 
 
 def digest(values: NDArray[Any]) -> str:

@@ -14,11 +14,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.values import FloatArray, canonical
+from disclique.spaces.metrics import Measure, Metric, register_measure
+from disclique.spaces.points import Points
+from disclique.spaces.vectors import draw_towards
+from disclique.units import NO_UNIT
+from disclique.values import FloatArray, IntArray, canonical
 
 
 @dataclass(frozen=True)
-class Gower:
+class Gower(Measure):
     """Gower's metric: the mean over the columns in which both records have a value.
 
     A number counts by its difference as a share of the column's range, at most 1; a category by 0 if it is the same and
@@ -31,6 +35,10 @@ class Gower:
     """
 
     ranges: tuple[float | None, ...]
+    name = "gower"
+    unit = NO_UNIT
+    can_invent = True
+    by_ranges = True
 
     @classmethod
     def of(cls, table: NDArray[Any]) -> Self:
@@ -50,7 +58,38 @@ class Gower:
         with np.errstate(invalid="ignore"):
             return np.asarray(total / there)
 
-    def shared(self, other: Gower, name: str) -> Gower:
+    def paired(self, a: NDArray[Any], b: NDArray[Any]) -> FloatArray:
+        """Return the distances of records, row by row."""
+        return np.array([self(x, y) for x, y in zip(a, b, strict=True)], dtype=float)
+
+    def block(self, points: Points, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return distances between records of a file; refuse two that have nothing to be compared by."""
+        found = self.pairwise(points.coordinates[rows], points.coordinates[columns])
+        found[np.asarray(rows)[:, None] == np.asarray(columns)[None, :]] = 0.0
+        for i, j in np.argwhere(np.isnan(found)):
+            raise InputError(
+                f"gower: records {rows[i] + 1} and {columns[j] + 1} have no column in which both have a value, "
+                "so there is no distance between them"
+            )
+        return found
+
+    def invent(self, points: Points, count: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Return records on the way from one of the file to one of its nearest, column by column."""
+        one, other, share = draw_towards(points, count, rng)
+        found = one.copy()
+        for k, extent in enumerate(self.ranges):
+            both = np.array(
+                [a is not None and b is not None for a, b in zip(one[:, k], other[:, k], strict=True)], dtype=bool
+            )
+            if extent is None:  # a category is that of one of the two
+                taken = rng.random(count) < share
+                found[taken, k] = other[taken, k]
+            else:
+                mixed = [a + s * (b - a) for a, b, s in zip(one[both, k], other[both, k], share[both], strict=True)]
+                found[both, k] = mixed
+        return found
+
+    def share_ranges(self, other: Gower, name: str) -> Gower:
         """Return this metric for the records of another file, called ``name``, if it has the same columns."""
         if len(self.ranges) != len(other.ranges):
             raise InputError(f"{name}: it has {len(other.ranges)} columns to compare, not {len(self.ranges)}")
@@ -67,7 +106,23 @@ class Gower:
         return float(self.pairwise(np.asarray(x)[None, :], np.asarray(y)[None, :])[0, 0])
 
     def __str__(self) -> str:
-        return "gower"
+        return self.name
+
+
+@register_measure
+class GowerOfFile(Measure):
+    """Gower's metric by its name: that of a file has its ranges."""
+
+    name = "gower"
+
+    def adopt(self, metric: Metric, coordinates: Any) -> tuple[Metric, NDArray[Any]]:
+        """Return the metric with the ranges of the file."""
+        table = mixed_table(coordinates)
+        return Gower.of(table), table
+
+    def paired(self, a: NDArray[Any], b: NDArray[Any]) -> FloatArray:
+        """Refuse rows of which nobody knows the file."""
+        raise InputError("gower scales numbers by their range in a file: give the records of a file")
 
 
 def mixed_table(values: Any, categories: Sequence[bool] | None = None, *, name: str = "coordinates") -> NDArray[Any]:

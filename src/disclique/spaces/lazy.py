@@ -48,7 +48,7 @@ class Unformed(Distances):
 class Hidden(Unformed):
     """The distances of a source, or between some of its records, without what they are computed from.
 
-    >>> from disclique.spaces.distances import Points
+    >>> from disclique.spaces import Points
     >>> places = Points([[0, 0], [3, 4], [6, 8]], "euclidean")
     >>> Hidden(places).block(np.array([0]), np.array([1, 2])), Hidden(places, np.array([2, 1])).size
     (array([[ 5., 10.]]), 2)

@@ -1,72 +1,147 @@
-"""Metrics: how far two points, vectors or records of mixed tables are apart, by the name of the way to compare them."""
+"""Metrics: how far two points, vectors or records of mixed tables are apart, and what follows from the way to compare.
+
+A metric is given by its name (``sphere``) or as a function of two rows. What points of it are and can do is said by its
+``Measure``; a new way to compare is one more, registered under its name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.geodesy import GEOGRAPHIC, ellipsoid_km, sphere_km
-from disclique.spaces.gower import Gower
-from disclique.values import FloatArray
+from disclique.spaces.base import RECORDS
+from disclique.values import FloatArray, IntArray
 
-GOWER = "gower"
+if TYPE_CHECKING:
+    from disclique.spaces.points import Points
+
 VECTORIAL = ("euclidean", "cosine")
-METRICS = (*GEOGRAPHIC, *VECTORIAL, GOWER)
 
 Metric = str | Callable[[Any, Any], float]
 
 
+class Measure:
+    """One way to compare rows. The defaults are those of a function of two rows: it compares records pair by pair."""
+
+    name: str = ""
+    unit: str | None = None  # of all distances; None where the holder says it
+    in_coordinates: bool = False  # whether distances are in the unit of the coordinates
+    can_invent: bool = False
+    by_ranges: bool = False  # whether distances depend on the ranges of the columns of a file
+
+    def kind(self, columns: int) -> str:
+        """Return what rows of so many columns are."""
+        return RECORDS
+
+    def adopt(self, metric: Metric, coordinates: Any) -> tuple[Metric, NDArray[Any]]:
+        """Return the metric and the rows of a file as they are kept; refuse what cannot be compared."""
+        return metric, np.array(coordinates)
+
+    def paired(self, a: NDArray[Any], b: NDArray[Any]) -> FloatArray:
+        """Return the distance of each row of ``a`` from the same row of ``b``."""
+        raise NotImplementedError
+
+    def pairwise(self, a: NDArray[Any], b: NDArray[Any]) -> FloatArray:
+        """Return distances from each row of ``a`` to each of ``b``."""
+        i, j = np.divmod(np.arange(len(a) * len(b)), max(len(b), 1))
+        return self.paired(a[i], b[j]).reshape(len(a), len(b))
+
+    def block(self, points: Points, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return distances between rows of a file: one value for i to j and j to i, even where rounding gives two."""
+        i, j = (part.ravel() for part in np.broadcast_arrays(np.asarray(rows)[:, None], np.asarray(columns)[None, :]))
+        if not points.directed:
+            i, j = np.minimum(i, j), np.maximum(i, j)
+        found = self.paired(points.coordinates[i], points.coordinates[j])
+        found[i == j] = 0.0
+        if not (np.isfinite(found) & (found >= 0)).all():
+            k = int(np.flatnonzero(~(np.isfinite(found) & (found >= 0)))[0])
+            raise InputError(f"the metric gives {found[k]} between records {i[k] + 1} and {j[k] + 1}: not a distance")
+        return found.reshape(len(rows), len(columns))
+
+    def identify(self, coordinates: NDArray[Any]) -> NDArray[Any]:
+        """Return rows that are equal where records are the same."""
+        return coordinates
+
+    def invent(self, points: Points, count: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Return rows of people who are in no file, like those of one."""
+        raise NotImplementedError
+
+    def share_ranges(self, other: Any, name: str) -> Any:
+        """Return this metric for the records of another file, called ``name``, where distances depend on ranges."""
+        raise NotImplementedError
+
+
+class OwnMeasure(Measure):
+    """A function of two rows that somebody wrote."""
+
+    def __init__(self, metric: Callable[[Any, Any], float]) -> None:
+        self._metric, self.name = metric, getattr(metric, "__name__", str(metric))
+
+    def paired(self, a: NDArray[Any], b: NDArray[Any]) -> FloatArray:
+        """Ask the function for one pair at a time."""
+        return np.array([float(self._metric(x, y)) for x, y in zip(a, b, strict=True)], dtype=float)
+
+
+_MEASURES: dict[str, Measure] = {}
+
+
+def register_measure(measure: type[Measure]) -> type[Measure]:
+    """Let a metric be called by its name."""
+    _MEASURES[measure.name] = measure()
+    return measure
+
+
+def measure_of(metric: Metric | Measure) -> Measure:
+    """Return how rows are compared by a metric; refuse what is none."""
+    if isinstance(metric, Measure):
+        return metric
+    if callable(metric):
+        return OwnMeasure(metric)
+    if isinstance(metric, str) and metric in _MEASURES:
+        return _MEASURES[metric]
+    raise InputError(f"metric {metric!r}: choose one of {', '.join(_MEASURES)} or give a function of two points")
+
+
 def pairwise(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> FloatArray:
     """Return distances from each point of ``a`` to each point of ``b``, shape (len(a), len(b))."""
-    if metric == "sphere":
-        return sphere_km(a[:, None, :], b[None, :, :])
-    if metric == "euclidean":
-        from scipy.spatial.distance import cdist
-
-        return np.asarray(cdist(a, b))
-    if metric == "cosine":
-        return _cosine(a, b)
-    if isinstance(metric, Gower):
-        return metric.pairwise(a, b)
-    i, j = np.divmod(np.arange(len(a) * len(b)), max(len(b), 1))
-    return measure_each(a[i], b[j], metric).reshape(len(a), len(b))
+    return measure_of(metric).pairwise(a, b)
 
 
 def paired(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> FloatArray:
     """Return the distance of each point of ``a`` from the point of ``b`` in the same row."""
-    if metric == "sphere":
-        return sphere_km(a, b)
-    if metric == "euclidean":
-        return np.asarray(np.sqrt(((a - b) ** 2).sum(axis=1)))
-    if metric == "cosine":
-        return np.asarray(((find_directions(a) - find_directions(b)) ** 2).sum(axis=1) / 2)
-    return measure_each(a, b, metric)
+    return measure_of(metric).paired(a, b)
 
 
-def _cosine(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return 1 - cos, as half the squared chord of the directions: exactly 0 between equal vectors, never negative."""
-    from scipy.spatial.distance import cdist
+def read_numbers(coordinates: Any, name: str, *, degrees: bool = False) -> FloatArray:
+    """Return coordinates as one row of finite numbers per record, two of them where they are ``degrees``."""
+    try:
+        points = np.array(coordinates).astype(float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the coordinates are not numbers ({error})") from None
+    if degrees and (points.ndim != 2 or points.shape[1] != 2):
+        raise InputError(f"coordinates of shape {points.shape}: {name} takes one (longitude, latitude) row per record")
+    if points.ndim != 2 or points.shape[1] < 1:
+        raise InputError(f"coordinates of shape {points.shape}: {name} takes one row of numbers per record")
+    refuse_first(points, ~np.isfinite(points), "a coordinate must be a finite number")
+    return points
 
-    return np.asarray(cdist(find_directions(a), find_directions(b), "sqeuclidean") / 2)
+
+def refuse_first(points: FloatArray, bad: NDArray[np.bool_], why: str) -> None:
+    """Raise an InputError that names the first bad coordinate."""
+    if bad.any():
+        i, k = map(int, np.argwhere(bad)[0])
+        raise InputError(f"coordinates[{i}, {k}] = {points[i, k]}: {why}")
 
 
-def find_directions(vectors: FloatArray) -> FloatArray:
-    """Return vectors of length 1 in the same directions."""
-    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
-    scaled = vectors / np.where(largest > 0, largest, 1.0)  # squares of tiny or huge numbers would be 0 or infinite
-    return np.asarray(scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300))
+NEAREST = (
+    5  # records: invented people lie about as far from a real one as its fifth nearest, or towards one of the five
+)
 
 
-def measure_each(a: NDArray[Any], b: NDArray[Any], metric: Metric) -> FloatArray:
-    """Return the distances of rows by a metric that takes one pair at a time; refuse what is no metric."""
-    if metric == "wgs84":
-        return ellipsoid_km(a, b)
-    if not callable(metric):
-        if metric == GOWER:
-            raise InputError("gower scales numbers by their range in a file: give the records of a file")
-        raise InputError(f"metric {metric!r}: choose one of {', '.join(METRICS)} or give a function of two points")
-    return np.array([float(metric(x, y)) for x, y in zip(a, b, strict=True)], dtype=float)
+def same_rows(rows: NDArray[Any]) -> list[Hashable]:
+    """Return each row as a value that can be compared."""
+    return [tuple(row) if isinstance(row, list) else (row,) for row in rows.tolist()]

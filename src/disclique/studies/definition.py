@@ -17,6 +17,8 @@ from disclique.errors import InputError, guess_meant
 from disclique.masks import parse_mask
 from disclique.masks.settings import Setting
 from disclique.model import Budget, Json
+from disclique.options.studies import StudyOptions
+from disclique.options.table import rows_of
 from disclique.records.coarsening import list_label_settings, parse_recoding
 from disclique.runs import Chance, Unit, WrittenUnit
 
@@ -215,30 +217,7 @@ PRESETS: dict[str, Json] = {
         "pairs": 1000,
     }
 }
-OPTIONS = (
-    "preset",
-    "mask",
-    "sigma",
-    "alpha",
-    "repetitions",
-    "attack",
-    "labels",
-    "n",
-    "common",
-    "datasets",
-    "points",
-    "shares",
-    "people",
-    "sheet",
-    "text",
-    "metric",
-    "label",
-    "seed",
-    "pairs",
-    "solver",
-    "budget",
-    "ties",
-)
+OPTIONS = tuple(rows_of(StudyOptions))
 
 
 def define_study(options: Mapping[str, Any]) -> Study:

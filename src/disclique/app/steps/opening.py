@@ -271,7 +271,7 @@ def _read_form(work: Work, form: FormData, site: Any) -> Work:
         layout[name] = True if form.get(name) else None
     joined = str(form.get("by_position", ""))
     if joined not in ("", "yes", "no"):
-        raise InputError(f"{FIELDS['by_position'].form.title}: choose one of the answers")
+        raise InputError(f"{FIELDS['by_position'].title}: choose one of the answers")
     layout["by_position"] = {"yes": True, "no": False}.get(joined)
     fixed = read_lines(str(form.get("generalise", "")))
     for rule in fixed:

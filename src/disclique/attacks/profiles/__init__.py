@@ -1,10 +1,363 @@
-"""The attack on two matrices of distances that need not be a map.
+"""The attack on two matrices of distances that need not be a map: nothing but distances, of any kind.
 
-``sides`` brings both files to one scale, ``features`` tells records apart without a match, ``align`` turns the two
-clouds onto each other, ``refine`` grows the right pairs, ``space`` and ``meaning`` say what a pair is worth, ``weigh``
-makes it a probability, ``search`` tries starts, and ``attack`` is the whole. Scores are held as ``evidence``.
+``sides`` brings both files to one scale, ``clouds`` tells records apart without a match and turns the two files onto
+each other, ``anchors`` grows the right pairs and says what a pair is worth, and ``evidence`` holds scores and what they
+mean. Here starts are tried, a few at a time; the best by their fit are weighed: aligned by what is probable, weighed by
+what is aligned. The search ends when an alignment is confirmed, or with the last start.
 """
 
-from disclique.attacks.profiles.attack import ProfilesAttack
+from __future__ import annotations
 
-__all__ = ["ProfilesAttack"]
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from disclique.attacks.claims import make_claims, no_claims
+from disclique.attacks.knowledge import Knowledge, Search
+from disclique.attacks.kroll import CliqueAttack
+from disclique.attacks.posterior import estimated_share, matching_posterior
+from disclique.attacks.profiles.anchors import (
+    FEWEST_PAIRS,
+    NO_PAIRS,
+    Anchoring,
+    Files,
+    Pairs,
+    Sight,
+    by_anchors,
+    with_seeds,
+)
+from disclique.attacks.profiles.clouds import Clouds, Turning, discriminate
+from disclique.attacks.profiles.evidence import (
+    F4,
+    Evidence,
+    Ints,
+    Scoring,
+    allowed_pairs,
+    best_of_each,
+    learn_meaning,
+    near,
+)
+from disclique.attacks.profiles.sides import Sampling, both_sides
+from disclique.attacks.registry import Attack, Fetch
+from disclique.engine.kernels.compiled import count_cores
+from disclique.errors import InputError
+from disclique.masks import Mask
+from disclique.messages import Message
+from disclique.model import Budget, Candidates, Claims, FloatArray, Microdata
+from disclique.progress import tell
+
+TURNED, REFINED = "turned", "refined"
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How alignments are searched and weighed; ``sampling`` to ``anchoring`` are those of the stages."""
+
+    sampling: Sampling = Sampling()  # noqa: RUF009 - frozen values
+    turning: Turning = Turning()  # noqa: RUF009
+    scoring: Scoring = Scoring()  # noqa: RUF009
+    anchoring: Anchoring = Anchoring()  # noqa: RUF009
+    starts: tuple[tuple[int, int], ...] = ((1500, 40), (3000, 16), (8000, 8))  # tried, by records of the larger file
+    fewest_starts: int = 4
+    clique_bytes: int = 64 * 1024**2  # of a product graph from which it pays to start: the labels are selective
+    clique_work: float = 0.2  # billions of operations
+    cold: tuple[float, float] = (0.04, 0.16)  # between which the last heat of a start is drawn
+    batch: int = 4  # starts after which the best alignments are weighed
+    confirmed: float = 0.85  # share of its pairs that an alignment must confirm to end the search
+    by_chance: float = 0.6  # share up to which they may confirm each other by chance
+    few: int = 2 * FEWEST_PAIRS  # pairs: fewer may agree by chance
+    rounds: int = 10  # of weighing and aligning
+    growing: int = 3  # rounds in which pairs may support themselves
+    shares: tuple[float, ...] = (1.0, 0.7, 0.5, 0.3, 0.15)  # of the pairs that are tried as anchors, the best first
+    faint: float = 0.05  # pairs less probable than that turn no cloud
+    preferred: float = 0.7  # anchors are believed more than clouds, unless they find so much less
+
+
+@dataclass(frozen=True)
+class ProfilesAttack(Attack):
+    """Records are known by the profile of their distances: of all of them first, of those to matched records then.
+
+    ``mask`` lets the snooper mask their own file as the holder did; ``seeds`` are pairs known beforehand. The
+    matches of ``clique`` are one more start, if it has any.
+    """
+
+    name: ClassVar[str] = "profiles"
+    needs: ClassVar[str] = "any distances, directed or incomplete ones too; labels are not needed"
+    summary: ClassVar[str] = (
+        "Records recognised by the profile of their distances alone, both files turned onto each other; pairs that "
+        "agree with each other become anchors for the rest, by the probability that they are one person."
+    )
+    by_evidence: ClassVar[bool] = True
+    by_seeds: ClassVar[bool] = True
+    most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
+
+    mask: Mask | None = None
+    common: float | None = None
+    seeds: tuple[tuple[int, int], ...] = ()
+    chance: int = 0
+    threads: int | None = None
+    starts: int | None = None
+    clique: Attack | None = None
+    tuning: Tuning = Tuning()
+
+    @classmethod
+    def build(cls, knowledge: Knowledge, search: Search) -> Self:
+        """Build the attack from the mask, the pairs that an insider knows, and ≈ if it is known."""
+        clique = None
+        if knowledge.agreement is not None:  # the same one whatever is spent on the clique's own attack
+            little = Search(budget=Budget(work=cls.tuning.clique_work), limit=1)
+            clique = CliqueAttack(knowledge.agreement, little, cls.tuning.clique_bytes)
+        # The share in common is estimated also where it is known: whoever is sure of it believes strangers.
+        return cls(knowledge.mask, None, knowledge.seeds, search.seed, search.threads, search.starts, clique)
+
+    @property
+    def told(self) -> tuple[tuple[int, int], ...]:
+        """The pairs that an insider knows."""
+        return self.seeds
+
+    def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Link by the best alignment of the two files; nothing is claimed where none is clearly better than chance."""
+        return self._link(target, known, candidates, NO_PAIRS)
+
+    def run_from(self, fetch: Fetch, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
+        """Do the same, with the matches of a clique as one more start; that it finds none or is refused is no harm."""
+        pairs = NO_PAIRS
+        if self.clique is not None:
+            with suppress(InputError):
+                rows, others, _ = fetch(self.clique).claimed()
+                pairs = Pairs(rows.astype(np.int64), others.astype(np.int64))
+        return self._link(target, known, candidates, pairs)
+
+    def _link(self, target: Microdata, known: Microdata, candidates: Candidates, pairs: Pairs) -> Claims:
+        """Link from all starts; ``pairs`` are one more."""
+        sizes = (len(target), len(known))
+        self._check_seeds(sizes)
+        if min(sizes) < FEWEST_PAIRS:
+            why = Message(f"{min(sizes)} records: at least {FEWEST_PAIRS} are needed to align files")
+            return no_claims(why, attack=self.name)
+        with threadpool_limits(1):  # the same sums on every machine; threads are used for whole alignments
+            rng = np.random.default_rng(self.chance)
+            tuning = self.tuning
+            theirs, ours = both_sides(target.distances, known.distances, self.mask, rng, tuning.sampling)
+            seeds = Pairs(*np.array(self.seeds, np.int64).reshape(-1, 2).T)
+            files = Files(theirs, ours, allowed_pairs(candidates), seeds, tuning.scoring, tuning.anchoring)
+            clouds = Clouds(theirs, ours, files.allowed, rng, tuning.turning)
+            task = Task(files, clouds, self.common, self.chance, tuning)
+            features = discriminate(theirs, ours, rng, tuning.turning)
+            starts = next((n for most, n in tuning.starts if max(sizes) <= most), tuning.fewest_starts)
+            threads = self.threads or count_cores()
+            found, tried = search(task, features, [seeds, pairs], starts=self.starts or starts, threads=threads)
+        details = {
+            "starts": tried,
+            "common": found.share,
+            "confirmed": found.confirmed,
+            "unexplained": found.excess,
+            "draws": len(ours.draws) if len(ours.draws) > 1 else 0,
+        }
+        if found.confirmed <= tuning.by_chance or len(found.claimed) < tuning.few:
+            why = Message(f"none of {tried} alignments of the two files is clearly better than chance")
+            return no_claims(why, attack=self.name, details=details)
+        rows = found.target.astype(np.int32), found.known.astype(np.int32)
+        return make_claims((*rows, found.probability), attack=self.name, details=details)
+
+    def _check_seeds(self, sizes: tuple[int, int]) -> None:
+        """Raise if a seed is no pair of these files."""
+        for pair in self.seeds:
+            for side, row, records in zip(("target", "known"), pair, sizes, strict=True):
+                if not 0 <= row < records:
+                    raise InputError(f"seed in {side} row {row}: the file has the rows 0 to {records - 1}")
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Candidate pairs with their probabilities, and the share of the target that is expected to be common."""
+
+    target: Ints
+    known: Ints
+    probability: FloatArray
+    share: float = 0.0
+    confirmed: float = 0.0  # share of the claimed pairs that others confirm, by which they were not found
+    excess: float = 1.0  # variance of their errors relative to what the mask explains
+
+    @property
+    def sure(self) -> float:
+        """Right pairs that can be expected among the claimed ones."""
+        return float(self.probability[self.probability > 0.5].sum())
+
+    @property
+    def claimed(self) -> Pairs:
+        """The pairs that are more probable than not, the most probable first."""
+        order = np.argsort(-self.probability, kind="stable")
+        order = order[self.probability[order] > 0.5]
+        return Pairs(self.target[order], self.known[order])
+
+
+NOTHING = Weighed(*NO_PAIRS, np.zeros(0))
+
+
+class Task(NamedTuple):
+    """What does not change while alignments are searched and weighed."""
+
+    files: Files
+    clouds: Clouds
+    common: float | None
+    chance: int
+    tuning: Tuning
+
+
+class Start(NamedTuple):
+    """One alignment that was tried."""
+
+    fit: float
+    pairs: Pairs
+    shape: str
+
+
+def search(
+    task: Task, features: tuple[F4, F4], given: list[Pairs], *, starts: int, threads: int
+) -> tuple[Weighed, int]:
+    """Return the best alignment found and how many were tried; ``given`` are pairs to start from."""
+    best, tried, tuning = NOTHING, 0, task.tuning
+
+    def worth(found: Weighed) -> float:
+        """Return what alignments are compared by: the right pairs expected, if they are more than chance gives."""
+        return found.sure if found.confirmed > tuning.by_chance else found.sure * 1e-3
+
+    for pairs in given:
+        if len(pairs) >= FEWEST_PAIRS:
+            best = max(best, weigh(task, pairs), key=worth)
+    chances = np.random.default_rng(task.chance).spawn(starts)
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        while tried < starts and not (best.confirmed >= tuning.confirmed and len(best.claimed) >= tuning.few):
+            numbers = range(tried, min(tried + tuning.batch, starts))
+            tell(f"alignments, {len(best.claimed)} pairs so far", tried / starts)
+            found = list(pool.map(lambda number: _start(task, features, number, chances[number]), numbers))
+            every = [start for many in found for start in many]
+            for weighed in pool.map(lambda pairs: weigh(task, pairs), _promising(task.files, every)):
+                best = max(best, weighed, key=worth)
+            tried += len(numbers)
+    return best, tried
+
+
+def _promising(files: Files, tried: list[Start]) -> list[Pairs]:
+    """Return the best alignment of each shape, the refined one grown as far as it goes."""
+    best = {start.shape: start.pairs for start in sorted(tried, key=lambda start: start.fit)}
+    if REFINED in best:
+        best[REFINED] = files.grow(best[REFINED])
+    return list(best.values())
+
+
+def _start(task: Task, features: tuple[F4, F4], number: int, rng: np.random.Generator) -> list[Start]:
+    """Try one start: features weighed at random but for the first two, the clouds turned in one of two ways."""
+    prior = _prior(*features, rng, even=number < 2)
+    files, (low, high) = task.files, task.tuning.cold
+    found = []
+    if number % 4 == 1:
+        evidence = task.clouds.by_correlation(prior)
+        pairs = files.best(evidence)
+        found.append(Start(files.fit(pairs), pairs, TURNED))
+    else:
+        evidence = task.clouds.by_heat(prior, low * (high / low) ** rng.random())
+    pairs = files.refine(evidence)
+    return [*found, Start(files.fit(pairs), pairs, REFINED)]
+
+
+def _prior(theirs: F4, ours: F4, rng: np.random.Generator, *, even: bool) -> Evidence:
+    """Return the evidence of the features, each weighed at random unless ``even``."""
+    weight = np.ones(theirs.shape[1]) if even else rng.gamma(2.0, 0.5, theirs.shape[1])
+    scale = np.sqrt(weight).astype(np.float32)
+    return near(theirs * scale, ours * scale)
+
+
+def weigh(task: Task, pairs: Pairs) -> Weighed:
+    """Weigh all pairs by an alignment, through the distances to anchors or the positions in the clouds.
+
+    Clouds average over all records, which is what strong noise needs; anchors do not depend on who else is in a file.
+    """
+    preferred, draws = task.tuning.preferred, task.files.known.draws
+    by_cloud = _settle(task, pairs, partial(_by_cloud, task))
+    found = _settle(task, pairs, partial(_by_anchors, task))
+    if by_cloud.sure >= FEWEST_PAIRS:
+        again = _settle(task, by_cloud.claimed, partial(_by_anchors, task))
+        found = max(found, again, key=lambda weighed: weighed.sure)
+    if found.sure < preferred * by_cloud.sure and len(draws) > 1:
+        # too many anchors are wrong for the mask's law: learn one from the pairs
+        blind = task._replace(files=replace(task.files, known=replace(task.files.known, draws=draws[:1])))
+        found = _settle(blind, by_cloud.claimed, partial(_by_anchors, blind))
+        return by_cloud if found.sure < preferred * by_cloud.sure else found
+    if found.sure < preferred * by_cloud.sure:
+        return by_cloud
+    return _look_from_all(task, found)
+
+
+def _look_from_all(task: Task, found: Weighed) -> Weighed:
+    """Weigh a confirmed alignment once more from all its pairs, where the law of errors is the mask's."""
+    pairs = with_seeds(found.claimed, task.files.seeds)
+    explained = task.tuning.anchoring.explained
+    if len(task.files.known.draws) < 2 or len(pairs) < 2 * FEWEST_PAIRS or found.excess > explained:
+        return found
+    rng = np.random.default_rng(task.chance)
+    look = by_anchors(task.files, pairs, task.tuning.shares[1:], rng, halves=False)
+    again = replace(_weigh(task, look), confirmed=found.confirmed)
+    return found if look.excess > explained or again.sure < found.sure else again
+
+
+def _settle(task: Task, pairs: Pairs, look: Callable[[Pairs, Weighed | None, int], Sight]) -> Weighed:
+    """Weigh, and look again from what is claimed, until nothing changes."""
+    found: Weighed | None = None
+    pairs = with_seeds(pairs, task.files.seeds)
+    for done in range(task.tuning.rounds):
+        if len(pairs) < (2 * FEWEST_PAIRS if done >= task.tuning.growing else FEWEST_PAIRS):
+            return NOTHING
+        before = pairs
+        found = _weigh(task, look(pairs, found, done))
+        pairs = with_seeds(found.claimed, task.files.seeds)
+        kept = np.isin(_numbers(task, before), _numbers(task, pairs)).mean()
+        found = replace(found, confirmed=float(kept))
+        if done > task.tuning.growing and kept == 1 and len(pairs) == len(before):
+            break
+    assert found is not None
+    return found
+
+
+def _numbers(task: Task, pairs: Pairs) -> Ints:
+    return pairs.target * task.files.known.size + pairs.known
+
+
+def _by_cloud(task: Task, pairs: Pairs, last: Weighed | None, done: int) -> Sight:
+    """Sight from the clouds, turned by all pairs as far as they are probable."""
+    if last is None:
+        return Sight(*task.clouds.by_pairs(*pairs, np.ones(len(pairs), np.float32), halves=False))
+    some = np.flatnonzero(last.probability > task.tuning.faint)
+    weight = last.probability[some].astype(np.float32)
+    return Sight(*task.clouds.by_pairs(last.target[some], last.known[some], weight, halves=done >= task.tuning.growing))
+
+
+def _by_anchors(task: Task, pairs: Pairs, last: Weighed | None, done: int) -> Sight:
+    """Sight from the pairs; the first times from all of them, while many of them may be wrong."""
+    if done == 0:
+        pairs = pairs.some(np.argsort(-task.files.agreement(pairs), kind="stable"))
+    rng, shares = np.random.default_rng(task.chance), task.tuning.shares
+    halves = done >= task.tuning.growing
+    return by_anchors(task.files, pairs, shares if done == 0 else shares[1:], rng, halves=halves)
+
+
+def _weigh(task: Task, look: Sight) -> Weighed:
+    files, scoring = task.files, task.tuning.scoring
+    allowed, sizes = files.allowed, (files.target.size, files.known.size)
+    meaning = learn_meaning(look.trial, allowed, np.random.default_rng(task.chance), scoring)
+    if meaning is None:
+        return NOTHING
+    rows, others, score = best_of_each(look.target, allowed.hard, scoring)
+    ratio = meaning.ratio(rows, score.astype(float), files.target.size)
+    if allowed.table is not None:
+        ratio = ratio + allowed.table[allowed.target[rows], allowed.known[others]]
+    share = estimated_share(rows, others, ratio, sizes=sizes) if task.common is None else task.common
+    probability = matching_posterior(rows, others, ratio, sizes=sizes, common=share)
+    return Weighed(rows, others, probability, share, excess=look.excess)

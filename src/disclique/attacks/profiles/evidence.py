@@ -1,24 +1,39 @@
-"""Evidence for every pair of records in a form that never needs the whole table of pairs.
+"""Evidence for every pair of records in a form that never needs the whole table of pairs, and what it means.
 
 A score that is a product of two short vectors plus a number for each record: Gaussian log likelihoods, correlations and
-squared distances all have this form. Scores are computed in blocks of rows.
+squared distances all have this form. Scores are computed in blocks of rows. What a score means is learned by trial:
+known records, as a release might show them, are scored against the known file, where the right one and all strangers
+are known; no law of scores is assumed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.isotonic import IsotonicRegression
 
-from disclique.model import Candidates
+from disclique.model import Candidates, FloatArray
+from disclique.spaces import spaced
 
 F4 = NDArray[np.float32]
 Ints = NDArray[np.int64]
-BLOCK = 4_000_000  # pairs scored at a time
 NEVER = np.float32(-1e6)  # the score of a pair that the labels exclude
-HUBS = 10  # neighbours by which a record's popularity is judged
+NOBODY = -1e3  # log of the sum over no candidates
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How pairs are scored and weighed against each other."""
+
+    pairs_at_once: int = 4_000_000
+    hubs: int = 10  # neighbours by which a record's popularity is judged
+    rivals: int = 20  # known records that a target record is weighed against
+    trials: int = 1000  # known records by which scores are given a meaning
 
 
 class Evidence(NamedTuple):
@@ -52,7 +67,7 @@ class Evidence(NamedTuple):
 
     def standardised(self) -> Evidence:
         """Return the evidence in its own standard deviations, as far as it varies beyond rows and columns."""
-        some = self.rows(np.unique(np.linspace(0, len(self.left) - 1, 200).astype(np.int64)))
+        some = self.rows(spaced(len(self.left), 200))
         some -= np.median(some, axis=1, keepdims=True)
         some -= np.median(some, axis=0, keepdims=True)
         return self.times(1 / max(float(some.std()), 1e-12))
@@ -105,35 +120,40 @@ class Allowed(NamedTuple):
         """Return the label evidence of some target records with every known record."""
         return None if self.table is None else self.table[self.target[rows][:, None], self.known[None, :]]
 
+    @property
+    def hard(self) -> Allowed:
+        """What the labels exclude, without their evidence: that is added when scores have got their meaning."""
+        if self.table is None:
+            return self
+        return self._replace(table=np.where(self.table <= NEVER / 2, NEVER, 0).astype(np.float32))
+
 
 def allowed_pairs(candidates: Candidates) -> Allowed:
-    """Return what the labels say, the log odds of one person against two strangers of these labels.
+    """Return what the labels say beyond what they exclude.
 
-    Without evidence of their own, labels that must coincide exclude all other pairs; how rare they are is in the number
-    of those that remain.
+    That is not ``Candidates.label_odds``: scores get their meaning among the records that labels allow, so that how
+    rare these are is in the scores. Only where labels may be wrong is there evidence that tells allowed ones apart.
     """
     target, known = (side.astype(np.int64) for side in (candidates.target_class, candidates.known_class))
     relation = candidates.relation
-    one = candidates.evidence is None and len(relation) == 1
-    if one and (target == relation[0, 0]).all() and (known == relation[0, 1]).all():
+    if candidates.evidence is None and candidates.count == len(target) * len(known):
         return Allowed(target, known, None)
     table = np.full((target.max(initial=0) + 2, known.max(initial=0) + 2), NEVER)
-    gain = np.zeros(len(relation)) if candidates.evidence is None else candidates.evidence
-    table[relation[:, 0], relation[:, 1]] = gain
+    table[relation[:, 0], relation[:, 1]] = 0.0 if candidates.evidence is None else candidates.evidence
     return Allowed(target, known, table)  # class -1 is the last row and column: never
 
 
-def scored(evidence: Evidence, allowed: Allowed) -> Iterator[tuple[slice, F4]]:
+def scored(evidence: Evidence, allowed: Allowed, scoring: Scoring) -> Iterator[tuple[slice, F4]]:
     """Return the scores of all pairs, a block of target records at a time."""
     records, others = len(evidence.left), max(len(evidence.right), 1)
-    step = max(1, BLOCK // others)
+    step = max(1, scoring.pairs_at_once // others)
     for begin in range(0, records, step):
         rows = slice(begin, min(begin + step, records))
         score, labels = evidence.rows(rows), allowed.rows(rows)
         yield rows, score if labels is None else score + labels
 
 
-def mutual_best(evidence: Evidence, allowed: Allowed) -> tuple[Ints, Ints]:
+def mutual_best(evidence: Evidence, allowed: Allowed, scoring: Scoring) -> tuple[Ints, Ints]:
     """Return the pairs that are each other's best, popular records being marked down (CSLS).
 
     A record that is near to everybody (a hub) would be the best of many; its mean score with its ten best is
@@ -141,36 +161,32 @@ def mutual_best(evidence: Evidence, allowed: Allowed) -> tuple[Ints, Ints]:
     """
     records, others = len(evidence.left), len(evidence.right)
     hub = np.empty(records, np.float32)
-    top = np.full((min(HUBS, records), others), -np.inf, np.float32)
-    for rows, block in scored(evidence, allowed):
-        hub[rows] = _mean_of_best(block)
+    top = np.full((min(scoring.hubs, records), others), -np.inf, np.float32)
+    for rows, block in scored(evidence, allowed, scoring):
+        best = min(scoring.hubs, others)
+        hub[rows] = np.partition(block, others - best, axis=1)[:, -best:].mean(axis=1)
         both = np.concatenate([top, block])
         top = np.partition(both, len(both) - len(top), axis=0)[len(both) - len(top) :]
     other_hub = top.mean(axis=0)
-    best, score = np.zeros(records, np.int64), np.empty(records, np.float32)
+    best_row, score = np.zeros(records, np.int64), np.empty(records, np.float32)
     best_of, best_score = np.zeros(others, np.int64), np.full(others, -np.inf, np.float32)
-    for rows, block in scored(evidence, allowed):
+    for rows, block in scored(evidence, allowed, scoring):
         corrected = block - (hub[rows][:, None] + other_hub[None]) / 2
-        best[rows] = corrected.argmax(axis=1)
-        score[rows] = np.take_along_axis(corrected, best[rows][:, None], axis=1)[:, 0]
+        best_row[rows] = corrected.argmax(axis=1)
+        score[rows] = np.take_along_axis(corrected, best_row[rows][:, None], axis=1)[:, 0]
         winner = corrected.argmax(axis=0)
         value = corrected[winner, np.arange(others)]
         better = value > best_score
         best_of[better], best_score[better] = winner[better] + rows.start, value[better]
-    mutual = np.flatnonzero((best_of[best] == np.arange(records)) & (score > NEVER / 2))
-    return mutual, best[mutual]
+    mutual = np.flatnonzero((best_of[best_row] == np.arange(records)) & (score > NEVER / 2))
+    return mutual, best_row[mutual]
 
 
-def _mean_of_best(block: F4) -> F4:
-    most = min(HUBS, block.shape[1])
-    return np.asarray(np.partition(block, block.shape[1] - most, axis=1)[:, -most:].mean(axis=1))
-
-
-def best_of_each(evidence: Evidence, allowed: Allowed, most: int) -> tuple[Ints, Ints, F4]:
-    """Return the ``most`` best known records of every target record, with their scores."""
+def best_of_each(evidence: Evidence, allowed: Allowed, scoring: Scoring) -> tuple[Ints, Ints, F4]:
+    """Return the best known records of every target record, with their scores."""
     parts = []
-    for rows, block in scored(evidence, allowed):
-        kept = min(most, block.shape[1])
+    for rows, block in scored(evidence, allowed, scoring):
+        kept = min(scoring.rivals, block.shape[1])
         order = np.argpartition(-block, kept - 1, axis=1)[:, :kept]
         score = np.take_along_axis(block, order, axis=1)
         target = np.repeat(np.arange(rows.start, rows.stop), kept)
@@ -178,3 +194,70 @@ def best_of_each(evidence: Evidence, allowed: Allowed, most: int) -> tuple[Ints,
         parts.append((target[ok], order.ravel()[ok].astype(np.int64), score.ravel()[ok]))
     target, known, score = (np.concatenate(column) for column in zip(*parts, strict=True))
     return target, known, score
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """Which candidate of a record it is, and whether it is any of them.
+
+    Among the candidates of one record the odds rise with ``slope`` times the score. That it is any of them is told by
+    the sum over all candidates: how often it is so large with and without the right one among them.
+    """
+
+    slope: float
+    present: IsotonicRegression
+
+    def ratio(self, rows: Ints, score: FloatArray, records: int) -> FloatArray:
+        """Return the log likelihood ratio of each pair against strangers."""
+        total = _log_sums(rows, self.slope * score, records)
+        found = self.present.predict(total)
+        odds = np.log(found) - np.log1p(-found)
+        return np.asarray(self.slope * score + (odds - total)[rows])
+
+
+def _log_sums(rows: Ints, value: FloatArray, records: int) -> FloatArray:
+    most = np.full(records, NOBODY)
+    np.maximum.at(most, rows, value)
+    with np.errstate(divide="ignore"):
+        found = most + np.log(np.bincount(rows, weights=np.exp(value - most[rows]), minlength=records))
+    return np.where(np.isfinite(found), found, NOBODY)
+
+
+def learn_meaning(trial: Evidence, allowed: Allowed, rng: np.random.Generator, scoring: Scoring) -> Meaning | None:
+    """Score known records, as a release might show them, against all known records; None if labels allow none."""
+    own, strangers = _try(trial, allowed, rng, scoring)
+    if not len(own):
+        return None
+
+    def loss(slope: float) -> float:
+        return float(np.logaddexp.reduce(slope * (strangers - own[:, None]), axis=1, initial=0.0).mean())
+
+    slope = float(minimize_scalar(loss, bounds=(0.01, 2.0), method="bounded").x)
+    without = np.maximum(np.logaddexp.reduce(slope * strangers, axis=1), NOBODY)
+    total = np.concatenate([np.logaddexp(without, slope * own), without])
+    there = np.concatenate([np.ones(len(own)), np.zeros(len(own))])
+    edge = 0.5 / (len(own) + 1)
+    present = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip")
+    return Meaning(slope, present.fit(total, there))
+
+
+def _try(
+    trial: Evidence, allowed: Allowed, rng: np.random.Generator, scoring: Scoring
+) -> tuple[FloatArray, FloatArray]:
+    """Return the scores of known records with themselves, and the best of those with others."""
+    records = len(trial.right)
+    looked = np.sort(rng.choice(records, min(records, scoring.trials), replace=False))
+    some = Evidence(trial.left[looked], trial.right, trial.row[looked], trial.column)
+    # the class that each would most probably have in the target
+    own_class = np.zeros(records, np.int64) if allowed.table is None else allowed.table.argmax(axis=0)[allowed.known]
+    labels = Allowed(own_class[looked], allowed.known, allowed.hard.table)
+    own = np.empty(len(looked))
+    strangers = np.full((len(looked), max(min(scoring.rivals, records - 1), 1)), float(NEVER))
+    for rows, block in scored(some, labels, scoring):
+        place, mine = np.arange(rows.stop - rows.start), looked[rows]
+        own[rows] = block[place, mine]
+        block[place, mine] = NEVER
+        most = strangers.shape[1]
+        strangers[rows] = np.partition(block, records - most, axis=1)[:, -most:]
+    possible = own > NEVER / 2
+    return own[possible], strangers[possible]

@@ -17,13 +17,19 @@ from disclique.attacks.profiles.evidence import F4, Ints
 from disclique.errors import DiscliqueError
 from disclique.masks import Mask
 from disclique.model import Distances
+from disclique.spaces import spaced
 
-WHOLE = 6000  # records up to which all distances of a file are held at once
-LANDMARKS = 2500  # records to which distances are held in a larger file
-DRAWS = 5  # times the snooper masks their own file
-AT_ONCE = 50  # records from which shortest paths are sought at a time: nothing else is heard of meanwhile
-SPARSE = 0.2  # published share below which gaps are filled by shortest paths
-ALIKE = 0.2  # relative difference of location and spread up to which two files are on one scale
+
+@dataclass(frozen=True)
+class Sampling:
+    """How much of each file is held, and how it is made comparable."""
+
+    whole: int = 6000  # records up to which all distances of a file are held at once
+    landmarks: int = 2500  # records to which distances are held in a larger file
+    draws: int = 5  # times the snooper masks their own file
+    paths_at_once: int = 50  # records from which shortest paths are sought: nothing else is heard of meanwhile
+    sparse: float = 0.2  # published share below which gaps are filled by shortest paths
+    same_scale: float = 0.2  # relative difference of location and spread up to which two files are on one scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +46,7 @@ class Side:
     expected: F4 | None = None
     exact: bool = False  # what is expected is known, not the mean of some draws
     curve: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None  # bends the scale to that of the other file
+    sampling: Sampling = Sampling()
 
     @property
     def size(self) -> int:
@@ -53,7 +60,7 @@ class Side:
         if self.directed:
             width = len(self.landmarks)
             found = np.asarray((found[:, :width] + found[:, width:]) / 2, np.float32)
-        return _without_gaps(found, self.landmarks)
+        return _without_gaps(found, self.landmarks, self.sampling)
 
     def profiles(self, anchors: Ints, draw: int | None = None) -> F4:
         """Return distances of every record to the anchors (both ways if directed), as expected or in one draw.
@@ -98,16 +105,16 @@ def _block(source: Distances, rows: NDArray[np.int32], columns: NDArray[np.int32
     return np.concatenate(parts)
 
 
-def _without_gaps(near: F4, landmarks: Ints) -> F4:
+def _without_gaps(near: F4, landmarks: Ints, sampling: Sampling) -> F4:
     """Fill what is not published: by the shortest way over what is, or by the means of both records."""
     gaps = np.isnan(near)
     near[landmarks, np.arange(len(landmarks))] = 0.0
     gaps[landmarks, np.arange(len(landmarks))] = False
     if not gaps.any():
         return near
-    if gaps.mean() > 1 - SPARSE and len(landmarks) == len(near):
+    if gaps.mean() > 1 - sampling.sparse and len(landmarks) == len(near):
         graph = csr_matrix(np.where(gaps, 0.0, near))
-        parts = np.array_split(np.arange(len(near)), -(-len(near) // AT_ONCE))
+        parts = np.array_split(np.arange(len(near)), -(-len(near) // sampling.paths_at_once))
         ways = np.concatenate([dijkstra(graph, directed=False, indices=part) for part in parts])
         reached = np.isfinite(ways)
         ways[~reached] = 1.5 * ways[reached].max(initial=1.0)
@@ -122,27 +129,29 @@ def _without_gaps(near: F4, landmarks: Ints) -> F4:
     return np.where(gaps, guess, near).astype(np.float32)
 
 
-def both_sides(target: Distances, known: Distances, mask: Mask | None, rng: np.random.Generator) -> tuple[Side, Side]:
+def both_sides(
+    target: Distances, known: Distances, mask: Mask | None, rng: np.random.Generator, sampling: Sampling
+) -> tuple[Side, Side]:
     """Return both files, the known one as the mask would show it; without a mask the target's scale is bent to it."""
     directed = target.directed or known.directed
-    theirs = _side((target,), rng, directed)
-    draws = _masked(known, mask, rng)
+
+    def take(*draws: Distances) -> Side:
+        size = draws[0].size
+        if size <= sampling.whole:
+            return Side(tuple(map(_held, draws)), np.arange(size), directed, sampling=sampling)
+        return Side(draws, np.sort(rng.choice(size, sampling.landmarks, replace=False)), directed, sampling=sampling)
+
+    theirs = take(target)
+    draws = _masked(known, mask, rng, sampling)
     if draws:
-        ours = _side(draws, rng, directed)
-        expected = _expected(known, mask, ours.draws)
-        if expected is None and known.size <= WHOLE:
+        ours = take(*draws)
+        expected = _expected(known, mask, ours.draws) if known.size <= sampling.whole else None
+        if expected is None and known.size <= sampling.whole:
             mean = _mean([draw for draw in ours.draws[1:] if isinstance(draw, np.ndarray)])
             return theirs, replace(ours, expected=mean)
         return theirs, replace(ours, expected=expected, exact=expected is not None)
-    ours = _side((known,), rng, directed)
+    ours = take(known)
     return replace(theirs, curve=_curve(theirs, ours)), ours
-
-
-def _side(draws: tuple[Distances, ...], rng: np.random.Generator, directed: bool) -> Side:
-    size = draws[0].size
-    if size <= WHOLE:
-        return Side(tuple(map(_held, draws)), np.arange(size), directed)
-    return Side(draws, np.sort(rng.choice(size, LANDMARKS, replace=False)), directed)
 
 
 def _held(source: Distances) -> F4:
@@ -150,15 +159,12 @@ def _held(source: Distances) -> F4:
     return _block(source, every, every)
 
 
-def _masked(known: Distances, mask: Mask | None, rng: np.random.Generator) -> tuple[Distances, ...]:
+def _masked(known: Distances, mask: Mask | None, rng: np.random.Generator, sampling: Sampling) -> tuple[Distances, ...]:
     """Return draws of the snooper's file under the mask, none where it is not known or does not fit that file."""
-    if mask is None:
+    if mask is None or (known.size > sampling.whole and mask.on == "distances"):  # it would form the whole matrix
         return ()
-    draws = DRAWS if known.size <= WHOLE / 2 else 3
-    if known.size > WHOLE and mask.on == "distances":
-        return ()  # it would form the whole matrix
     try:
-        return tuple(mask.apply(known, rng) for _ in range(draws))
+        return tuple(mask.apply(known, rng) for _ in range(sampling.draws if known.size <= sampling.whole / 2 else 3))
     except DiscliqueError:
         return ()  # the snooper's file is of another kind than the holder's
 
@@ -168,7 +174,7 @@ def _expected(known: Distances, mask: Mask | None, draws: tuple[F4 | Distances, 
 
     What no draw publishes is expected to be as it is.
     """
-    if mask is None or known.size > WHOLE or mask.on == "text":
+    if mask is None or mask.on == "text":
         return None
     true = _held(known)
     if mask.scope == "file":
@@ -192,12 +198,13 @@ def _curve(target: Side, known: Side) -> tuple[NDArray[np.float64], NDArray[np.f
     quantiles = []
     for side in (target, known):
         found = side.near(0)
-        found = found[np.linspace(0, len(found) - 1, min(len(found), 1000)).astype(np.int64)]
+        found = found[spaced(len(found), 1000)]
         quantiles.append(np.quantile(found[found > 0], grid) if (found > 0).any() else grid * 0.0)
     mine, theirs = quantiles
     spread = [q[75] - q[25] for q in quantiles]
     middle = max(abs(theirs[50]), 1e-12)
-    if abs(mine[50] - theirs[50]) <= ALIKE * middle and abs(spread[0] - spread[1]) <= ALIKE * max(spread[1], 1e-12):
+    alike = target.sampling.same_scale
+    if abs(mine[50] - theirs[50]) <= alike * middle and abs(spread[0] - spread[1]) <= alike * max(spread[1], 1e-12):
         return None
     rising = np.concatenate([[True], np.diff(mine) > 0])
     return np.concatenate([[0.0], mine[rising]]), np.concatenate([[0.0], theirs[rising]])

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from disclique.messages import percent
 from disclique.model import FloatArray, IntArray, Microdata
@@ -21,7 +20,7 @@ from disclique.records.checks.places import inspect_places
 from disclique.records.checks.values import Meeting, Remark, name_shares, show_length, some
 from disclique.records.joins import find_twins
 from disclique.records.labels import label_tuples
-from disclique.spaces import read_in_blocks
+from disclique.spaces import read_in_blocks, spaced
 from disclique.spaces.metrics import paired
 
 
@@ -85,7 +84,8 @@ def _values(target: Microdata, known: Microdata, column: str, found: Meeting) ->
         return
     left, right = ({value for value in side.labels[column] if value is not None} for side in (target, known))
     what, twins = find_twins(left - right, right - left)
-    hint = f": values such as {some(twins)} differ only in {what}; write them alike in both files" if twins else ""
+    folds = " and ".join(map(str, what))
+    hint = f": values such as {some(twins)} differ only in {folds}; write them alike in both files" if twins else ""
     if not left & right:
         yield Remark(
             f"label {column!r}: no value of {target.name} ({some(sorted(left, key=str))}) occurs in {known.name} "
@@ -110,9 +110,9 @@ def _ids(target: Microdata, known: Microdata, shared: int) -> Iterator[Remark]:
     mine, theirs = set(target.ids) - set(known.ids), set(known.ids) - set(target.ids)
     what, twins = find_twins(theirs, mine)
     if twins:
-        share = len(twins) / max(len(twins) + shared, 1)
+        share, folds = len(twins) / max(len(twins) + shared, 1), " and ".join(map(str, what))
         yield Remark(
-            f"{known.name}: {len(twins)} ids differ from those of {target.name} only in {what} and count as other "
+            f"{known.name}: {len(twins)} ids differ from those of {target.name} only in {folds} and count as other "
             "people; write them alike in both files",
             mistake=share > 0.02,
         )
@@ -279,7 +279,7 @@ def _together(
 
 def _moved(target: Microdata, known: Microdata, rows: Rows) -> Iterator[Remark]:
     """Say whether the people whom both files have lie elsewhere in one of them."""
-    few = _spread(len(rows[0]))
+    few = spaced(len(rows[0]), 300)
     here, there = rows[0][few], rows[1][few]
     a, b = target.distances.block(here, here), known.distances.block(there, there)
     upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
@@ -391,7 +391,3 @@ def _vectors(target: Microdata, known: Microdata, rows: Rows) -> FloatArray | No
         ]
     )
     return np.asarray(np.sign(step) * along)
-
-
-def _spread(count: int, most: int = 300) -> NDArray[np.int64]:
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))

@@ -22,14 +22,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.errors import InputError, MissingDependency
+from disclique.messages import Message
 from disclique.values import canonical
 
 MISSING = ("", "NA", "NaN")  # cells of text that hold no value; anything else is a value
 DAY = (dt.date, dt.datetime, pd.Timestamp)
 SHEET, LAYER = "sheet", "layer"
-# What is not read, and the program that saves it in another way.
+# What is not read, and what to do about it.
 UNREAD = MappingProxyType(
-    {".xls": "spreadsheet", ".ods": "spreadsheet", ".numbers": "spreadsheet", ".rds": "R", ".rdata": "R"}
+    dict.fromkeys((".xls", ".ods", ".numbers"), Message("save_from_spreadsheet"))
+    | dict.fromkeys((".rds", ".rdata"), Message("save_from_r"))
 )
 
 
@@ -94,11 +96,16 @@ def list_suffixes(wanted: Callable[[Format], bool] = lambda one: True) -> tuple[
     return tuple(suffix for suffix, one in formats().items() if wanted(one))
 
 
-def refuse(path: Path, kind: str, known: Iterable[str]) -> InputError:
-    """Return the error for a file that nothing reads as a table, distance file or vector file."""
-    old = UNREAD.get(path.suffix.lower())
-    advice = "" if old is None else f"; save it from the {old} program as .xlsx or .csv"
-    return InputError(f"{path}: unknown kind of {kind} {path.suffix!r}; use {', '.join(known)}{advice}")
+def refuse(path: Path, code: str, wanted: Callable[[Format], bool]) -> InputError:
+    """Return the error for a file that nothing reads as what is wanted."""
+    return InputError(
+        code, path=path, suffix=path.suffix, known=list_suffixes(wanted), advice=UNREAD.get(path.suffix.lower())
+    )
+
+
+def no_column(file: str, column: object, there: Iterable[object]) -> InputError:
+    """Return the error for a column that a table does not have."""
+    return InputError("no_such_column", file=file, column=column, columns=[repr(str(name)) for name in there])
 
 
 def need(package: str, path: Path) -> ModuleType:
@@ -108,7 +115,7 @@ def need(package: str, path: Path) -> ModuleType:
     except ImportError:
         found = format_of(path)
         extra = "geo" if found is None or found.extra is None else found.extra  # geometries in a Parquet file
-        raise MissingDependency(f'{path}: reading it needs more packages: pip install "disclique[{extra}]"') from None
+        raise MissingDependency("packages_missing", path=path, extra=extra) from None
 
 
 def read_table(path: Path, part: Part = WHOLE, *, rows: int | None = None) -> pd.DataFrame:
@@ -119,13 +126,13 @@ def read_table(path: Path, part: Part = WHOLE, *, rows: int | None = None) -> pd
     check_there(path)
     found = format_of(path)
     if found is None or found.table is None:
-        raise refuse(path, "table", list_suffixes(lambda one: one.table is not None))
+        raise refuse(path, "unknown_table", lambda one: one.table is not None)
     frame = found.table(path, part, rows)
     if frame.shape[0] == 0 or frame.shape[1] == 0:
-        raise InputError(f"{path}: the file has no records")
+        raise InputError("file_without_records", path=path)
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
-        raise InputError(f"{path}: several columns are called {str(twice[0])!r}")
+        raise InputError("columns_of_one_name", path=path, column=twice[0])
     return frame
 
 
@@ -145,11 +152,11 @@ def list_parts(path: Path) -> tuple[str, ...]:
 def check_there(path: Path) -> None:
     """Raise an error unless there is a file with something in it."""
     if not path.exists():
-        raise InputError(f"{path}: there is no such file")
+        raise InputError("no_such_file", path=path)
     if path.is_dir():
-        raise InputError(f"{path}: this is a folder, not a file")
+        raise InputError("folder_not_file", path=path)
     if path.stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty")
+        raise InputError("file_empty", path=path)
 
 
 def first_line(error: Exception) -> str:

@@ -21,12 +21,12 @@ def read_array(path: Path) -> NDArray[Any]:
             return _of_numbers(loaded)
         with loaded:
             if len(loaded.files) != 1:
-                raise InputError(f"{path}: holds {len(loaded.files)} arrays; save the one that is meant alone")
+                raise InputError("several_arrays", path=path, count=len(loaded.files))
             return _of_numbers(loaded[loaded.files[0]])
     except (OSError, ValueError, TypeError, EOFError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: not a NumPy array of numbers ({first_line(error)})") from None
+        raise InputError("not_a_numpy_array", path=path, why=first_line(error)) from None
 
 
 def _of_numbers(array: NDArray[Any]) -> NDArray[Any]:

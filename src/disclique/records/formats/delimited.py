@@ -60,7 +60,7 @@ def _read_cells(path: Path, raw: bytes | None = None, *, square: bool = False) -
             StringIO(text), sep=separator, header=None, dtype=str, keep_default_na=False, na_values=list(MISSING)
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"{path}: cannot be read as a table ({str(error).strip().splitlines()[-1]})") from None
+        raise InputError("not_readable_as_table", path=path, why=str(error).strip().splitlines()[-1]) from None
     return frame.apply(_with_decimal_point) if separator == ";" else frame
 
 
@@ -73,7 +73,7 @@ def _separator(lines: list[str], *, square: bool) -> str:
 
 def _decode(path: Path, raw: bytes) -> str:
     if b"\0" in raw[:4096] and not raw.startswith(_WIDE):
-        raise InputError(f"{path}: this is not a text file")
+        raise InputError("not_a_text_file", path=path)
     encoding = "utf-16" if raw.startswith(_WIDE) else "utf-8-sig"
     try:
         return raw.decode(encoding)

@@ -33,16 +33,14 @@ def read_points(path: Path, crs: str | None = None, layer: str | None = None) ->
     frame = _read(path, layer)
     stated = frame.crs
     if stated is None and crs is None:
-        raise InputError(
-            f"{path}: the file does not say its coordinate reference system; say it with --crs, such as EPSG:25832"
-        )
+        raise InputError("crs_not_said", path=path)
     if stated is not None and crs is not None and stated != read_crs(crs):
-        raise InputError(f"{path}: the file says its reference system is {stated.to_string()}, not {crs}")
+        raise InputError("crs_is_another", path=path, stated=stated.to_string(), crs=crs)
     geometry = frame.geometry
     for row in np.flatnonzero((geometry.isna() | geometry.is_empty).to_numpy()):
-        raise InputError(f"{path}: record {row + 1} has no geometry")
+        raise InputError("record_without_geometry", path=path, row=row + 1)
     for row in np.flatnonzero((geometry.geom_type != "Point").to_numpy()):
-        raise InputError(f"{path}: record {row + 1} is a {geometry.geom_type.iloc[row]}: an audit takes points")
+        raise InputError("record_not_a_point", path=path, row=row + 1, kind=geometry.geom_type.iloc[row])
     places = (geometry if stated is not None else geometry.set_crs(read_crs(crs or ""))).to_crs(4326)
     table = pd.DataFrame(frame.drop(columns=geometry.name))
     return table.assign(**{LON: places.x.to_numpy(), LAT: places.y.to_numpy()})
@@ -50,7 +48,7 @@ def read_points(path: Path, crs: str | None = None, layer: str | None = None) ->
 
 def _read(path: Path, layer: str | None, rows: int | None = None) -> Any:
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file")
+        raise InputError("no_such_file", path=path)
     geopandas, pyogrio = need("geopandas", path), need("pyogrio", path)
     try:
         if path.suffix.lower() in (".parquet", ".geoparquet"):
@@ -61,20 +59,20 @@ def _read(path: Path, layer: str | None, rows: int | None = None) -> Any:
     except (OSError, ValueError, RuntimeError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
+        raise InputError("file_not_readable", path=path, why=first_line(error)) from None
 
 
 def _layer(path: Path, layers: Any, wanted: str | None) -> str:
     """Return the layer that is meant; tables without geometries, such as styles, are none."""
     names = [str(name) for name, geometry in layers if geometry is not None]
     if not names:
-        raise InputError(f"{path}: it has no layer with geometries")
+        raise InputError("no_layer_with_geometries", path=path)
     if len(names) == 1:
         return names[0]
     if wanted is None:
-        raise InputError(f"{path}: it has the layers {', '.join(map(repr, names))}; say which one with --layer")
+        raise InputError("say_which_layer", path=path, layers=list(map(repr, names)))
     if wanted not in names:
-        raise InputError(f"{path}: no layer {wanted!r}; it has {', '.join(map(repr, names))}")
+        raise InputError("no_such_layer", path=path, layer=wanted, layers=list(map(repr, names)))
     return wanted
 
 
@@ -83,7 +81,7 @@ def _check_json(path: Path) -> None:
     try:
         json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path}: not a GeoJSON file ({error})") from None
+        raise InputError("not_a_geojson_file", path=path, why=str(error)) from None
 
 
 def _list_layers(path: Path) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ def _read_frame(path: Path, rows: int | None = None) -> pd.DataFrame:
             some = Table.from_batches(list(islice(file.iter_batches(rows), 1)), file.schema_arrow)
             return pd.DataFrame(some.to_pandas())
     except (OSError, ValueError, ArrowException) as error:
-        raise InputError(f"{path}: not a Parquet file ({first_line(error)})") from None
+        raise InputError("not_a_parquet_file", path=path, why=first_line(error)) from None
 
 
 def has_geometries(path: Path) -> bool:

@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.model import FloatArray
+from disclique.records.formats import no_column
 
 LON, LAT = "longitude (WGS 84)", "latitude (WGS 84)"
 
@@ -59,9 +61,11 @@ class System:
     area: tuple[float, float, float, float]
     to_degrees: Any
 
-    def __str__(self) -> str:
-        others = ", ".join(SYSTEMS[self.code])
-        return f"EPSG:{self.code} ({self.name}{f', or another zone: {others}' if others else ''})"
+    @property
+    def message(self) -> Message:
+        """What the system is called."""
+        others = SYSTEMS[self.code]
+        return Message("system_of_zones" if others else "system_named", number=self.code, name=self.name, others=others)
 
     def holds(self, east: float, north: float) -> bool:
         """Say whether a place of these coordinates lies in the area, or next to it."""
@@ -93,7 +97,7 @@ def _list_systems() -> tuple[System, ...]:
 def likely_systems(east: float, north: float) -> list[System]:
     """Return the reference systems in which a place of these coordinates would lie where they are used.
 
-    >>> str(likely_systems(3_480_000, 5_540_000)[0])
+    >>> str(likely_systems(3_480_000, 5_540_000)[0].message)
     'EPSG:31467 (DHDN / 3-degree Gauss-Kruger zone 3)'
     """
     return [system for system in _list_systems() if system.holds(east, north)][: RANGES.named_systems]
@@ -106,44 +110,35 @@ def check_degrees(places: FloatArray, name: str, columns: list[str] | None = Non
     """
     for row, column in np.argwhere(np.abs(places) > RANGES.largest_degrees):
         x, y = (float(value) for value in np.median(places, axis=0))
-        where = "" if columns is None else f", column {columns[column]!r}"
+        cell = _cell(places, name, columns, (row, column, first))
         if max(abs(x), abs(y)) <= RANGES.largest_degrees:
-            raise InputError(
-                f"{name}: row {first + row + 1}{where} = {places[row, column]}: no degrees, as most others are"
-            )
-        raise InputError(
-            f"{name}: row {first + row + 1}{where} = {places[row, column]}: no degrees, but metres of a projection: "
-            f"{_advice(x, y)}, or --metric euclidean for a plane of your own"
-        )
+            raise InputError("no_degrees_as_others", **cell)
+        raise InputError("metres_not_degrees", **cell, advice=_advice(x, y))
     for row in np.flatnonzero(np.abs(places[:, 1]) > 90):
-        where = "" if columns is None else f", column {columns[1]!r}"
-        raise InputError(
-            f"{name}: row {first + row + 1}{where} = {places[row, 1]}: a latitude lies between -90 and 90; are "
-            "longitude and latitude swapped?"
-        )
+        raise InputError("latitude_out_of_range", **_cell(places, name, columns, (int(row), 1, first)))
 
 
-def _advice(x: float, y: float) -> str:
-    """Return what to say of places about here: the systems that fit, turned round or in kilometres if none does so."""
-    say = "say their reference system with --crs, which looks like"
-    ways = [(likely_systems(x, y), say, ""), (likely_systems(y, x), say, ", and name the east first")]
+def _cell(places: FloatArray, name: str, columns: list[str] | None, at: tuple[int, int, int]) -> dict[str, Any]:
+    """Return what a message says of one coordinate: its file, row, column and value."""
+    row, column, first = at
+    where = None if columns is None else Message("in_column", column=columns[column])
+    return {"file": name, "row": first + row + 1, "column": where, "value": str(places[row, column])}
+
+
+def _advice(x: float, y: float) -> Message:
+    """Say what to do with places about here: the systems that fit, turned round or in kilometres if none does so."""
+    ways = [("system_looks_like", likely_systems(x, y)), ("system_looks_turned", likely_systems(y, x))]
     if max(abs(x), abs(y)) <= RANGES.largest_kilometres:
-        metres = likely_systems(1000 * x, 1000 * y)
-        ways.insert(0, (metres, "kilometres, it seems: turn them into metres and say --crs, like", ""))
-    systems, before, after = min(ways, key=lambda way: _rank(way[0]))
+        ways.insert(0, ("system_in_kilometres", likely_systems(1000 * x, 1000 * y)))
+    code, systems = min(ways, key=lambda way: _rank(way[1]))
     if _rank(systems) == list(SYSTEMS).index(WORLD):  # turned round it fits as well
-        systems, before, after = likely_systems(x, y), say, ""
-    return f"{before} {_either(systems)}{after}" if systems else f"{say.partition(',')[0]}, such as --crs EPSG:25832"
+        code, systems = "system_looks_like", likely_systems(x, y)
+    return Message(code, systems=[one.message for one in systems]) if systems else Message("system_not_guessed")
 
 
 def _rank(systems: list[System]) -> int:
     """Return how frequent the most frequent of some systems is, 0 at best; the largest number for none."""
     return min((list(SYSTEMS).index(system.code) for system in systems), default=len(SYSTEMS))
-
-
-def _either(systems: list[System]) -> str:
-    names = [str(system) for system in systems]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def read_crs(text: str) -> Any:
@@ -154,7 +149,7 @@ def read_crs(text: str) -> Any:
     try:
         return CRS.from_user_input(text)
     except CRSError:
-        raise InputError(f"--crs {text}: no such coordinate reference system; write one such as EPSG:25832") from None
+        raise InputError("no_such_crs", crs=text) from None
 
 
 def to_degrees(frame: pd.DataFrame, columns: Sequence[str], crs: str, name: str) -> pd.DataFrame:
@@ -162,21 +157,21 @@ def to_degrees(frame: pd.DataFrame, columns: Sequence[str], crs: str, name: str)
     from pyproj import Transformer
 
     if len(columns) != 2:
-        raise InputError(f"{name}: coordinates {','.join(columns)}: two columns are needed, east and north")
+        raise InputError("two_columns_of_places", file=name, columns=",".join(columns))
     numbers = []
     for column in columns:
         if column not in frame.columns:
-            raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, frame.columns)))}")
+            raise no_column(name, column, frame.columns)
         found = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
         for row in np.flatnonzero(~np.isfinite(found)):
-            raise InputError(f"{name}: row {row + 1}, column {column!r} = {frame[column].iloc[row]!r}: not a number")
+            raise InputError("cell_not_a_number", file=name, row=row + 1, column=column, value=frame[column].iloc[row])
         numbers.append(found)
     system = read_crs(crs)
     _check_plane(numbers[0], numbers[1], system, name)
     lon, lat = Transformer.from_crs(system, 4326, always_xy=True).transform(numbers[0], numbers[1])
     for row in np.flatnonzero(~(np.isfinite(lon) & np.isfinite(lat))):
         raise InputError(
-            f"{name}: row {row + 1}: ({numbers[0][row]}, {numbers[1][row]}) is outside the reference system {crs}"
+            "outside_the_system", file=name, row=row + 1, east=numbers[0][row], north=numbers[1][row], crs=crs
         )
     _check_area(lon, lat, system, name)
     return frame.assign(**{LON: lon, LAT: lat})
@@ -185,10 +180,8 @@ def to_degrees(frame: pd.DataFrame, columns: Sequence[str], crs: str, name: str)
 def _check_plane(east: FloatArray, north: FloatArray, crs: Any, name: str) -> None:
     """Raise an error if coordinates of a projected system are degrees, which are a few metres there."""
     if crs.is_projected and np.abs(east).max(initial=0.0) <= 180 and np.abs(north).max(initial=0.0) <= 180:
-        raise InputError(
-            f"{name}: coordinates up to {np.abs(east).max(initial=0.0):.6g} and {np.abs(north).max(initial=0.0):.6g} "
-            f"are degrees, no metres of {crs.to_string()}: leave --crs out, or say EPSG:4326"
-        )
+        most = {"east": np.abs(east).max(initial=0.0), "north": np.abs(north).max(initial=0.0)}
+        raise InputError("degrees_not_metres", file=name, crs=crs.to_string(), **most)
 
 
 def _check_area(lon: FloatArray, lat: FloatArray, crs: Any, name: str) -> None:
@@ -201,7 +194,5 @@ def _check_area(lon: FloatArray, lat: FloatArray, crs: Any, name: str) -> None:
     width = (area.east - area.west) % 360 or 360.0
     off_east = width + 2 * margin < 360 and (x - area.west + margin) % 360 > width + 2 * margin
     if off_east or not area.south - margin <= y <= area.north + margin:
-        raise InputError(
-            f"{name}: in {crs.to_string()} the places lie about {x:.1f} east, {y:.1f} north, far from its area "
-            f"({shorten(area.name, 60, placeholder='…')}): are east and north swapped, or is it another system?"
-        )
+        where = shorten(area.name, 60, placeholder="…")
+        raise InputError("far_from_the_area", file=name, crs=crs.to_string(), lon=x, lat=y, area=where)

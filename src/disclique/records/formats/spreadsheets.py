@@ -29,10 +29,7 @@ def read_sheet(path: Path, sheet: str | None = None) -> pd.DataFrame:
     names = ["" if pd.isna(name) else str(as_text(name)) for name in cells.iloc[0]]
     unnamed = [k for k, name in enumerate(names) if not name.strip()]
     if any(unnamed):  # the first may be without a name: row names, as pandas and R write them
-        raise InputError(
-            f"{path}: the first row names {len(names) - len(unnamed)} of {len(names)} columns; it must name "
-            "all of them: is there a title or a merged cell above them?"
-        )
+        raise InputError("first_row_names_some", path=path, named=len(names) - len(unnamed), columns=len(names))
     body = cells.iloc[1:].reset_index(drop=True).set_axis(names, axis=1)
     return body.apply(_as_text_of_dates)
 
@@ -46,7 +43,7 @@ def read_cells(path: Path, sheet: str | None = None) -> pd.DataFrame:
             views = (True, False) if _has_formulas(path) else (True,)  # their values, and where they stand
             books = [load_workbook(path, read_only=True, data_only=shown) for shown in views]
         except Exception as error:  # zip, XML and value errors of every kind
-            raise InputError(f"{path}: not a workbook of the kind .xlsx ({first_line(error)})") from None
+            raise InputError("not_a_workbook", path=path, why=first_line(error)) from None
         try:
             return _cells(path, books, sheet)
         finally:
@@ -68,8 +65,7 @@ def _cells(path: Path, books: list[Any], sheet: str | None) -> pd.DataFrame:
     for where, cell in formulas.get(title, {}).items():
         if where not in grids[title]:
             raise InputError(
-                f"{path}, sheet {title!r}: cell {_address(*where)} is a formula ({cell.value}) without the value it "
-                "had: open the file in a spreadsheet program and save it again"
+                "formula_without_value", path=path, sheet=title, cell=_address(*where), formula=str(cell.value)
             )
     filled = {where: cell for where, cell in grids[title].items() if _has_value(cell)}
     rows = {row: k for k, row in enumerate(sorted({row for row, _ in filled}))}
@@ -79,7 +75,7 @@ def _cells(path: Path, books: list[Any], sheet: str | None) -> pd.DataFrame:
     for (row, column), cell in filled.items():
         if cell.data_type == "e":
             here = _address(row, column)
-            raise InputError(f"{path}, sheet {title!r}: cell {here} = {cell.value}: an error, no value")
+            raise InputError("cell_with_error", path=path, sheet=title, cell=here, value=str(cell.value))
         found[rows[row], columns[column]] = _plain(cell.value)
     return pd.DataFrame(found, dtype=object)
 
@@ -91,7 +87,7 @@ def _check_merged(path: Path, page: Any, header: int) -> None:
     for part in _MERGED.finditer(content):
         if int(part[3]) > header:
             cells = f"{part[1].decode()}:{part[2].decode()}{part[3].decode()}"
-            raise InputError(f"{path}, sheet {page.title!r}: the cells {cells} are merged: fill each with its value")
+            raise InputError("cells_merged", path=path, sheet=page.title, cells=cells)
 
 
 def _grid(page: Any, *, only: str | None = None) -> dict[tuple[int, int], Any]:
@@ -111,14 +107,13 @@ def _has_value(cell: Any) -> bool:
 
 def _choose(path: Path, titles: list[str], sheet: str | None) -> str:
     if not titles:
-        raise InputError(f"{path}: the file has no records")
+        raise InputError("file_without_records", path=path)
     if len(titles) == 1:
         return titles[0]
-    listed = ", ".join(map(repr, titles))
     if sheet is None:
-        raise InputError(f"{path}: it has the sheets {listed}; say which one with --sheet")
+        raise InputError("say_which_sheet", path=path, sheets=list(map(repr, titles)))
     if sheet not in titles:
-        raise InputError(f"{path}: no sheet {sheet!r}; it has {listed}")
+        raise InputError("no_such_sheet", path=path, sheet=sheet, sheets=list(map(repr, titles)))
     return sheet
 
 
@@ -158,8 +153,7 @@ def check_dates(frame: pd.DataFrame, columns: Iterable[str], name: str) -> None:
         if dates and others:
             shown = values[dates[0]] if isinstance(values[dates[0]], str) else as_text(values[dates[0]])
             raise InputError(
-                f"{name}: row {dates[0] + 1}, column {column!r} = {shown}: a date among values such as {others[0]!r}; "
-                "it looks as if a spreadsheet program had turned a class such as 10-14 into a date: enter it as text"
+                "date_among_classes", file=name, row=dates[0] + 1, column=column, value=shown, other=others[0]
             )
 
 

@@ -32,7 +32,7 @@ def _reader(name: str) -> Reader:
         try:
             frame, about = getattr(library, name)(str(path), **more)
         except (library.ReadstatError, library.PyreadstatError, OSError, ValueError) as error:
-            raise InputError(f"{path}: not a file of the kind {suffix} ({first_line(error)})") from None
+            raise InputError("not_a_file_of_kind", path=path, suffix=suffix, why=first_line(error)) from None
         labels = {} if part.codes else about.variable_value_labels
         return pd.DataFrame({name: _in_words(frame[name], labels.get(name, {})) for name in frame.columns})
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from disclique.errors import InputError
-from disclique.spaces.base import Distances
+from disclique.spaces.base import Distances, spaced
 from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
@@ -43,7 +43,7 @@ def refuse_directed(target: Distances) -> None:
 
 def choose_landmarks(records: int, most: int = LANDMARKS) -> Ints:
     """Return at most ``most`` rows, evenly spaced."""
-    return np.unique(np.linspace(0, records - 1, min(records, most)).astype(np.int64))
+    return spaced(records, most)
 
 
 def measure_distances(a: FloatArray, b: FloatArray, radius: float) -> FloatArray:

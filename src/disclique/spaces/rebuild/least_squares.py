@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from disclique.errors import InputError
-from disclique.spaces.base import Distances
+from disclique.spaces.base import Distances, spaced
 from disclique.spaces.rebuild.landmarks import (
     LANDMARKS,
     TargetMap,
@@ -297,7 +297,7 @@ def rebuild_from_noisy(target: Distances, radius: float, *, noise: float | None)
         raise InputError("some distances are not published: fit the map to those that are")
     positions = rebuild_from_landmarks(block, marks, radius)
     del block
-    partners = rows if n <= COLUMNS else np.unique(np.linspace(0, n - 1, COLUMNS).astype(np.int32))
+    partners = rows if n <= COLUMNS else spaced(n, COLUMNS).astype(np.int32)
     return sweep_positions(target, radius, positions, partners=partners, noise=noise)
 
 

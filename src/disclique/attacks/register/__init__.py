@@ -1,1 +1,0 @@
-"""The map of a matrix, on its way to the room of spaces."""
