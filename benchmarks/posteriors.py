@@ -23,13 +23,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from disclique.attacks.align.likelihood import LikelihoodModel, find_pairs, measure_rarity
+from disclique.attacks.align.inputs import AttackInputs
+from disclique.attacks.align.likelihood import LikelihoodModel, find_pairs
+from disclique.attacks.population import Population, measure_rarity
 from disclique.attacks.registration import ceiling, register
-from disclique.attacks.weigh.pairs import AttackInputs, weigh_matchings
+from disclique.attacks.weigh.pairs import weigh_matchings
 from disclique.model import Candidates, FloatArray
 from disclique.records.labels import Exact, candidates
 from disclique.show.plots import COLOURS, save_figure
-from disclique.spaces.positions import locate_known
 from worlds import KINDS, Case, make_case
 
 HERE = Path(__file__).parent
@@ -74,7 +75,7 @@ def attack(one: Case) -> Weighed:
 
 def yardsticks(one: Case) -> Iterator[tuple[str, Weighed]]:
     """Weigh the pairs of a case by the plain density and by the true one."""
-    inputs = AttackInputs(locate_known(one.known), one.candidates, one.knowledge)
+    inputs = AttackInputs(Population.of(one.known), one.candidates, one.knowledge)
     assert one.knowledge.noise is not None
     model = inputs.build_model(one.knowledge.noise, inputs.finest)
     who = np.flatnonzero(model.matchable)

@@ -23,13 +23,13 @@ import numpy as np
 import pandas as pd
 
 from disclique.attacks import Knowledge, attack
-from disclique.attacks.align.streaming import sample_size
-from disclique.attacks.registration import ceiling_streamed
+from disclique.attacks.population import Population
+from disclique.attacks.registration import ceiling
 from disclique.geodesy import Spread
 from disclique.model import Claims
 from disclique.records.labels import candidates
 from disclique.records.reading import microdata
-from disclique.records.registers import read_register, survey_register
+from disclique.records.registers import read_register
 from disclique.runs import OnDask, Serial
 from disclique.spaces import Matrix, Points, full_matrix
 from disclique.synthetic.settlements import home_points, read_table
@@ -81,9 +81,10 @@ def run_case(folder: Path, sigma: float, where: str, targets: int = 5000) -> dic
     seconds, peak = cpu() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     best = None
     if where == "serial":
-        survey = survey_register(reader, sample_size(MEMORY))
-        related = candidates(target.labels, survey.frame, counts=survey.counts)
-        best = rate(ceiling_streamed(masked, survey, candidates=related, knowledge=knowledge, memory=MEMORY), rows)
+        people = Population.of_register(reader, memory=MEMORY)
+        assert people.survey is not None
+        related = people.relate(candidates(target.labels, people.survey.frame, counts=people.survey.counts))
+        best = rate(ceiling(masked, people, candidates=related, knowledge=knowledge), rows)
     own = rate(found.claims, rows)
     figures = [len(reader), sigma, where, round(seconds, 1), round(peak), *own, *(best or ("", ""))]
     return dict(zip(COLUMNS, figures, strict=True))

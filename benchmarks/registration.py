@@ -19,16 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from disclique.attacks.align.inputs import AttackInputs
 from disclique.attacks.align.likelihood import build_model
 from disclique.attacks.align.refine import Aligner, Alignment
-from disclique.attacks.align.search import CLEAR, Alignments, Quest, build_prior, find_alignments
+from disclique.attacks.align.search import Alignments, build_prior, find_alignments
 from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.population import Population
 from disclique.attacks.registration import ceiling, isomap, register
 from disclique.geodesy import Spread
 from disclique.model import Candidates, Claims, Distances, FloatArray
 from disclique.spaces import Matrix, Points, full_matrix
 from disclique.spaces.metrics import pairwise
-from disclique.spaces.positions import Motion, locate_known
+from disclique.spaces.positions import Motion
 from disclique.spaces.rebuild.landmarks import TargetMap
 from disclique.synthetic.people import germany
 
@@ -330,7 +332,13 @@ def stopped(sets: int) -> None:
             one = settled(settle, rng)
             found, true = align_told(one)
             best = (found.assumed or found).ranked
-            kind = "out" if found.futile else "clear" if found.ranked[0].evidence > CLEAR else "searched"
+            kind = (
+                "out"
+                if found.futile
+                else "clear"
+                if found.ranked[0].evidence > found.aligner.how.clear_log_odds
+                else "searched"
+            )
             counts[kind] += 1
             if kind != "out":
                 continue
@@ -364,14 +372,16 @@ def settled(settle: Callable[[int, np.random.Generator], FloatArray], rng: np.ra
 
 def align_told(one: Case) -> tuple[Alignments, Alignment]:
     """The alignments that are found without a search for pairs, and the true one, refined."""
-    known_map, share = locate_known(one.known), one.knowledge.common
+    people, share = Population.of(one.known), one.knowledge.common
+    known_map = people.known_map
     assert one.knowledge.noise is not None
     assert share is not None
-    model = build_model(known_map, one.candidates, known_map.variances(one.knowledge.noise, 0.0))
+    model = build_model(people, one.candidates, known_map.variances(one.knowledge.noise, 0.0))
     places = TargetMap(known_map.place(one.masked), np.zeros(one.masked.size), 0.0)
     prior, motions = build_prior(model, places)
     aligner = Aligner(model, places, prior)
-    found = find_alignments(aligner, motions, Quest(share, None, lambda _: None, effort=1e-9, bold=True))
+    inputs = AttackInputs(people, one.candidates, replace(one.knowledge, bold=True), effort=1e-9)
+    found = find_alignments(aligner, motions, inputs)
     return found, aligner.refine(Motion(np.eye(3), np.zeros(3)), aligner.sigma, share, fixed=True)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from disclique.attacks.align.likelihood import build_model
 from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.population import Population
 from disclique.attacks.registration import ceiling
 from disclique.attacks.weigh.background import Background, learn_background
 from disclique.engine.kernels.neighbours import RelatedClasses
@@ -181,7 +182,7 @@ def test_labels_with_errors_speak_as_far_as_they_may_be_right() -> None:
     both = [pd.DataFrame({"c": side}) for side in (case.candidates.target_class, case.candidates.known_class)]
     may = candidates(*both, comparators={"c": Exact(0.05)})
     known_map = locate_known(case.known)
-    model = build_model(known_map, may, np.ones((300, 2)))
+    model = build_model(Population.of(case.known), may, np.ones((300, 2)))
     learned = model.background(0.0)
     classes = len(model.related.start) - 1
     chance = np.zeros(classes)  # of each target label, for anybody

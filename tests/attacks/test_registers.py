@@ -10,16 +10,24 @@ import pytest
 from typer.testing import CliRunner
 
 import disclique as dq
-from disclique.attacks.align import pilot, streaming
 from disclique.attacks.labels import LabelRule
-from disclique.attacks.weigh.background import LeftOut
-from disclique.attacks.weigh.nearby import learn_streamed
+from disclique.attacks.link_register import attack_register, open_work
+from disclique.attacks.registration import RegisterAttack
+from disclique.attacks.thresholds import THRESHOLDS, Streaming, Thresholds
+from disclique.attacks.weigh.background import LeftOut, count_everybody, lay_bells
 from disclique.audits import registers as audit_registers
 from disclique.audits.registers import hold_others
 from disclique.cli import app
 from disclique.engine.kernels.neighbours import RelatedClasses
-from disclique.records.registers import InTurn, find_people, name_people, opening, survey_register
-from disclique.records.registers.people import draw_people
+from disclique.records.reading import Layout
+from disclique.records.registers import (
+    InTurn,
+    draw_people,
+    find_people,
+    name_people,
+    open_register,
+    survey_register,
+)
 from disclique.spaces.positions import locate_known
 from disclique.synthetic.people import germany
 
@@ -37,10 +45,9 @@ def write(folder: Path, table: pd.DataFrame, *, files: int = 3, groups: int = 10
     return folder
 
 
-def open_small(monkeypatch: pytest.MonkeyPatch, path: Path, **columns: object) -> dq.Register:
+def open_small(path: Path, piece: int = 1500) -> dq.Register:
     """A register cut into pieces of a thousand records or so."""
-    monkeypatch.setattr(opening, "PIECE", 1500)
-    return dq.read_register(path, LABELS, coordinates="lon,lat", ids="id", **columns)
+    return open_register(path, Layout(labels=LABELS, coordinates="lon,lat", id="id"), piece=piece)
 
 
 def release(table: pd.DataFrame, sigma: float, seed: int = 1) -> dq.Microdata:
@@ -57,9 +64,9 @@ def crowd() -> pd.DataFrame:
     return people(12_000)
 
 
-def test_batches_are_the_file(tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_are_the_file(tmp_path: Path, crowd: pd.DataFrame) -> None:
     """Places, labels and ids of all batches together are those of the table, in its order."""
-    register = open_small(monkeypatch, write(tmp_path / "r", crowd))
+    register = open_small(write(tmp_path / "r", crowd))
     assert len(register) == len(crowd)
     assert len(register.pieces) > 8
     batches = list(register.batches(ids=True))
@@ -71,9 +78,9 @@ def test_batches_are_the_file(tmp_path: Path, crowd: pd.DataFrame, monkeypatch: 
     assert len(pickle.loads(pickle.dumps(register))) == len(crowd)
 
 
-def test_survey_counts_and_draws(tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_survey_counts_and_draws(tmp_path: Path, crowd: pd.DataFrame) -> None:
     """Counts and extent are those of pandas; the sample does not depend on how the register is cut or where it runs."""
-    register = open_small(monkeypatch, write(tmp_path / "r", crowd))
+    register = open_small(write(tmp_path / "r", crowd))
     survey = survey_register(register, 3000)
     expected = crowd.groupby(LABELS).size()
     assert dict(zip(survey.labels, survey.counts.tolist(), strict=True)) == expected.to_dict()
@@ -82,13 +89,12 @@ def test_survey_counts_and_draws(tmp_path: Path, crowd: pd.DataFrame, monkeypatc
     drawn = crowd.iloc[survey.sample.rows]
     assert np.array_equal(survey.sample.coordinates, drawn[["lon", "lat"]].to_numpy())
     assert [survey.labels[k] for k in survey.sample.classes] == list(drawn[LABELS].itertuples(index=False, name=None))
-    monkeypatch.setattr(opening, "PIECE", 10**6)
     whole = dq.read_register(write(tmp_path / "one", crowd, files=1), LABELS, coordinates="lon,lat", ids="id")
     again = survey_register(whole, 3000)
     assert len(whole.pieces) == 1
     assert np.array_equal(again.sample.rows, survey.sample.rows)
     with dq.Processes(2).opened() as pool:
-        elsewhere = survey_register(open_small(monkeypatch, tmp_path / "r"), 2999, mapper=pool)
+        elsewhere = survey_register(open_small(tmp_path / "r"), 2999, mapper=pool)
     assert np.array_equal(elsewhere.counts, survey.counts)
     assert set(elsewhere.sample.rows) <= set(survey.sample.rows)
 
@@ -117,9 +123,9 @@ def test_links_to_files_are_followed(tmp_path: Path, crowd: pd.DataFrame) -> Non
     assert register.read_whole().ids == tuple(crowd["id"].iloc[:300])
 
 
-def test_single_people_are_found(tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_people_are_found(tmp_path: Path, crowd: pd.DataFrame) -> None:
     """Rows by ids and ids by rows; strangers that are drawn are different people, none of them excluded."""
-    register = open_small(monkeypatch, write(tmp_path / "r", crowd))
+    register = open_small(write(tmp_path / "r", crowd))
     rows = np.array([11_000, 5, 700])
     ids = name_people(register, rows)
     assert list(ids) == crowd["id"].iloc[rows].tolist()
@@ -141,23 +147,21 @@ def test_single_people_are_found(tmp_path: Path, crowd: pd.DataFrame, monkeypatc
         ({"id": [None]}, "row 4001, column 'id': an id is missing"),
     ],
 )
-def test_bad_rows_are_named(
-    tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, change: dict[str, list[object]], said: str
-) -> None:
+def test_bad_rows_are_named(tmp_path: Path, crowd: pd.DataFrame, change: dict[str, list[object]], said: str) -> None:
     table = crowd.iloc[:6000].copy()
     for column, value in change.items():
         table.loc[4000, column] = value[0]
-    register = open_small(monkeypatch, write(tmp_path / "r", table))
+    register = open_small(write(tmp_path / "r", table))
     with pytest.raises(dq.InputError, match=said.replace("(", r"\(")):
         survey_register(register, 1000)
 
 
-def test_what_cannot_be_meant_is_refused(tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_meant_is_refused(tmp_path: Path, crowd: pd.DataFrame) -> None:
     """Ids that repeat in other pieces, columns that are not there, swapped names, folders without data."""
     twice = crowd.iloc[:6000].copy()
     twice.loc[5000, "id"] = twice.loc[10, "id"]
     with pytest.raises(dq.InputError, match=r"row 5001, column 'id' = .*: the id stands in row 11 already"):
-        survey_register(open_small(monkeypatch, write(tmp_path / "twice", twice)), 1000)
+        survey_register(open_small(write(tmp_path / "twice", twice)), 1000)
     path = write(tmp_path / "r", crowd.iloc[:100])
     with pytest.raises(dq.InputError, match="no column 'age'; it has 'id', 'sex'"):
         dq.read_register(path, ["age"], coordinates="lon,lat")
@@ -180,27 +184,33 @@ def big() -> pd.DataFrame:
     return people(20_000, seed=3)
 
 
-def both_ways(
-    tmp_path: Path, table: pd.DataFrame, target: dq.Microdata, knowledge: dq.Knowledge, **how: object
-) -> tuple[dq.AttackResult, dq.AttackResult]:
-    """The attack with everybody in memory, and with a register whose sample, pilot and pieces are forced small."""
-    known = dq.microdata(table, LABELS, coordinates=["lon", "lat"], ids="id")
-    whole = dq.attack(target, known, by="register", knowledge=knowledge, truth="id")
-    register = dq.read_register(write(tmp_path, table), LABELS, coordinates="lon,lat", ids="id")
-    streamed = dq.attack(target, register, by="register", knowledge=knowledge, truth="id", **how)  # type: ignore[arg-type]
-    assert streamed.claims.details["register"]["sample"] < len(table) / 3
-    return whole, streamed
+def stream_attack(
+    target: dq.Microdata,
+    path: Path,
+    knowledge: dq.Knowledge,
+    *,
+    sample: int,
+    mapper: Any = None,
+    truth: str | None = None,
+) -> dq.AttackResult:
+    """The attack with a register whose sample and pieces are forced small."""
+    few = Thresholds(THRESHOLDS.align, THRESHOLDS.weigh, Streaming(sample=sample))
+    rules: dict[str, Any] = {"missing": "never", "comparators": {}}
+    work = open_work(target, open_small(path, 5000), mapper=mapper, thresholds=few, **rules)
+    told = knowledge.fit(target.distances, work.survey.look.distances, (target.name, "known"))
+    found = attack_register(work, {"register": RegisterAttack(told)}, truth=truth)["register"]
+    assert isinstance(found, dq.AttackResult)
+    return found
 
 
 @pytest.mark.parametrize("sigma", [0.002, 0.01])
-def test_streams_find_what_memory_finds(
-    tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, sigma: float
-) -> None:
+def test_streams_find_what_memory_finds(tmp_path: Path, big: pd.DataFrame, sigma: float) -> None:
     """With a fifth of the register in the sample the claims are those of the whole file, nearly."""
-    monkeypatch.setattr(opening, "PIECE", 5000)
-    monkeypatch.setattr(streaming, "SAMPLE", 4000)
     target = release(big.sample(700, random_state=1).reset_index(drop=True), sigma)
-    whole, streamed = both_ways(tmp_path, big, target, told(sigma))
+    known = dq.microdata(big, LABELS, coordinates=["lon", "lat"], ids="id")
+    whole = dq.attack(target, known, by="register", knowledge=told(sigma), truth="id")
+    streamed = stream_attack(target, write(tmp_path, big), told(sigma), sample=4000, truth="id")
+    assert streamed.claims.details["register"]["sample"] < len(big) / 3
     assert whole.risk is not None
     assert streamed.risk is not None
     assert not streamed.claims.doubt
@@ -236,14 +246,11 @@ def test_a_register_that_fits_is_held(tmp_path: Path, big: pd.DataFrame) -> None
 
 
 @pytest.mark.long
-def test_where_it_runs_does_not_matter(tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_it_runs_does_not_matter(tmp_path: Path, big: pd.DataFrame) -> None:
     """In turn and in two processes: the same bytes."""
-    monkeypatch.setattr(opening, "PIECE", 5000)
-    monkeypatch.setattr(streaming, "SAMPLE", 5000)
-    target = release(big.sample(400, random_state=5).reset_index(drop=True), 0.003)
-    register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
+    target, path = release(big.sample(400, random_state=5).reset_index(drop=True), 0.003), write(tmp_path, big)
     one, two = (
-        dq.attack(target, register, by="register", knowledge=told(0.003), executor=executor).claims
+        stream_attack(target, path, told(0.003), sample=5000, mapper=executor).claims
         for executor in (dq.Serial(), dq.Processes(2))
     )
     assert len(one.target)
@@ -252,27 +259,20 @@ def test_where_it_runs_does_not_matter(tmp_path: Path, big: pd.DataFrame, monkey
 
 
 @pytest.mark.parametrize("common", [0.05, 0.99])
-def test_strangers_are_not_found(
-    tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, common: float
-) -> None:
+def test_strangers_are_not_found(tmp_path: Path, big: pd.DataFrame, common: float) -> None:
     """A release of nobody in the register claims next to nothing, even if the snooper believes that all are in it."""
-    monkeypatch.setattr(opening, "PIECE", 5000)
-    monkeypatch.setattr(streaming, "SAMPLE", 2000)
-    monkeypatch.setattr(pilot, "PILOT", 1000)
     target = release(people(400, seed=77), 0.02)
-    register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
-    found = dq.attack(target, register, by="register", knowledge=told(0.02, common=common))
+    found = stream_attack(target, write(tmp_path, big), told(0.02, common=common), sample=2000)
     assert len(found.matches) <= 4
 
 
-def test_strangers_are_counted_over_the_whole_register(
-    tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_strangers_are_counted_over_the_whole_register(tmp_path: Path, crowd: pd.DataFrame) -> None:
     """At the scales at which everybody is counted, the bells are those of a loop over all people."""
-    survey = survey_register(open_small(monkeypatch, write(tmp_path, crowd)), 1500)
+    survey = survey_register(open_small(write(tmp_path, crowd)), 1500)
     sample, sigma = locate_known(survey.points), 0.5
     classes = survey.sample.classes
-    found = learn_streamed(sample, classes, sigma, survey=survey, mapper=InTurn(), near=lambda radius: radius)
+    bells = lay_bells(sample, classes, sigma, THRESHOLDS.weigh)
+    found = count_everybody(sample, bells, survey=survey, mapper=InTurn(), near=lambda radius: radius)
     assert found.close == len(found.bells)
     everybody = sample.place(survey.register.place(crowd[["lon", "lat"]].to_numpy()))
     number = np.array([survey.number[label] for label in crowd[LABELS].itertuples(index=False, name=None)])
@@ -299,12 +299,9 @@ def test_other_attacks_are_left_out_in_a_sentence(tmp_path: Path, crowd: pd.Data
         dq.attack(target, dq.microdata(crowd, LABELS, coordinates=["lon", "lat"]), by="register", memory="1GB")
 
 
-def test_an_audit_draws_strangers_from_a_register(
-    tmp_path: Path, big: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_audit_draws_strangers_from_a_register(tmp_path: Path, big: pd.DataFrame) -> None:
     """Others are real people of it, none of them released."""
-    monkeypatch.setattr(opening, "PIECE", 5000)
-    register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
+    register = open_small(write(tmp_path, big), 5000)
     target = dq.microdata(big.iloc[:60], LABELS, coordinates=["lon", "lat"], ids="id")
     plan = dq.Plan(("gaussian:sigma=1km",), dq.Snooper(overlap=0.5, size=80, others="file"))
     pool = hold_others(register, target, plan)
@@ -326,9 +323,8 @@ def test_an_audit_keeps_a_part_of_a_known_register(
 ) -> None:
     """Everybody released is kept and some of the others, which is said; and nobody looks safer than beside all."""
     big = crowd.iloc[:3000]
-    monkeypatch.setattr(opening, "PIECE", 1000)
     monkeypatch.setattr(audit_registers, "STRANGERS", 300)
-    register = dq.read_register(write(tmp_path, big), LABELS, coordinates="lon,lat", ids="id")
+    register = open_small(write(tmp_path, big), 1000)
     target = dq.microdata(big.iloc[:60], LABELS, coordinates=["lon", "lat"], ids="id")
     how: dict[str, Any] = {"attacks": ["register"], "repetitions": 1, "sensitivity": False, "person_trials": 1}
     part = dq.audit(target, "gaussian:sigma=1km", known=register, **how)
@@ -348,11 +344,19 @@ def test_an_audit_keeps_a_part_of_a_known_register(
         dq.audit(strangers, "gaussian:sigma=1km", known=register, **how)
 
 
-def test_the_command_reads_registers(tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_reads_registers(tmp_path: Path, crowd: pd.DataFrame) -> None:
     """A folder is taken for a register by its size, said before the work; codes that do not meet end the run."""
-    monkeypatch.setattr(opening, "SMALL", 10_000)
+    rng, many = np.random.default_rng(4), 190_000
+    abroad: dict[str, Any] = {
+        "lon": rng.uniform(6, 15, many),
+        "lat": rng.uniform(47, 55, many),
+        "sex": "male",
+        "age_class": "abroad",
+    }
+    abroad["id"] = [f"abroad {number}" for number in range(many)]
+    everybody = pd.concat([crowd, pd.DataFrame(abroad)], ignore_index=True)[list(crowd.columns)]
     few = crowd.sample(300, random_state=9).reset_index(drop=True)
-    known = write(tmp_path / "known", crowd)
+    known = write(tmp_path / "known", everybody, groups=50_000)
     target = release(few, 0.003)
     target.table.to_csv(tmp_path / "t.csv", index=False)
     np.save(tmp_path / "d.npy", target.distances.block(*[np.arange(300, dtype=np.int32)] * 2))
@@ -361,10 +365,10 @@ def test_the_command_reads_registers(tmp_path: Path, crowd: pd.DataFrame, monkey
     words += ["--attack", "register", "--noise", "0.003deg", "--truth", "id", "--memory", "200MB", "--processes", "1"]
     ran = CliRunner().invoke(app, [str(word) for word in words])
     assert ran.exit_code == 0, ran.output
-    assert "register of 12,000 people in" in ran.output
+    assert "register of 202,000 people in" in ran.output
     assert "read in pieces; memory allowed 200 MB" in ran.output
     assert "precision" in ran.output
-    coded = crowd.assign(sex=crowd["sex"].map({"male": 1, "female": 2}))
-    words[2] = write(tmp_path / "coded", coded)
+    coded = everybody.assign(sex=everybody["sex"].map({"male": 1, "female": 2}))
+    words[2] = write(tmp_path / "coded", coded, groups=50_000)
     ran = CliRunner().invoke(app, [str(word) for word in words])
     assert "label 'sex': no value of" in str(ran.exception)

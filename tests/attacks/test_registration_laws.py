@@ -6,11 +6,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pytest
 
-from disclique.attacks.align.coincide import find_coinciding
 from disclique.attacks.calibration import calibrate
 from disclique.attacks.knowledge import Knowledge, learn
 from disclique.attacks.posterior import matching_posterior
 from disclique.attacks.registration import ceiling, register
+from disclique.attacks.weigh.exchange import find_coinciding
 from disclique.attacks.weigh.law import measure_scatter
 from disclique.geodesy import Spread
 from disclique.masks import LENGTH, PointMask, parse_mask

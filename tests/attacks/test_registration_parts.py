@@ -7,9 +7,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from disclique.attacks.align.density import MotionPrior, centre_projection
-from disclique.attacks.align.likelihood import LikelihoodModel, build_model, index_known, measure_rarity
+from disclique.attacks.align.likelihood import LikelihoodModel, build_model, index_known
 from disclique.attacks.align.refine import Aligner
 from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.population import Population, measure_rarity
 from disclique.attacks.posterior import estimated_share, matching_posterior
 from disclique.attacks.registration import best_of_each_target, ceiling
 from disclique.attacks.weigh.background import learn_background
@@ -36,7 +37,7 @@ def small_scene(n: int = 60, flat: bool = True) -> tuple[LikelihoodModel, np.nda
     label = np.arange(n, dtype=np.int32) % 2
     known_map = locate_known(known)
     candidates = Candidates(label[: n // 2], label, np.array([[0, 0], [1, 1]], np.int32))
-    model = build_model(known_map, candidates, known_map.variances(noise, 0.0))
+    model = build_model(Population.of(known), candidates, known_map.variances(noise, 0.0))
     jitter = rng.normal(0, 1, (n // 2, 2))
     return model, known_map.positions[: n // 2] + jitter[:, :1] * known_map.east[: n // 2] + jitter[
         :, 1:
@@ -232,7 +233,7 @@ def test_refinement_finds_the_way_back() -> None:
     label = rng.integers(0, 8, n).astype(np.int32)
     both = np.arange(8, dtype=np.int32)
     candidates = Candidates(label[:100], label, np.stack((both, both), axis=1))
-    model = build_model(known_map, candidates, known_map.variances(Spread(0.5, 0.5, "km"), 0.0))
+    model = build_model(Population.of(known), candidates, known_map.variances(Spread(0.5, 0.5, "km"), 0.0))
     places = known_map.positions[:100] + 0.5 * rng.normal(size=(100, 3))
     aligner = Aligner(model, TargetMap(places, np.zeros(100), 0.0), MotionPrior(1.0))
     start = Motion(Rotation.from_rotvec([5e-4, -4e-4, 3e-4]).as_matrix(), np.zeros(3))

@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from disclique.attacks.align import likelihood, search
+import disclique as dq
+from disclique.attacks.align import futility, search
 from disclique.attacks.align.density import MotionPrior
 from disclique.attacks.align.futility import choose_tilt, foretell
 from disclique.attacks.align.likelihood import LikelihoodModel, build_model
 from disclique.attacks.align.refine import Aligner
 from disclique.attacks.align.search import build_prior
 from disclique.attacks.knowledge import Knowledge
+from disclique.attacks.population import Population, prepare
 from disclique.attacks.registration import ceiling, register
+from disclique.attacks.weigh.background import Background
 from disclique.engine.kernels.neighbours import CountedCubes, build_index, count_around, sum_bells
 from disclique.geodesy import Spread
 from disclique.model import Candidates, Claims
@@ -86,7 +89,7 @@ def name_rightly(claims: Claims, truth: np.ndarray) -> int:
 def build(one: Scene) -> Aligner:
     known_map = locate_known(one.known)
     assert one.knowledge.noise is not None
-    model = build_model(known_map, one.labels, known_map.variances(one.knowledge.noise, 0.0))
+    model = build_model(Population.of(one.known), one.labels, known_map.variances(one.knowledge.noise, 0.0))
     places = TargetMap(known_map.place(one.masked), np.zeros(one.masked.size), 0.0)
     return Aligner(model, places, build_prior(model, places)[0])
 
@@ -207,7 +210,7 @@ def test_densities_decide_between_towns_but_not_between_the_turns_of_a_square(se
         aligner = build(one)
         motions = build_prior(aligner.model, aligner.target_map)[1]
         found = search.Alignments(aligner, 8.0, density_motions=motions)
-        decided.append((search.is_decided(found, motions[0]), search.is_decided(found, STAY)))
+        decided.append((futility.is_decided(found, motions[0]), futility.is_decided(found, STAY)))
     assert decided[0] == (True, True)
     assert not any(decided[1])
 
@@ -296,24 +299,33 @@ def test_bells_are_summed() -> None:
     assert found == pytest.approx(np.vstack((*slow, (homes * height).sum(axis=1))))
 
 
-def test_the_density_of_strangers_is_learned_once_for_a_known_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_density_of_strangers_is_learned_once_for_a_known_file() -> None:
     """Two releases share it; other labels of the same people do not."""
-    learned: list[int] = []
-    learn = likelihood.learn_background
-
-    def count(*given: Any) -> Any:
-        learned.append(1)
-        return learn(*given)
-
-    monkeypatch.setattr(likelihood, "learn_background", count)
     one = towns((60, 80, 30), 1.0, 11)
-    first, again = (ceiling(one.masked, one.known, candidates=one.labels, knowledge=one.knowledge) for _ in range(2))
-    assert len(learned) == 1
+    people = Population.of(one.known)
+
+    def weigh(known: Population, labels: Candidates) -> Claims:
+        return ceiling(one.masked, known, candidates=labels, knowledge=one.knowledge)
+
+    def learned() -> list[object]:
+        return [found for found in people.kept.values() if isinstance(found, Background)]
+
+    first = weigh(people, one.labels)
+    before = learned()
+    again = weigh(people, one.labels)
+    assert len(before) == 1
+    assert learned()[0] is before[0]
     assert (first.probability == again.probability).all()
     other = replace(one.labels, known_class=one.labels.known_class[::-1].copy())
-    fresh = Points(one.known.coordinates, "euclidean")
-    shared, alone = (
-        ceiling(one.masked, known, candidates=other, knowledge=one.knowledge) for known in (one.known, fresh)
-    )
-    assert len(learned) == 3
+    shared, alone = (weigh(known, other) for known in (people, Population.of(one.known)))
+    assert len(learned()) == 2
     assert (shared.probability == alone.probability).all()
+
+
+def test_a_file_is_prepared_once_for_all_attacks() -> None:
+    """The people of a prepared file stay the same; those of other distances are others."""
+    known = prepare(dq.cities())
+    assert prepare(known) is known
+    assert known.population is known.population
+    moved = replace(known, distances=dq.Points(known.population.points.coordinates + 1))
+    assert moved.population is not known.population

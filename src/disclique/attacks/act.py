@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from disclique.attacks.claims import NOT_CARRIED_OUT, AttackResult, ComparedFiles, no_claims
+from disclique.attacks.population import prepare
 from disclique.attacks.registry import Attack, Fetch
 from disclique.errors import DiscliqueError, InputError
 from disclique.measures.risk import Judged, Truth, judge
@@ -103,6 +104,7 @@ def fetcher(target: Microdata, known: Microdata, candidates: Callable[[Attack], 
     >>> fetch(dq.attacks.LabelAttack()) is fetch(dq.attacks.LabelAttack())
     True
     """
+    known = prepare(known)  # what several attacks work out from it alone
     done: dict[Attack, Claims] = {}
 
     def fetch(attack: Attack) -> Claims:

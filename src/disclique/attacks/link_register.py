@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from disclique.attacks.act import act, fail, show_outcomes
-from disclique.attacks.align.streaming import sample_size
 from disclique.attacks.claims import AttackResult, ComparedFiles
-from disclique.attacks.registration import RegisterAttack, register_streamed
+from disclique.attacks.population import Population
+from disclique.attacks.registration import RegisterAttack, register
 from disclique.attacks.registry import Attack
+from disclique.attacks.thresholds import THRESHOLDS, Thresholds
 from disclique.errors import InputError
 from disclique.measures.risk import Truth
-from disclique.memory import default_memory
 from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
 from disclique.records.checks.pairs import inspect_pair
 from disclique.records.labels import Comparator, candidates
-from disclique.records.registers import InTurn, Mapper, Register, Survey, find_people, survey_register
-from disclique.records.registers.people import check_column
+from disclique.records.registers import Mapper, Register, Survey, check_column, find_people
 from disclique.spaces import shared_unit
 from disclique.values import canonical
 
@@ -29,16 +28,19 @@ from disclique.values import canonical
 class RegisterWork:
     """A release and a register that was gone over once: everything that attacks on them share.
 
-    ``missing`` and ``comparators`` are those of a ``LabelRule``; tasks run where ``mapper`` runs them, and the work
-    takes about ``memory`` bytes.
+    ``missing`` and ``comparators`` are those of a ``LabelRule``.
     """
 
     target: Microdata
-    survey: Survey
+    population: Population
     missing: str
     comparators: Mapping[str, Comparator]
-    mapper: Mapper
-    memory: int
+
+    @property
+    def survey(self) -> Survey:
+        """What the first stream over the register told."""
+        assert self.population.survey is not None
+        return self.population.survey
 
     @property
     def register(self) -> Register:
@@ -58,15 +60,8 @@ class RegisterWork:
                 f"left out: the register has {len(self.register):,} records, and {attack.name} needs all of them at "
                 "once; register does not"
             )
-        return register_streamed(
-            self.target.distances,
-            self.survey,
-            candidates=related,
-            knowledge=attack.knowledge,
-            mapper=self.mapper,
-            memory=self.memory,
-            progress=tell,
-        )
+        people, allowed = self.population, self.population.relate(related)
+        return register(self.target.distances, people, candidates=allowed, knowledge=attack.knowledge, progress=tell)
 
     def find_truth(self, column: str) -> Truth:
         """Read from a column of both files which records belong to one person."""
@@ -75,7 +70,7 @@ class RegisterWork:
             there = ", ".join(map(repr, map(str, self.target.table.columns)))
             raise InputError(f"{self.target.name}: no truth column {column!r}; it has {there}")
         people = [canonical(value) for value in self.target.table[name]]
-        rows = find_people(self.register, people, name, mapper=self.mapper)
+        rows = find_people(self.register, people, name, mapper=self.population.mapper)
         alone = Truth.of_people(people, people)  # refuses somebody who stands in two rows
         pairs = [(row, rows[who]) for row, _ in alone.pairs.tolist() if (who := people[row]) in rows]
         return Truth(np.array(pairs, dtype=np.int64).reshape(-1, 2))
@@ -102,20 +97,23 @@ def open_work(
     comparators: Mapping[str, Comparator],
     mapper: Mapper | None = None,
     memory: int | None = None,
+    thresholds: Thresholds = THRESHOLDS,
 ) -> RegisterWork:
     """Go over a register once, so that attacks on a release can be carried out with it."""
-    allowed = default_memory() if memory is None else memory
-    survey = survey_register(
+    population = Population.of_register(
         register,
-        sample_size(allowed),
-        mapper=mapper or InTurn(),
+        mapper=mapper,
+        memory=memory,
         told=lambda share: tell("going over the register", share),
+        thresholds=thresholds,
     )
+    work = RegisterWork(target, population, missing, comparators)
+    survey = work.survey
     if list(target.labels.columns) != list(survey.frame.columns):
         mine, theirs = list(target.labels.columns), list(survey.frame.columns)
         raise InputError(f"labels {mine} and {theirs}: both files need the same ones")
     shared_unit(target.distances, survey.points, (target.name, register.name))
-    return RegisterWork(target, survey, missing, comparators, mapper or InTurn(), allowed)
+    return work
 
 
 def attack_register(

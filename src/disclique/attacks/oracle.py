@@ -15,12 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.attacks.align.inputs import AttackInputs
 from disclique.attacks.align.likelihood import find_pairs
 from disclique.attacks.claims import make_claims
 from disclique.attacks.knowledge import Holder
+from disclique.attacks.population import Population, prepare
 from disclique.attacks.posterior import matching_posterior
 from disclique.attacks.registration import ceiling
-from disclique.attacks.weigh.pairs import AttackInputs, weigh_matchings
+from disclique.attacks.weigh.pairs import weigh_matchings
 from disclique.errors import InputError
 from disclique.geodesy import Spread
 from disclique.masks.base import Mask
@@ -90,7 +92,8 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder) -> Claims:
     points = [points for one in masked if (points := one.points()) is not None]
     if len(points) == len(masked):
         if places.are_maps:
-            return ceiling(points, places.theirs, candidates=holder.candidates, knowledge=knowledge)
+            people = prepare(holder.known).population or places.theirs
+            return ceiling(points, people, candidates=holder.candidates, knowledge=knowledge)
         return _weigh_vectors(points, places.theirs, holder)
     if not places.are_maps:
         raise InputError(_UNMODELLED.format(mask.name, "vectors"))
@@ -292,7 +295,8 @@ def _directions(map_: KnownMap, rows: IntArray, others: IntArray) -> FloatArray:
 
 def _weigh(positions: FloatArray, variance: FloatArray, theirs: Points, holder: Holder) -> Claims:
     """Weigh records at ``positions``, each off by a further ``variance``, against all known ones around."""
-    inputs = AttackInputs(locate_known(theirs), holder.candidates, holder.knowledge)
+    people = prepare(holder.known).population or Population.of(theirs)
+    inputs = AttackInputs(people, holder.candidates, holder.knowledge)
     exact = Spread(0.0, 0.0, "plane" if inputs.known_map.flat else "km")
     model = inputs.build_model(exact, inputs.finest)
     who = np.flatnonzero(model.matchable)

@@ -1,105 +1,184 @@
-"""The people of a register as a sample of them tells: how densely they live, and a model of some of them.
+"""The known people: everybody of a file in memory, or a sample of a register that is read in pieces.
 
-A model of few records that is held to the whole register: class counts, rarity, strangers and sizes are those of
-everybody, whichever records it has at hand. A density from the few alone would be too low, and pairs would look too
-sure.
+A file in memory is a population of one piece. What follows from the known people alone (where they lie, how densely,
+where strangers live) is worked out once for a population, which is passed to whatever attacks them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.attacks.align.likelihood import NEIGHBOURS, LikelihoodModel, relate_classes
-from disclique.attacks.align.shared import recall
-from disclique.attacks.weigh.background import Background, number_rows
-from disclique.attacks.weigh.nearby import learn_streamed
-from disclique.model import Candidates, FloatArray
-from disclique.records.registers import Mapper, Records, Survey
-from disclique.spaces import spaced
-from disclique.spaces.positions import KnownMap, find_east_north
+from disclique.attacks.thresholds import THRESHOLDS, Thresholds
+from disclique.attacks.weigh.background import (
+    Background,
+    count_everybody,
+    lay_bells,
+    learn_background,
+    number_rows,
+    smooth_share,
+)
+from disclique.engine.kernels.neighbours import build_index, count_around
+from disclique.memory import default_memory
+from disclique.model import Candidates, FloatArray, Microdata
+from disclique.records.registers import InTurn, Mapper, Register, Survey, survey_register
+from disclique.spaces import Points, spaced
+from disclique.spaces.positions import KnownMap, find_east_north, locate_known
 
 Ints = NDArray[np.int64]
-FINE = 0.25  # of the noise: places in one cube of this width have one rarity
-PROBED = 2000  # people by whom it is found out how crowded a register is
+T = TypeVar("T")
+MOST_KEPT = 400_000  # records of all that is kept of one population together; some hundred megabytes at the most
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """A register, with a sample of its people laid out on the map."""
+    """The known people, those at hand laid out on the map.
 
-    survey: Survey
-    known_map: KnownMap  # of the sample
-    classes: Ints  # of the sample; -1 for a label that matches nobody
-    mapper: Mapper  # where streams over the register run
+    ``survey`` is that of a register of whom only a sample is at hand, unless it fits; streams over it run where
+    ``mapper`` runs them and take about ``memory`` bytes together. ``kept`` is what was worked out once.
+    """
+
+    points: Points
+    known_map: KnownMap
+    survey: Survey | None = None
+    mapper: Mapper = field(default_factory=InTurn)
+    memory: int = 0
+    thresholds: Thresholds = THRESHOLDS
+    kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, known: Points | Population, thresholds: Thresholds = THRESHOLDS) -> Population:
+        """Return the population of points in memory; one that was prepared stays as it is."""
+        if isinstance(known, Population):
+            return known
+        return cls(known, locate_known(known), thresholds=thresholds)
+
+    @classmethod
+    def of_register(
+        cls,
+        register: Register,
+        *,
+        mapper: Mapper | None = None,
+        memory: int | None = None,
+        told: Callable[[float], None] | None = None,
+        thresholds: Thresholds = THRESHOLDS,
+    ) -> Population:
+        """Go over a register once, and hold as many of its people as fit into some bytes."""
+        allowed, how = default_memory() if memory is None else memory, thresholds.stream
+        size = int(max(min(how.sample, allowed // how.sample_bytes), how.least_sample))
+        survey = survey_register(register, size, mapper=mapper, told=told)
+        points = survey.points
+        return cls(points, locate_known(points), survey, mapper or InTurn(), allowed, thresholds)
+
+    @property
+    def whole(self) -> bool:
+        """True if everybody is at hand."""
+        return self.survey is None or self.survey.whole
 
     @property
     def size(self) -> int:
-        """Number of people in the register."""
-        return len(self.survey)
+        """Number of people."""
+        return self.points.size if self.survey is None else len(self.survey)
 
     @property
     def scale(self) -> float:
-        """How many people one of the sample stands for."""
-        return self.size / max(len(self.survey.sample), 1)
+        """How many people one of those at hand stands for."""
+        return self.size / max(self.points.size, 1)
 
-    @property
-    def neighbours(self) -> int:
-        """How many of the sample a density is counted by: as many would smear villages over the fields around them."""
-        return int(np.clip(round(NEIGHBOURS / self.scale), 1, NEIGHBOURS))
+    def keep(self, what: Hashable, make: Callable[[], T]) -> T:
+        """Return what was worked out before, or work it out; of many things the last ones are kept."""
+        found: T | None = self.kept.pop(what, None)
+        if found is None:
+            found = make()
+        self.kept[what] = found
+        for old in list(self.kept)[: -max(MOST_KEPT // max(self.points.size, 1), 1)]:
+            self.kept.pop(old, None)
+        return found
+
+    def relate(self, candidates: Candidates) -> Candidates:
+        """Return candidates between targets and the *labels* of a register as those between targets and its sample.
+
+        The evidence of a label is that of the whole register.
+        """
+        assert self.survey is not None
+        evidence = candidates.evidence
+        if evidence is None:
+            counts = np.where(candidates.known_class >= 0, self.survey.counts, 0)
+            evidence = weigh_labels(candidates.relation.astype(np.int64), counts, self.size)
+        known = candidates.known_class[self.survey.sample.classes].astype(np.int32)
+        return Candidates(candidates.target_class, known, candidates.relation, evidence)
+
+    def find_strangers(self, classes: Ints, variance: float) -> Background:
+        """Return the density of strangers, seen under noise of this variance, by the classes of those at hand."""
+        fine = self.thresholds.weigh.same_width_log
+        width = round(float(np.log(max(variance, 1e-300)) / 2) / fine)
+        return self.keep(
+            ("strangers", width, classes.tobytes()), lambda: self._learn(classes, float(np.exp(width * fine)))
+        )
+
+    def _learn(self, classes: Ints, sigma: float) -> Background:
+        how = self.thresholds.weigh
+        if self.survey is None or self.whole:
+            return learn_background(self.known_map, classes, sigma, how)
+        laid = lay_bells(self.known_map, classes, sigma, how)
+        return count_everybody(self.known_map, laid, survey=self.survey, mapper=self.mapper, near=self.count_near)
 
     @cached_property
     def tree(self) -> cKDTree:
-        """The tree of the sample's places."""
+        """The tree of the places at hand."""
         return cKDTree(self.known_map.positions)
 
     @cached_property
     def area(self) -> float:
-        """The area on which the people live."""
-        rows = spaced(len(self.survey.sample), PROBED)
-        here = self.known_map
-        few = replace(here, positions=here.positions[rows], east=here.east[rows], north=here.north[rows])
-        rarity = self.measure_rarity(few, np.zeros(len(rows)), self.survey.sample.rows[rows])
-        return float(rarity.mean() * self.size)
-
-    def learn(self, sigma: float) -> Background:
-        """Learn the density of strangers under noise of this width."""
-        return learn_streamed(
-            self.known_map, self.classes, sigma, survey=self.survey, mapper=self.mapper, near=self.count_near
-        )
+        """The area on which the people of a register live."""
+        assert self.survey is not None
+        rows = spaced(self.points.size, self.thresholds.stream.probed)
+        few = self.known_map.select(rows)
+        return float(self.measure_rarity(few, np.zeros(len(rows)), self.survey.sample.rows[rows]).mean() * self.size)
 
     def count_near(self, radius: float) -> float:
         """Return how many people live within a radius of one of them, on average."""
-        rows = spaced(len(self.survey.sample), PROBED)
+        rows = spaced(self.points.size, self.thresholds.stream.probed)
         near = self.tree.query_ball_point(self.known_map.positions[rows], radius, return_length=True)
         return float(np.mean(near - 1) * self.scale)
 
-    def measure_rarity(self, known_map: KnownMap, least: FloatArray, rows: Ints) -> FloatArray:
-        """Measure the area per person around some people of the register, not finer than the noise ``least``.
+    def measure_rarity(self, known_map: KnownMap, least: FloatArray, rows: Ints | None = None) -> FloatArray:
+        """Measure the area per person around some people, not finer than the noise ``least``.
 
-        As ``measure_rarity`` of a whole file does; ``rows`` says who of them is in the sample and is left out.
+        They are everybody, or ``rows`` of a register, of whom those in the sample are left out themselves.
         """
-        positions, n = known_map.positions, len(self.survey.sample)
+        if rows is None:
+            return self.keep(("rarity", least.tobytes()), lambda: measure_rarity(known_map, least, self.thresholds))
+        assert self.survey is not None
+        positions, how = known_map.positions, self.thresholds
         if not len(positions):
             return np.zeros(0)
-        if n <= NEIGHBOURS:
+        if self.points.size <= how.weigh.neighbours:
             extent = float(np.linalg.norm(self.survey.high - self.survey.low))
             return np.full(len(positions), max(extent**2, 1e-12) / max(self.size, 1))
-        probe = spaced(len(positions), PROBED)
+        probe = spaced(len(positions), how.stream.probed)
         near = self.tree.query(positions[probe], k=[self.neighbours])[0][:, 0]
-        if len(positions) > PROBED and np.mean(near < least[probe]) > 0.5:
-            cube, _ = number_rows(np.floor(positions / (FINE * float(least.min()))))
+        if len(positions) > how.stream.probed and np.mean(near < least[probe]) > 0.5:
+            cube, _ = number_rows(np.floor(positions / (how.stream.cube_share * float(least.min()))))
             first = np.unique(cube, return_index=True)[1]
             if 2 * len(first) < len(positions):
                 return self._measure(positions[first], least[first], rows[first])[cube]
         return self._measure(positions, least, rows)
 
+    @property
+    def neighbours(self) -> int:
+        """How many of the sample a density is counted by: as many would smear villages over the fields around them."""
+        most = self.thresholds.weigh.neighbours
+        return int(np.clip(round(most / self.scale), 1, most))
+
     def _measure(self, positions: FloatArray, least: FloatArray, rows: Ints) -> FloatArray:
+        assert self.survey is not None
         own = np.isin(rows, self.survey.sample.rows)
         both = self.tree.query(positions, k=[self.neighbours, self.neighbours + 1])[0]
         radius, count = np.where(own, both[:, 1], both[:, 0]), np.full(len(positions), float(self.neighbours))
@@ -108,82 +187,66 @@ class Population:
             radius[coarse] = least[coarse]
             near = self.tree.query_ball_point(positions[coarse], radius[coarse], return_length=True)
             count[coarse] = near - own[coarse]
-        extent = float(np.linalg.norm(np.ptp(self.known_map.positions, axis=0)))
-        radius = np.maximum(radius, 1e-9 * max(extent, 1e-9))
+        radius = np.maximum(radius, 1e-9 * max(self.known_map.extent, 1e-9))
         return np.asarray(np.pi * radius**2 / np.maximum(count, 1) / self.scale)
 
 
 @dataclass(frozen=True, eq=False)
-class PartModel(LikelihoodModel):
-    """The model of a whole register of which some records are at hand.
+class PreparedFile(Microdata):
+    """Microdata with what attacks work out from the known side alone, once for however many releases."""
 
-    ``people`` are these records, ``classes`` those whose records they may be: a target of another label is left out.
-    ``left_out`` is, for every target, the log density of possible counterparts that are not at hand.
+    @cached_property
+    def population(self) -> Population | None:
+        """The people of the file, by their coordinates or by the places to which a matrix was scaled."""
+        points = self.distances.vectors()
+        if points is None and (scaled := self.distances.to_map()) is not None:
+            points = scaled.places()
+        return None if points is None else Population.of(points)
+
+
+def prepare(known: Microdata) -> PreparedFile:
+    """Return a known file as one that several releases are attacked with: what they share is worked out once.
+
+    >>> import disclique as dq
+    >>> known = prepare(dq.cities())
+    >>> prepare(known) is known
+    True
     """
-
-    population: Population = field(kw_only=True)
-    people: Records = field(kw_only=True)
-    classes: Ints = field(kw_only=True)
-    left_out: FloatArray | None = field(kw_only=True, default=None)
-
-    @property
-    def records(self) -> int:
-        """Number of people in the register."""
-        return self.population.size
-
-    @property
-    def area(self) -> float:
-        """The area on which the people of the register live."""
-        return self.population.area
-
-    @property
-    def present(self) -> Ints:
-        """The classes of which known records are looked at."""
-        return self.classes
-
-    def remeasured(self) -> PartModel:
-        """Return the same model with the rarity of each record as it is under its displacement."""
-        return replace(self, rarity=self._rarity())
-
-    def learn(self, sigma: float) -> Background:
-        """Learn the density of strangers in the register under noise of this width."""
-        return self.population.learn(sigma)
-
-    def recall_strangers(self, key: int, make: Callable[[], Background]) -> Background:
-        """Return what was learned of the whole register, whichever part is at hand."""
-        return recall(self.population.known_map, ("strangers", key), make)
-
-    def crowd(self, who: Ints) -> FloatArray | None:
-        """Return the log density of counterparts that were left out around targets."""
-        return None if self.left_out is None else self.left_out[who]
-
-    def _rarity(self) -> FloatArray:
-        least = np.sqrt(self.variances.max(axis=1)) if len(self.variances) else np.zeros(0)
-        return self.population.measure_rarity(self.known_map, least, self.people.rows)
+    if isinstance(known, PreparedFile):
+        return known
+    return PreparedFile(**{one.name: getattr(known, one.name) for one in fields(Microdata)})
 
 
-def model_part(
-    population: Population,
-    people: Records,
-    candidates: Candidates,
-    *,
-    variances: Callable[[KnownMap], FloatArray],
-    classes: Ints,
-) -> PartModel:
-    """Build the model of a register with some of its people at hand, their rarity not yet measured.
+def measure_rarity(known_map: KnownMap, least: FloatArray, thresholds: Thresholds = THRESHOLDS) -> FloatArray:
+    """Measure the area per known record around each of them, not finer than the noise ``least``.
 
-    ``candidates`` carry the evidence of labels, ``variances`` tells those of the displacement around known records.
+    The record itself is left out, for it is there by hypothesis; 1 / density is what enters the likelihood, and the
+    area to the k-th neighbour over k is its unbiased estimate.
     """
-    known_map = population.known_map.locate(population.survey.register.place(people.coordinates))
-    return PartModel(
-        known_map,
-        candidates.target_class.astype(np.int64),
-        people.classes,
-        relate_classes(candidates),
-        variances(known_map),
-        np.zeros(len(people)),
-        find_east_north(known_map, population.known_map.positions.mean(axis=0)),
-        population=population,
-        people=people,
-        classes=classes,
-    )
+    n, how = len(known_map.positions), thresholds.weigh
+    if n < 3:
+        return np.full(n, max(known_map.extent**2, 1e-12) / max(n, 1))
+    tree = cKDTree(known_map.positions)
+    k = min(how.neighbours, n - 1)
+    radius = tree.query(known_map.positions, k=[k + 1])[0][:, 0]
+    count = np.full(n, float(k))
+    coarse = np.flatnonzero(radius < least)
+    if len(coarse):
+        radius[coarse] = least[coarse]
+        axes = find_east_north(known_map, known_map.positions.mean(axis=0))
+        width = how.counted_share * float(radius[coarse].max())
+        index = build_index(known_map.positions, np.zeros(n, np.int64), axes, width)
+        count[coarse] = count_around(index, known_map.positions[coarse], radius[coarse]) - 1
+    floor = 1e-9 * max(known_map.extent, 1e-9)
+    return np.asarray(np.pi * np.maximum(radius, floor) ** 2 / np.maximum(count, 1))
+
+
+def weigh_labels(relation: Ints, counts: Ints, records: int) -> FloatArray:
+    """Return the evidence of a shared label: how much rarer it is than any label.
+
+    ``counts`` are how many of the known ``records`` have each class.
+    """
+    counts = np.pad(counts, (0, max(int(relation.max(initial=0)) + 1 - len(counts), 0))).astype(float)
+    seen = np.bincount(relation[:, 0], weights=counts[relation[:, 1]], minlength=1)
+    share = smooth_share(seen, np.bincount(relation[:, 0], minlength=1), records, int((counts > 0).sum()))
+    return np.asarray(-np.log(np.minimum(share, 1.0)[relation[:, 0]]))

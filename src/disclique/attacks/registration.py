@@ -2,7 +2,8 @@
 
 The data go through three steps: *rebuild* (``spaces/rebuild``) makes a map of the target from the published distances,
 or several where these leave parts; *align* (``attacks/align``) lays it on the known file; *weigh* (``attacks/weigh``,
-``attacks/posterior``) gives every pair that then lies together its probability.
+``attacks/posterior``) gives every pair that then lies together its probability. The known people are a ``population``,
+in memory or read in pieces.
 Nothing here knows of studies or audits, and of masks only their laws.
 """
 
@@ -15,49 +16,49 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from disclique.attacks.align.inputs import AttackInputs, StartPairs, StepListener
+from disclique.attacks.align.lay import drop_unplaced, lay_map
 from disclique.attacks.align.likelihood import find_pairs
-from disclique.attacks.align.search import UNKNOWN, StepListener
-from disclique.attacks.align.setting import StreamedInputs, refuse_law, relate_register
-from disclique.attacks.align.streaming import link_streamed, weigh_masked
-from disclique.attacks.claims import FLOOR, make_claims, no_claims
+from disclique.attacks.align.pilot import lay_masked
+from disclique.attacks.align.settle import RegisterCase
+from disclique.attacks.claims import FLOOR, Weighed, make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge, Search, learn_scaled
+from disclique.attacks.population import Population, prepare
 from disclique.attacks.registry import Attack
 from disclique.attacks.weigh.pairs import (
-    AttackInputs,
     best_of_each_target,
+    describe_alignment,
     equalise_ties,
     find_law_pairs,
-    link_map,
     weigh_matchings,
+    weigh_pairs,
 )
 from disclique.attacks.weigh.parts import link_parts
 from disclique.errors import InputError
-from disclique.model import Candidates, Claims, Distances, IntArray, Json, Microdata
+from disclique.masks.laws import ExchangeLaw, HalfWayLaw
+from disclique.model import Candidates, Claims, Distances, FloatArray, Json, Microdata
 from disclique.progress import tell
-from disclique.records.registers import InTurn, Mapper, Survey
-from disclique.spaces import Points, Series
-from disclique.spaces.positions import average_places, locate_known
-from disclique.spaces.rebuild import rebuild_from_short, rebuild_map
+from disclique.spaces import Points
+from disclique.spaces.positions import average_places
+from disclique.spaces.rebuild import find_different, join_maps, rebuild_from_short, rebuild_map
 from disclique.spaces.rebuild.incomplete import MapInParts, MapNotFound
 from disclique.spaces.rebuild.landmarks import TargetMap, refuse_directed
 from disclique.spaces.rebuild.parts import rebuild_parts
-from disclique.spaces.rebuild.series import find_different, join_maps
 
-__all__ = ["best_of_each_target", "ceiling", "ceiling_streamed", "isomap", "register", "register_streamed"]
+__all__ = ["best_of_each_target", "ceiling", "isomap", "register"]
 
 Rebuild = Callable[[Distances, float, float | None, float | None], TargetMap]
-Link = Callable[..., Claims]  # of a map, inputs, the attack's name and details
 _IN_PARTS = "the parts of the release's map were not laid on the register, which is too large to be held at once"
 _MAP_CUT = "the search for a map of the target ended without one; a longer one may succeed"
 
 
 def register(
     target: Distances,
-    known: Points,
+    known: Points | Population,
     *,
     candidates: Candidates,
     knowledge: Knowledge,
-    start: tuple[IntArray, IntArray] | None = None,
+    start: StartPairs | None = None,
     progress: StepListener | None = None,
 ) -> Claims:
     """Claim pairs that lie together once the target's map is rebuilt from its distances and laid on the known file.
@@ -65,79 +66,22 @@ def register(
     Labels that may be wrong weigh by ``candidates.evidence``. ``start`` are matches to begin with, target rows and
     known rows, which may be wrong; ``progress`` is told each step. Distances that fit no map are refused; an alignment
     that is not clearly better than chance claims nothing and says so, unless the snooper is bold. A search that was
-    given up, for a map or for an alignment, is said in ``cut``.
+    given up, for a map or for an alignment, is said in ``cut``. The known people may be a register that is read in
+    pieces; known rows are then those of the register.
     """
     refuse_directed(target)
-    inputs = AttackInputs(locate_known(known), candidates, knowledge, start, progress, known)
-    if target.size < 2 or known.size < 2:
+    population = Population.of(known)
+    refuse_law(knowledge, population)
+    if min(target.size, population.size) < 2:
         return no_claims("fewer than two records in a file: there is nothing to align", attack="register")
+    inputs = AttackInputs(population, candidates, knowledge, start, progress)
     inputs.tell("rebuilding the map of the target")
     return _rebuild_and_link(target, inputs, rebuild_map, attack="register", unless=MapNotFound)
 
 
-def register_streamed(
-    target: Distances,
-    survey: Survey,
-    *,
-    candidates: Candidates,
-    knowledge: Knowledge,
-    mapper: Mapper,
-    memory: int,
-    progress: StepListener | None = None,
-) -> Claims:
-    """Do the same as ``register`` with a register that is read in pieces; known rows are those of the register.
-
-    ``candidates`` are pairs of targets and *labels* of the register (``survey.frame``); tasks run where ``mapper`` runs
-    them and take about ``memory`` bytes together. A register that fits is held at once, and ``register`` itself does
-    the work.
-    """
-    refuse_directed(target)
-    related = relate_register(candidates, survey)
-    if survey.whole:
-        return register(target, survey.points, candidates=related, knowledge=knowledge, progress=progress)
-    refuse_law(knowledge, len(survey))
-    inputs = _hold_sample(survey, related, knowledge, mapper=mapper, memory=memory, progress=progress)
-    if target.size < 2:
-        return no_claims("fewer than two records in a file: there is nothing to align", attack="register")
-    inputs.tell("rebuilding the map of the target")
-    return _rebuild_and_link(target, inputs, rebuild_map, attack="register", unless=MapNotFound, link=link_streamed)
-
-
-def ceiling_streamed(
-    masked: Points,
-    survey: Survey,
-    *,
-    candidates: Candidates,
-    knowledge: Knowledge,
-    mapper: Mapper | None = None,
-    memory: int,
-) -> Claims:
-    """Do the same as ``ceiling`` with a register that is read in pieces; for Gaussian noise."""
-    related = relate_register(candidates, survey)
-    if survey.whole:
-        return ceiling(masked, survey.points, candidates=related, knowledge=knowledge)
-    return weigh_masked(masked, _hold_sample(survey, related, knowledge, mapper=mapper or InTurn(), memory=memory))
-
-
-def _hold_sample(
-    survey: Survey,
-    related: Candidates,
-    knowledge: Knowledge,
-    *,
-    mapper: Mapper,
-    memory: int,
-    progress: StepListener | None = None,
-) -> StreamedInputs:
-    """Return what is given besides a target's map, the sample of the register laid out."""
-    points = survey.points
-    return StreamedInputs(
-        locate_known(points), related, knowledge, None, progress, points, survey=survey, mapper=mapper, memory=memory
-    )
-
-
 def isomap(
     target: Distances,
-    known: Points,
+    known: Points | Population,
     *,
     candidates: Candidates,
     knowledge: Knowledge,
@@ -150,26 +94,30 @@ def isomap(
     claims nothing and says so.
     """
     refuse_directed(target)
-    inputs = AttackInputs(locate_known(known), candidates, knowledge, None, progress, known)
+    inputs = AttackInputs(Population.of(known), candidates, knowledge, None, progress)
     inputs.tell("making a map from the small distances")
     return _rebuild_and_link(target, inputs, rebuild_from_short, attack="isomap", unless=InputError)
 
 
+def refuse_law(knowledge: Knowledge, population: Population) -> None:
+    """Refuse laws that depend on all known records at once where these are not at hand."""
+    if not population.whole and isinstance(knowledge.law, (HalfWayLaw, ExchangeLaw)):
+        name = "the mask" if knowledge.mask is None else knowledge.mask.name
+        raise InputError(
+            f"left out: the register has {population.size:,} records, and what {name} does to a place depends on all "
+            "others"
+        )
+
+
 def _rebuild_and_link(
-    target: Distances,
-    inputs: AttackInputs,
-    rebuild: Rebuild,
-    *,
-    attack: str,
-    unless: type[InputError],
-    link: Link = link_map,
+    target: Distances, inputs: AttackInputs, rebuild: Rebuild, *, attack: str, unless: type[InputError]
 ) -> Claims:
     """Claim what the rebuilt map gives; nothing, with the reason, where rebuilding it fails by ``unless``."""
     began = perf_counter()
     try:
         target_map = _rebuild_all(target, inputs, rebuild, unless)
     except MapInParts as why:
-        if link is not link_map:
+        if not inputs.population.whole:
             return no_claims(str(why), attack=attack, cut=_IN_PARTS, details={"unlaid": target.size})
         inputs.tell("rebuilding the parts of the map")
         told = inputs.known_map.radius, inputs.knowledge.matrix_noise, inputs.knowledge.relative_noise
@@ -178,14 +126,15 @@ def _rebuild_and_link(
             raise
         spent: Json = {"seconds": {"map": perf_counter() - began}}
         return link_parts(parts, unplaced, inputs, attack=attack, why=str(why), details=spent)
+    except MapNotFound as why:
+        return no_claims(str(why), attack=attack, cut=_MAP_CUT, details={"unlaid": target.size})
     except unless as why:
-        cut = _MAP_CUT if isinstance(why, MapNotFound) else ""
-        return no_claims(str(why), attack=attack, cut=cut, details={"unlaid": target.size})
+        return no_claims(str(why), attack=attack, details={"unlaid": target.size})
     details: Json = {"seconds": {"map": perf_counter() - began}}
     if target_map.copies:
         inputs = inputs.take_mean(target_map.copies)
         details["releases"] = len(target_map.copies)
-    return link(target_map, inputs, attack=attack, details=details)
+    return link_map(target_map, inputs, attack=attack, details=details)
 
 
 def _rebuild_all(target: Distances, inputs: AttackInputs, rebuild: Rebuild, unless: type[InputError]) -> TargetMap:
@@ -193,8 +142,8 @@ def _rebuild_all(target: Distances, inputs: AttackInputs, rebuild: Rebuild, unle
     knowledge = inputs.knowledge
     radius = inputs.known_map.radius
     rest = radius, knowledge.matrix_noise, knowledge.relative_noise
-    if not isinstance(target, Series):
-        return rebuild(target, *rest)
+    if len(target.releases) == 1:
+        return rebuild(target.releases[0], *rest)
     maps, failed = [], None
     for release in target.releases:
         try:
@@ -206,12 +155,33 @@ def _rebuild_all(target: Distances, inputs: AttackInputs, rebuild: Rebuild, unle
     return join_maps(maps, radius, inputs.least_difference)
 
 
+def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, details: Json) -> Claims:
+    """Claim what a snooper with the target's map can claim."""
+    began = perf_counter()
+    details["unlaid"] = int((~np.isfinite(target_map.variance)).sum())
+    target_map, inputs = drop_unplaced(target_map, inputs)
+    details["map"] = {"misfit": target_map.misfit, "error": float(np.sqrt(target_map.variance.mean()))}
+    laid = lay_map(target_map, inputs)
+    found, aligned = laid.found, perf_counter()
+    seconds = details.get("seconds", {}) | {"align": aligned - began}
+    if laid.streams is not None:
+        details["register"] = laid.streams
+    if found is None or (laid.doubt and not inputs.knowledge.bold):
+        details |= {"seconds": seconds, "evidence": None if found is None else found.ranked[0].evidence}
+        return no_claims(laid.doubt, attack=attack, cut=laid.cut, details=details)
+    inputs.tell("weighing the candidate pairs")
+    (target, known, probability), share = weigh_pairs(found, inputs.knowledge.common, laid.laws)
+    details |= describe_alignment(found, share) | {"alignments": len(found.ranked)}
+    details["seconds"] = seconds | {"posterior": perf_counter() - aligned}
+    if laid.rows is not None:
+        known = laid.rows[known].astype(np.int32)
+    claims, tied = equalise_ties((target, known, probability), inputs.thresholds.weigh)
+    lowest = 0.0 if inputs.knowledge.bold else FLOOR
+    return make_claims(claims, attack=attack, floor=lowest, cut=laid.cut, doubt=laid.doubt, details=details | tied)
+
+
 def ceiling(
-    masked: Points | Sequence[Points],
-    known: Points,
-    *,
-    candidates: Candidates,
-    knowledge: Knowledge,
+    masked: Points | Sequence[Points], known: Points | Population, *, candidates: Candidates, knowledge: Knowledge
 ) -> Claims:
     """Weigh all pairs as a snooper could who was given the masked coordinates themselves.
 
@@ -222,30 +192,42 @@ def ceiling(
     are weighed as by ``register``. As far as the law and the labels are exact, displacements independent of each other
     and the share of common targets as stated, ``best_of_each_target`` of these claims is expected to be right at least
     as often as any attack that claims one known record per target. A simulated law, places that are exchanged and ways
-    to a neighbour are only approximated.
+    to a neighbour are only approximated; of a register that is read in pieces every law is taken for Gaussian noise.
     """
     if knowledge.noise is None:
         raise InputError("the ceiling is for a known mask: state its spread")
-    releases = (masked,) if isinstance(masked, Points) else tuple(masked)
+    population = Population.of(known)
+    releases = tuple(masked) if isinstance(masked, Sequence) else (masked,)
     if knowledge.mask is not None and knowledge.mask.rigid:
         told = replace(knowledge, bold=True)
-        return replace(register(releases[0], known, candidates=candidates, knowledge=told), attack="ceiling")
-    inputs = AttackInputs(locate_known(known), candidates, knowledge, points=known)
-    copies = [inputs.known_map.place(one) for one in releases]
+        return replace(register(releases[0], population, candidates=candidates, knowledge=told), attack="ceiling")
+    inputs = AttackInputs(population, candidates, knowledge)
+    copies = [population.known_map.place(one) for one in releases]
     copies = [copies[which] for which in find_different(copies, inputs.least_difference)]
-    inputs = inputs.take_mean(copies)
-    assert inputs.knowledge.noise is not None
-    model = inputs.build_model(inputs.knowledge.noise, inputs.finest)
+    weighed, share = _weigh_masked(copies, inputs.take_mean(copies))
+    claims, tied = equalise_ties(weighed, inputs.thresholds.weigh)
+    return make_claims(claims, attack="ceiling", floor=0.0, details={"common": share} | tied)
+
+
+def _weigh_masked(copies: list[FloatArray], inputs: AttackInputs) -> tuple[Weighed, float]:
+    """Return the pairs of places that lie truly aligned, with their probabilities, and the share of common targets."""
+    population, common = inputs.population, inputs.knowledge.common
+    if not population.whole:
+        positions = copies[0] if len(copies) == 1 else average_places(copies, population.known_map.radius)
+        target_map = TargetMap(positions, np.zeros(len(positions)), 0.0)
+        laid = lay_masked(RegisterCase(target_map, inputs, inputs.find_floor(target_map), inputs.noise))
+        (target, place, probability), share = weigh_pairs(laid.found, common)
+        return (target, laid.gathered.people.rows[place].astype(np.int32), probability), share
+    model = inputs.build_model(inputs.noise, inputs.finest)
     who, laws = np.flatnonzero(model.matchable), inputs.build_laws(model)
     if laws is None:
-        places = average_places(copies, inputs.known_map.radius)
+        places = average_places(copies, population.known_map.radius)
         pairs = find_pairs(model, places[who], np.zeros(len(who)), who)
     else:
-        common = UNKNOWN if knowledge.common is None else knowledge.common
-        pairs = find_law_pairs(laws.of_series(copies), copies, np.full(len(copies[0]), inputs.finest**2), who, common)
-    share, probability = weigh_matchings(pairs, (len(copies[0]), known.size), knowledge.common)
-    claims, tied = equalise_ties((pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability))
-    return make_claims(claims, attack="ceiling", floor=0.0, details={"common": share} | tied)
+        variance = np.full(len(copies[0]), inputs.finest**2)
+        pairs = find_law_pairs(laws.of_series(copies), copies, variance, who, inputs.share)
+    share, probability = weigh_matchings(pairs, (len(copies[0]), population.size), common)
+    return (pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability), share
 
 
 @dataclass(frozen=True)
@@ -261,17 +243,18 @@ class MapAttack(Attack):
         """Build the attack from what the snooper knows of displacement and noise."""
         return cls(knowledge)
 
-    def locate(self, known: Microdata) -> tuple[Points, Knowledge]:
-        """Return the known places, from coordinates or scaled from a matrix, and what the snooper knows there."""
-        if isinstance(known.distances, Points) and not callable(known.distances.metric):
-            return known.distances, self.knowledge
+    def locate(self, known: Microdata) -> tuple[Population, Knowledge]:
+        """Return the known people, by coordinates or scaled from a matrix, and what the snooper knows there."""
+        people = prepare(known).population
+        if people is not None and known.distances.vectors() is not None:
+            return people, self.knowledge
         scaled = known.distances.to_map()
-        if scaled is None:
+        if people is None or scaled is None:
             raise InputError(
                 f"{known.name}: the attack {self.name} needs coordinates of the known records, or distances that fit "
                 "a map; profiles does not"
             )
-        return scaled.places(), learn_scaled(self.knowledge, scaled)
+        return people, learn_scaled(self.knowledge, scaled)
 
 
 @dataclass(frozen=True)
@@ -290,8 +273,8 @@ class RegisterAttack(MapAttack):
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link the pairs that lie together on the map."""
-        points, knowledge = self.locate(known)
-        return register(target.distances, points, candidates=candidates, knowledge=knowledge, progress=tell)
+        people, knowledge = self.locate(known)
+        return register(target.distances, people, candidates=candidates, knowledge=knowledge, progress=tell)
 
 
 @dataclass(frozen=True)
@@ -306,8 +289,8 @@ class IsomapAttack(MapAttack):
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link the pairs that lie together on the map."""
-        points, knowledge = self.locate(known)
-        return isomap(target.distances, points, candidates=candidates, knowledge=knowledge, progress=tell)
+        people, knowledge = self.locate(known)
+        return isomap(target.distances, people, candidates=candidates, knowledge=knowledge, progress=tell)
 
 
 @dataclass(frozen=True)
@@ -323,11 +306,12 @@ class Ceiling(MapAttack):
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link the pairs that lie together; the target's distances must be its masked points."""
-        if not isinstance(target.distances, Points):
+        masked, people = target.distances.points(), prepare(known).population
+        if masked is None:
             raise InputError(f"{target.name}: the ceiling needs the masked points themselves, not their distances")
-        if not isinstance(known.distances, Points) or callable(known.distances.metric):
+        if people is None or known.distances.vectors() is None:
             raise InputError(f"{known.name}: the ceiling needs coordinates of the known records")
-        claims = ceiling(target.distances, known.distances, candidates=candidates, knowledge=self.knowledge)
+        claims = ceiling(masked, people, candidates=candidates, knowledge=self.knowledge)
         kept = claims.probability >= (0.0 if self.knowledge.bold else FLOOR)
         return replace(
             claims, target=claims.target[kept], known=claims.known[kept], probability=claims.probability[kept]

@@ -13,9 +13,9 @@ from disclique.attacks.profiles import ProfilesAttack
 from disclique.attacks.registration import RegisterAttack
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, from_space
-from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
+from disclique.model import Candidates, Claims, Distances, Microdata
 from disclique.spaces import FORMED, Matrix, Points, Series, full_matrix, matrix_like
-from disclique.spaces.positions import fit_motion
+from disclique.spaces.positions import lay_on
 from disclique.spaces.rebuild import rebuild_map
 from disclique.spaces.rebuild.landmarks import measure_distances
 
@@ -49,7 +49,7 @@ def link_releases(releases: Sequence[Microdata], knowledge: Knowledge, *, metric
         except DiscliqueError:
             continue
         if len(rows) >= FEWEST:
-            total[others] += _lay_on(mine[rows], base[others], flat=radius == 0)
+            total[others] += lay_on(mine[rows], base[others], radius == 0)(mine[rows])
             many[others] += 1
     mean = total / many[:, None]
     if radius:
@@ -73,12 +73,6 @@ def _link_maps(release: Microdata, known: Microdata, knowledge: Knowledge) -> Cl
 
 def _match(release: Microdata, first: Microdata) -> Candidates:
     return LabelRule("any").candidates(release, first)
-
-
-def _lay_on(mine: FloatArray, base: FloatArray, *, flat: bool) -> FloatArray:
-    """Return places moved, mirrored or not, onto those of the same people."""
-    tried = [fit_motion(mine, base, flat, mirror=mirror)(mine) for mirror in (False, True)]
-    return min(tried, key=lambda one: float(((one - base) ** 2).sum()))
 
 
 def _reorder_all(first: Microdata, later: Sequence[Microdata], knowledge: Knowledge) -> list[Matrix]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from disclique.attacks.population import prepare
 from disclique.audits.definition import Audit, count_common, split_sizes
 from disclique.masks import Gaussian
 from disclique.measures.risk import Truth
@@ -61,7 +62,7 @@ def draw_known_file(audit: Audit, repetition: int) -> KnownFile:
         drawn = _people(audit, rng)
     released = audit.target if len(rows) == len(audit.target) else select_records(audit.target, rows)
     data = add_errors(audit, select_records(drawn, rng.permutation(len(drawn))), rng)
-    found = KnownFile(data, Truth.of_people(released.ids, data.ids), released, rows)
+    found = KnownFile(prepare(data), Truth.of_people(released.ids, data.ids), released, rows)
     seeds = audit.plan.snooper.seeds
     return found.with_seeds(seeds, audit.chance.rng("seeds", repetition)) if seeds else found
 

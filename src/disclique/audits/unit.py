@@ -15,6 +15,7 @@ import numpy as np
 
 from disclique.attacks import Attack, Holder, Knowledge, Search, act, fetcher, learn, parse_attacks
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
+from disclique.attacks.population import prepare
 from disclique.attacks.series import link_releases
 from disclique.audits.definition import Audit, People, Rest, Varied, count_common
 from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
@@ -275,5 +276,5 @@ def _known_files(audit: Audit, number: int, rng: np.random.Generator) -> Iterato
     for part in parts:
         data = add_errors(audit, join_files(select_records(audit.target, part), others), rng)
         truth = Truth(np.column_stack([part, np.arange(len(part))])[np.argsort(part)])
-        known = KnownFile(data, truth, audit.target, np.arange(size))
+        known = KnownFile(prepare(data), truth, audit.target, np.arange(size))
         yield known.with_seeds(min(snooper.seeds, len(part) - 1), rng) if snooper.seeds else known

@@ -8,19 +8,17 @@ behind this file is written once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from disclique.errors import InputError
 from disclique.geodesy import EARTH_KM, SPHERE, Spread, fit_sphere, to_sphere, unit_vectors
 from disclique.spaces import Points
 from disclique.values import FloatArray
-
-_located: WeakKeyDictionary[Points, KnownMap] = WeakKeyDictionary()  # for as long as the file is there
 
 
 class Motion(NamedTuple):
@@ -78,6 +76,21 @@ class KnownMap:
             return _flat(known.coordinates)
         return self.radius * unit_vectors(to_sphere(known.coordinates, self.conformal))
 
+    @property
+    def extent(self) -> float:
+        """How far the records reach."""
+        return float(np.linalg.norm(np.ptp(self.positions, axis=0))) if len(self.positions) else 0.0
+
+    @property
+    def frame(self) -> KnownMap:
+        """The same sphere or plane without any record."""
+        none = np.zeros((0, 3))
+        return replace(self, positions=none, east=none, north=none)
+
+    def select(self, rows: NDArray[np.integer]) -> KnownMap:
+        """Return some of the records."""
+        return replace(self, positions=self.positions[rows], east=self.east[rows], north=self.north[rows])
+
 
 def find_east_north(known_map: KnownMap, centre: FloatArray) -> FloatArray:
     """Return east and north at a place, shape (2, 3)."""
@@ -91,14 +104,7 @@ def find_east_north(known_map: KnownMap, centre: FloatArray) -> FloatArray:
 
 
 def locate_known(known: Points) -> KnownMap:
-    """Locate the known records in space, once for each file; refuse a metric that has no map."""
-    found = _located.get(known)
-    if found is None:
-        found = _located[known] = _place(known)
-    return found
-
-
-def _place(known: Points) -> KnownMap:
+    """Locate the known records in space; refuse a metric that has no map."""
     if known.metric == "euclidean":
         positions = _flat(known.coordinates)
         east, north = np.zeros_like(positions), np.zeros_like(positions)
@@ -158,3 +164,9 @@ def average_places(copies: Sequence[FloatArray], radius: float, placed: FloatArr
     if radius:
         mean *= radius / np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-300)
     return np.asarray(mean)
+
+
+def lay_on(ours: FloatArray, theirs: FloatArray, flat: bool) -> Motion:
+    """Return the motion, mirrored or not, that brings positions together with the least squares of both."""
+    tried = [fit_motion(ours, theirs, flat, mirror=mirror) for mirror in (False, True)]
+    return min(tried, key=lambda one: float(((one(ours) - theirs) ** 2).sum()))

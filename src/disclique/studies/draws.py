@@ -11,6 +11,7 @@ import pandas as pd
 
 from disclique.attacks import Knowledge, learn
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
+from disclique.attacks.population import prepare
 from disclique.masks import Mask
 from disclique.measures.label_information import count_classes, share_kept
 from disclique.measures.risk import Truth
@@ -115,7 +116,7 @@ def _files(
         recoding.apply(microdata(frame, name=name, **columns))
         for frame, name in ((people.target, "target"), (people.known, "known"))
     )
-    return target, known, candidates(target.labels, known.labels), Truth(people.truth.astype(np.int64))
+    return target, prepare(known), candidates(target.labels, known.labels), Truth(people.truth.astype(np.int64))
 
 
 @lru_cache(maxsize=64)

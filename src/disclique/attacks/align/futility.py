@@ -8,25 +8,23 @@ it fits where it does not, and so whether the truth would stand out among all th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.attacks.align.likelihood import NEIGHBOURS, LikelihoodModel, group_by_class, index_known
+from disclique.attacks.align.likelihood import LikelihoodModel, group_by_class, index_known
 from disclique.attacks.align.refine import Aligner
 from disclique.engine.kernels.neighbours import find_near
 from disclique.model import FloatArray
-from disclique.spaces.positions import KnownMap
+from disclique.spaces.positions import KnownMap, Motion, follow_step
+
+if TYPE_CHECKING:
+    from disclique.attacks.align.inputs import AttackInputs
+    from disclique.attacks.align.search import Alignments, RarePairSearch
 
 Ints = NDArray[np.int64]
-MOST, FEWEST = 2000, 200  # records that are displaced
-PAIRS = 1_000_000  # distances compared, after which no further records are displaced
-REACH = 4.0  # standard deviations
-TILTS = (0.0, 0.5, 1.0)  # powers of the area per record: from where people live to where land is
-SPARSE = 0.1  # log of the distance to a neighbour by which the target's map may be sparser than foretold
-SEED = 0  # of the records that are displaced; not of anything that is published
 
 
 class Outlook(NamedTuple):
@@ -103,22 +101,23 @@ def foretell(
     Variances are ``noise`` times that of the mask, and ``blur`` times it in the likelihood. The records are drawn as
     the people of the known file live, or with ``tilt`` by the power of the area around each.
     """
-    model, rng, known_map = aligner.model, np.random.default_rng(SEED), aligner.model.known_map
+    model, known_map, how = aligner.model, aligner.model.known_map, aligner.how
+    rng = np.random.default_rng(0)  # of the records that are displaced; not of anything that is published
     tilt = choose_tilt(aligner) if tilt is None else tilt
-    targets = who[rng.permutation(len(who))[:MOST]]
+    targets = who[rng.permutation(len(who))[: how.most_displaced]]
     classes = model.target_class[targets]
     own = _draw_counterparts(model, classes, model.rarity**tilt, rng)
     extra = aligner.target_map.variance[targets]
     away = rng.normal(size=(len(own), 2)) * np.sqrt(noise * (model.variances[own] + extra[:, None]))
     places = known_map.positions[own] + away[:, :1] * known_map.east[own] + away[:, 1:] * known_map.north[own]
-    radius = REACH * float(np.sqrt(blur * (model.variances.max() + extra.max(initial=0.0))))
+    radius = how.displaced_reach_sd * float(np.sqrt(blur * (model.variances.max() + extra.max(initial=0.0))))
     index, parts, spent = index_known(model, radius), [], 0
-    for first in range(0, len(own), FEWEST):
-        at = slice(first, first + FEWEST)
+    for first in range(0, len(own), how.displaced_at_once):
+        at = slice(first, first + how.displaced_at_once)
         near = find_near(index, places[at], classes[at], model.related, radius)
         parts.append(_weigh_near(model, near, places[at], own[at], (blur, extra[at])))
         spent += len(near[0])
-        if spent > PAIRS:
+        if spent > how.displaced_pairs:
             break
     common, stranger, pull, lonely = (np.concatenate([part[which] for part in parts]) for which in range(4))
     return Foretold(common, stranger, (pull, lonely))
@@ -168,25 +167,28 @@ def choose_tilt(aligner: Aligner) -> float:
 
     A map narrower than the known file is one of a region, which may be an empty one: it is taken for that.
     """
-    model, rng, known_map = aligner.model, np.random.default_rng(SEED), aligner.model.known_map
+    model, known_map, how = aligner.model, aligner.model.known_map, aligner.how
+    rng, neighbours = np.random.default_rng(0), model.thresholds.weigh.neighbours
     places = aligner.target_map.positions[aligner.who]
-    if min(len(places), len(model.rarity) // 2) <= NEIGHBOURS or not is_comparable(known_map, places):
-        return TILTS[-1]
-    many = min(len(places), len(model.rarity) // 2, MOST)  # drawn once each, so that none is its own neighbour
-    sparse = _measure_gaps(places[rng.permutation(len(places))[:many]])
-    for tilt in TILTS[:-1]:
+    if min(len(places), len(model.rarity) // 2) <= neighbours or not is_comparable(known_map, places):
+        return how.tilts[-1]
+    many = min(
+        len(places), len(model.rarity) // 2, how.most_displaced
+    )  # drawn once each, so that none is its own neighbour
+    sparse = _measure_gaps(places[rng.permutation(len(places))[:many]], neighbours)
+    for tilt in how.tilts[:-1]:
         odds = model.rarity**tilt
         own = rng.choice(len(odds), many, replace=False, p=odds / odds.sum())
         away = rng.normal(size=(many, 2)) * np.sqrt(model.variances[own])
         drawn = known_map.positions[own] + away[:, :1] * known_map.east[own] + away[:, 1:] * known_map.north[own]
-        if _measure_gaps(drawn) >= sparse - SPARSE:
+        if _measure_gaps(drawn, neighbours) >= sparse - how.sparse_log:
             return tilt
-    return TILTS[-1]
+    return how.tilts[-1]
 
 
-def _measure_gaps(places: FloatArray) -> float:
+def _measure_gaps(places: FloatArray, neighbours: int) -> float:
     """Return the mean log of the distance to a near neighbour."""
-    gaps = cKDTree(places).query(places, k=[NEIGHBOURS + 1])[0]
+    gaps = cKDTree(places).query(places, k=[neighbours + 1])[0]
     return float(np.log(np.maximum(gaps, 1e-300)).mean())
 
 
@@ -208,3 +210,81 @@ def expect_evidence(aligner: Aligner, foretold: Foretold, share: float, before: 
         inertia = np.eye(3) * (places**2).sum() - places.T @ places
     curvature = foretold.measure_information(share) * inertia + np.diag(aligner.prior_curvature())
     return foretold.expect_fitted(targets, share, luck) + aligner.price_motion(before, curvature)
+
+
+def find_futility(found: Alignments, rare: RarePairSearch, inputs: AttackInputs) -> str:
+    """Return why a search for more alignments could not change the claims; empty where it could."""
+    aligner, size, how = found.aligner, len(found.aligner.who), found.aligner.how
+    told, noise = inputs.knowledge.common, 0.0 if inputs.knowledge.noise is None else 1.0
+    share = keep_within(how.most_share if told is None else told, size)
+    tilt = choose_tilt(aligner)
+    foretold = foretell(aligner, aligner.who, noise=noise, tilt=tilt)
+    if not (inputs.bold or inputs.exact):
+        positions = aligner.target_map.positions[aligner.who]
+        before = [aligner.prior.log_density(motion(positions)) for motion in found.density_motions]
+        most = expect_evidence(
+            aligner, foretold, share, max(before, default=-np.log(aligner.prior.volume)), how.luck_sd
+        )
+        if most < how.sure_log_odds:
+            return f"even of the true one no more than {most:.1f} can be expected"
+    if told is not None and noise and stands_out(found, share, foretold):
+        return "it fits as well as the true one can be expected to"
+    if not rare.can_succeed(share, noise=noise, tilt=tilt):
+        truth, chance = foretold.expect(size, share, share), foretold.expect_strangers(size, share)
+        visible = truth.at_most(how.luck_sd) > chance.at_most(how.chance_sd)
+        found.unsought = visible and not (found.density_motions and is_decided(found, found.density_motions[0]))
+        return "pairs of rare records would not tell the true one from chance"
+    return ""
+
+
+def stands_out(found: Alignments, share: float, foretold: Foretold) -> bool:
+    """Return True if an alignment fits well enough to be the true one, and far better than others do by chance.
+
+    The others are those found elsewhere, and the best one turned around its middle: in a round city every
+    turn lays people on people, and the best of some wrong ones may fit as well as the true one is expected to. Where
+    densities do not decide, the best of millions often does, so that nothing stands out.
+    """
+    ranked = (found.ranked if found.assumed is None else found.assumed.ranked)[: found.aligner.how.density_motions]
+    aligner, how, size = found.aligner, found.aligner.how, len(found.aligner.who)
+    flat = aligner.model.known_map.flat
+
+    def measure(motion: Motion) -> float:
+        return float(aligner.evaluate(motion, 0.0, aligner.who, share)[0][0])
+
+    fits = sorted(((measure(one.motion), at) for at, one in enumerate(ranked)), reverse=True)
+    if not fits or (len(fits) > 1 and fits[1][0] > fits[0][0] - how.ahead_log):
+        return False
+    fit, best = fits[0][0], ranked[fits[0][1]].motion
+    truth, chance = foretold.expect(size, share, share), foretold.expect_strangers(size, share)
+    if fit < max(truth.at_least(how.bad_luck_sd), chance.at_most(how.chance_sd)) or not is_decided(found, best):
+        return False
+    pivot = best(aligner.target_map.positions[aligner.who]).mean(axis=0)
+    up = np.array([1.0, 0.0, 0.0]) if flat else pivot / max(float(np.linalg.norm(pivot)), 1e-300)
+    for angle in 2 * np.pi * np.arange(1, how.turns) / how.turns:
+        turned = follow_step(best, angle * up, pivot, flat)
+        turned, _, _ = aligner.climb(turned, share, 0.0, aligner.who, how.turn_steps, fixed=True)
+        if measure(turned) > fit - how.ahead_log:
+            return False
+    return True
+
+
+def measure_gap(here: FloatArray, there: FloatArray) -> float:
+    """Return the root mean square of the distances between places."""
+    return float(np.sqrt(((here - there) ** 2).sum(axis=1).mean()))
+
+
+def is_decided(found: Alignments, best: Motion) -> bool:
+    """Return True if densities leave no room for alignments elsewhere: all others fit them far worse.
+
+    Chance prefers one of several by about the square root of the targets, as in a square without a centre.
+    """
+    density, aligner, how = found.aligner.prior.density, found.aligner, found.aligner.how
+    if density is None or not found.density_motions:
+        return False
+    positions = aligner.target_map.positions[aligner.who]
+    laid = [motion(positions) for motion in found.density_motions]
+    fits = [density.log_likelihood(places) for places in laid]
+    far = [measure_gap(places, laid[0]) > how.elsewhere_cells * density.cell for places in laid]
+    other = max((fit for fit, is_far in zip(fits, far, strict=True) if is_far), default=min(fits))
+    near = measure_gap(best(positions), laid[0]) <= how.elsewhere_cells * density.cell
+    return near and other < fits[0] - how.decided_log * np.sqrt(len(positions))

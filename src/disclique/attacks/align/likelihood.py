@@ -4,37 +4,52 @@ A target record is common to both files with probability π; it then lies around
 Otherwise it is somebody else, and lies where people of its label live: with the density of the known file there. All
 likelihoods are ratios to that local density, so that a motion gains nothing from moving the map to a crowded place.
 While motions are searched, the density is a rough one around each known record (``rarity``); pairs are weighed by that
-of strangers at the target's place (``background``).
+of strangers at the target's place (``weigh.background``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
-from disclique.attacks.align.shared import recall
-from disclique.attacks.weigh.background import Background, learn_background, smooth_share
+from disclique.attacks.population import Population, weigh_labels
+from disclique.attacks.thresholds import Thresholds
+from disclique.attacks.weigh.background import Background
 from disclique.engine.kernels.alignment import ClassMembers
-from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, build_index, count_around, find_near
+from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, build_index, find_near
 from disclique.model import Candidates, FloatArray
+from disclique.records.registers import Records
 from disclique.spaces.positions import KnownMap, find_east_north
 
 Ints = NDArray[np.int64]
-NEIGHBOURS = 5  # a density from fewer neighbours is noisy, from more it smears cities
-FINE = 0.02  # widths of noise nearer to each other than that, in logs, have one density of strangers
-COUNTED = 0.5  # width of the cells in which neighbours are counted, of the radius
-REACH = 4.0  # candidates are sought within so many standard deviations
+
+
+class PeopleAtHand(NamedTuple):
+    """Some people of a register that is read in pieces, and the classes whose people they may be.
+
+    ``sample_class`` are the classes of the sample by which strangers are told, -1 for a label that matches nobody;
+    ``left_out`` is, for every target, the log density of possible counterparts that are not at hand.
+    """
+
+    people: Records
+    classes: Ints
+    sample_class: Ints
+    left_out: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodModel:
-    """The known map, the labels of both files, the law of displacement and the density of strangers."""
+    """The known map, the labels of both files, the law of displacement and the density of strangers.
 
+    With ``part`` it is the model of a whole register of which some people are ``known_map``: class counts, rarity,
+    strangers and sizes are those of everybody. A density from the few alone would be too low, and pairs would look too
+    sure.
+    """
+
+    population: Population
     known_map: KnownMap
     target_class: Ints
     known_class: Ints
@@ -42,48 +57,38 @@ class LikelihoodModel:
     variances: FloatArray  # (known, 2): east and north
     rarity: FloatArray  # (known,): 1 / density of known records around each of them, itself left out
     axes: FloatArray  # (2, 3): directions across the known file
+    part: PeopleAtHand | None = None
 
     @property
-    def records(self) -> int:
-        """Number of known records."""
-        return len(self.known_class)
+    def thresholds(self) -> Thresholds:
+        """Those of registration."""
+        return self.population.thresholds
 
     @property
     def area(self) -> float:
         """The area that the known records occupy."""
-        return float(self.rarity.sum())
+        return float(self.rarity.sum()) if self.part is None else self.population.area
 
     def remeasured(self) -> LikelihoodModel:
         """Return the same model with the rarity of each record as it is under its displacement."""
-        return replace(self, rarity=measure_rarity(self.known_map, np.sqrt(self.variances.max(axis=1))))
+        least = np.sqrt(self.variances.max(axis=1)) if len(self.variances) else np.zeros(0)
+        rows = None if self.part is None else self.part.people.rows
+        return replace(self, rarity=self.population.measure_rarity(self.known_map, least, rows))
 
     def crowd(self, who: Ints) -> FloatArray | None:
         """Return the log density of counterparts that were left out around targets; None where none was."""
-        return None
+        return None if self.part is None or self.part.left_out is None else self.part.left_out[who]
 
     def background(self, blur: float) -> Background:
         """Return the density of strangers, seen under this displacement and a further variance; learned once."""
-        width = float(np.log(max(np.median(self.variances) + blur, 1e-300)) / 2)
-        key = round(width / FINE)
-        return self.recall_strangers(key, lambda: self.learn(float(np.exp(key * FINE))))
-
-    def recall_strangers(self, key: int, make: Callable[[], Background]) -> Background:
-        """Return the density of strangers that was learned of this file before under this width, or make it."""
-        return recall(self.known_map, ("strangers", key, self.known_class.tobytes()), make)
-
-    def learn(self, sigma: float) -> Background:
-        """Learn the density of strangers under noise of this width."""
-        return learn_background(self.known_map, self.known_class, sigma)
-
-    @property
-    def present(self) -> Ints:
-        """The classes that known records have."""
-        return np.unique(self.known_class[self.known_class >= 0])
+        classes = self.known_class if self.part is None else self.part.sample_class
+        return self.population.find_strangers(classes, float(np.median(self.variances) + blur))
 
     @property
     def matchable(self) -> NDArray[np.bool_]:
         """True for the targets that have a known record of a related label at all."""
-        some = np.isin(self.related.known, self.present)
+        present = np.unique(self.known_class[self.known_class >= 0]) if self.part is None else self.part.classes
+        some = np.isin(self.related.known, present)
         many = np.diff(np.concatenate(([0], np.cumsum(some)))[self.related.start])
         return np.asarray((self.target_class >= 0) & (np.append(many, 0)[self.target_class] > 0))
 
@@ -102,14 +107,13 @@ class CandidatePairs(NamedTuple):
     variance: FloatArray  # (pairs, 2)
 
 
-def build_model(known_map: KnownMap, candidates: Candidates, variances: FloatArray) -> LikelihoodModel:
-    """Build the model of a known file under a displacement."""
-    target_class, known_class = candidates.target_class.astype(np.int64), candidates.known_class.astype(np.int64)
-    related = relate_classes(candidates)
-    least = np.sqrt(variances.max(axis=1))
-    rarity = recall(known_map, ("rarity", least.tobytes()), lambda: measure_rarity(known_map, least))
+def build_model(population: Population, candidates: Candidates, variances: FloatArray) -> LikelihoodModel:
+    """Build the model of people who are all at hand under a displacement."""
+    known_map, known_class = population.known_map, candidates.known_class.astype(np.int64)
+    rarity = population.measure_rarity(known_map, np.sqrt(variances.max(axis=1)))
     axes = find_east_north(known_map, known_map.positions.mean(axis=0))
-    return LikelihoodModel(known_map, target_class, known_class, related, variances, rarity, axes)
+    related, target_class = relate_classes(candidates), candidates.target_class.astype(np.int64)
+    return LikelihoodModel(population, known_map, target_class, known_class, related, variances, rarity, axes)
 
 
 def relate_classes(candidates: Candidates) -> RelatedClasses:
@@ -122,44 +126,6 @@ def relate_classes(candidates: Candidates) -> RelatedClasses:
     if evidence is None:
         evidence = weigh_labels(relation, np.bincount(known_class[known_class >= 0]), len(known_class))
     return RelatedClasses(start.astype(np.int64), relation[order, 1].copy(), np.asarray(evidence, float)[order])
-
-
-def weigh_labels(relation: Ints, counts: Ints, records: int) -> FloatArray:
-    """Return the evidence of a shared label: how much rarer it is than any label.
-
-    ``counts`` are how many of the known ``records`` have each class.
-    """
-    counts = np.pad(counts, (0, max(int(relation.max(initial=0)) + 1 - len(counts), 0))).astype(float)
-    seen = np.bincount(relation[:, 0], weights=counts[relation[:, 1]], minlength=1)
-    share = smooth_share(seen, np.bincount(relation[:, 0], minlength=1), records, int((counts > 0).sum()))
-    return np.asarray(-np.log(np.minimum(share, 1.0)[relation[:, 0]]))
-
-
-def measure_rarity(known_map: KnownMap, least: FloatArray) -> FloatArray:
-    """Measure the area per known record around each of them, not finer than the noise ``least``.
-
-    The record itself is left out, for it is there by hypothesis; 1 / density is what enters the likelihood, and the
-    area to the k-th neighbour over k is its unbiased estimate.
-    """
-    n = len(known_map.positions)
-    if n < 3:
-        return np.full(n, max(float(_measure_extent(known_map.positions)) ** 2, 1e-12) / max(n, 1))
-    tree = cKDTree(known_map.positions)
-    k = min(NEIGHBOURS, n - 1)
-    radius = tree.query(known_map.positions, k=[k + 1])[0][:, 0]
-    count = np.full(n, float(k))
-    coarse = np.flatnonzero(radius < least)
-    if len(coarse):
-        radius[coarse] = least[coarse]
-        axes = find_east_north(known_map, known_map.positions.mean(axis=0))
-        index = build_index(known_map.positions, np.zeros(n, np.int64), axes, COUNTED * float(radius[coarse].max()))
-        count[coarse] = count_around(index, known_map.positions[coarse], radius[coarse]) - 1
-    floor = 1e-9 * max(float(_measure_extent(known_map.positions)), 1e-9)
-    return np.asarray(np.pi * np.maximum(radius, floor) ** 2 / np.maximum(count, 1))
-
-
-def _measure_extent(positions: FloatArray) -> float:
-    return float(np.linalg.norm(np.ptp(positions, axis=0))) if len(positions) else 0.0
 
 
 def group_by_class(model: LikelihoodModel) -> ClassMembers:
@@ -179,7 +145,9 @@ def index_known(model: LikelihoodModel, radius: float) -> CellIndex:
 
 def find_reach(model: LikelihoodModel, blur: FloatArray | float) -> float:
     """Return how far apart candidates may lie."""
-    return REACH * float(np.sqrt(model.variances.max(initial=0.0) + np.max(blur, initial=0.0)))
+    return model.thresholds.weigh.reach_sd * float(
+        np.sqrt(model.variances.max(initial=0.0) + np.max(blur, initial=0.0))
+    )
 
 
 def find_pairs(model: LikelihoodModel, positions: FloatArray, blur: FloatArray, who: Ints) -> CandidatePairs:

@@ -11,25 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.align.coincide import find_coinciding
 from disclique.attacks.align.refine import Aligner, Alignment
-from disclique.attacks.align.search import CLEAR, UNKNOWN, Alignments
+from disclique.attacks.align.search import Alignments
+from disclique.attacks.weigh.exchange import find_coinciding
 from disclique.attacks.weigh.law import Component, LawModel
 from disclique.model import FloatArray
 from disclique.spaces.positions import Motion, average_places, find_east_north, follow_step
 from disclique.spaces.rebuild.landmarks import TargetMap
 
 Ints = NDArray[np.int64]
-NARROWER = 0.6  # every blur is so much narrower than the last
-RIVALS = 6  # alignments that are polished
-START = 0.5  # of the standard deviation of the displacement: the first blur
-STEPS = 4  # Newton steps at each blur
-PROBE = 0.5  # of the blur: over what lengths curvatures are measured
-STRIDE = 1.5  # of the blur: no step is longer
-CLOSE = 4.0  # of the finest blur: what counts as coincidence
-SLIGHT = 3.0  # log likelihood that a narrower blur may cost where it is no better a fit
-MOST_LINKS = 1_000_000  # looked at in one step
-LOST = 30.0  # log likelihood below the best at which narrower blurs are not tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +60,12 @@ class Polisher:
         releases = target_map.releases if laws.labelled else target_map.releases[:1]
         self.copies = [positions[self.who] for positions in releases]
         self.variance = target_map.variance[self.who]
-        self.flat = laws.model.known_map.flat
+        self.flat, self.how = laws.model.known_map.flat, aligner.how
 
     def polish_all(self, found: Alignments) -> Alignments:
         """Return the best alignments as they are under the law, in the order of their evidence under it."""
-        again, width = replace(found, ranked=[]), START * found.aligner.sigma
-        for one in found.ranked[:RIVALS]:
+        again, width = replace(found, ranked=[]), self.how.start_sd * found.aligner.sigma
+        for one in found.ranked[: self.how.polished]:
             again.add(self.polish(one.motion, width, one.common))
         return again
 
@@ -85,22 +75,21 @@ class Polisher:
         Laid on each other they are off by the noise over the square root of the number of records, which is more than
         a law with sharp edges bears.
         """
-        target_map, width = self.aligner.target_map, START * self.aligner.sigma
+        target_map, width = self.aligner.target_map, self.how.start_sd * self.aligner.sigma
         copies = []
         for positions in target_map.releases:
             alone = Aligner(self.aligner.model, replace(target_map, positions=positions, copies=()), self.aligner.prior)
             polisher = Polisher(self.laws, alone, finest=self.finest, common=self.common)
-            copies.append(polisher.polish(motion, width, UNKNOWN).motion(positions))
+            copies.append(polisher.polish(motion, width, self.how.unknown_share).motion(positions))
         return replace(
             target_map, positions=average_places(copies, self.laws.model.known_map.radius), copies=tuple(copies)
         )
 
     def start_from_coincidence(self, tolerance: float) -> Alignments:
         """Return the alignments under which places coincide exactly."""
-        found = Alignments(self.aligner, CLEAR)
-        motions = find_coinciding(self.copies[0], self.laws.model.known_map, tolerance, kept=RIVALS)
-        for motion in motions:
-            found.add(self.polish(motion, 4 * tolerance, UNKNOWN))
+        found, how = Alignments(self.aligner, self.how.clear_log_odds), self.how
+        for motion in find_coinciding(self.copies[0], self.laws.model.known_map, tolerance, kept=how.polished, how=how):
+            found.add(self.polish(motion, 4 * tolerance, how.unknown_share))
         return found
 
     def polish(self, motion: Motion, width: float, common: float) -> Alignment:
@@ -109,7 +98,7 @@ class Polisher:
         The share of common targets is ``common`` where it is not known.
         """
         share = min(max(common if self.common is None else self.common, 1e-6), 1 - 1e-6)
-        blur, best, finest = max(width, self.finest), -np.inf, self.finest
+        blur, best, finest, how = max(width, self.finest), -np.inf, self.finest, self.how
         kept: tuple[Motion, float, float, FloatArray] | None = None
         while True:
             motion, value, curvature = self.climb(motion, blur**2, share)
@@ -117,24 +106,24 @@ class Polisher:
                 curvature = kept[3]  # a narrower blur is no better a fit: strangers lie at the same places
             evidence = value - 0.5 * float(np.linalg.slogdet(curvature)[1])
             # places that coincide do so exactly; that both files are dense here and there is no evidence
-            counts = self.laws.labelled or blur <= CLOSE * finest
-            if kept is None or (counts and evidence > best - (SLIGHT if self.laws.gathers else 0.0)):
+            counts = self.laws.labelled or blur <= how.close_blurs * finest
+            if kept is None or (counts and evidence > best - (how.slight_log if self.laws.gathers else 0.0)):
                 best, kept = max(evidence, best) if counts else -np.inf, (motion, blur, value, curvature)
-            if blur <= finest or evidence < best - LOST:
+            if blur <= finest or evidence < best - how.lost_log:
                 break
-            blur = max(blur * NARROWER, finest)
+            blur = max(blur * how.narrower, finest)
         assert kept is not None
         return self.assess(*kept, share)
 
     def climb(self, motion: Motion, variance: float, common: float) -> tuple[Motion, float, FloatArray]:
         """Take some Newton steps under a blur; return motion, log likelihood ratio and curvature."""
-        blur = float(np.sqrt(variance))
-        for _ in range(STEPS):
+        blur, how = float(np.sqrt(variance)), self.how
+        for _ in range(how.polish_steps):
             near = self.look_around(motion, variance, common)
             value, slope = self.evaluate(motion, near)
-            curvature = self.measure_curvature(motion, near, PROBE * blur)
+            curvature = self.measure_curvature(motion, near, how.probe_blurs * blur)
             step = np.linalg.solve(curvature, near.scales.T @ slope)
-            step *= min(STRIDE * blur / max(float(np.linalg.norm(step)), 1e-300), 1.0)
+            step *= min(how.stride_blurs * blur / max(float(np.linalg.norm(step)), 1e-300), 1.0)
             moved, better = motion, value
             for _ in range(3):
                 moved = follow_step(motion, near.scales @ step, near.pivot, self.flat)
@@ -153,9 +142,10 @@ class Polisher:
 
     def look_around(self, motion: Motion, variance: float, common: float) -> _Surroundings:
         """Return what counts near a motion under a blur; of very many links, those of some targets only."""
-        extra, slack = self.variance + variance, 2 * STRIDE * float(np.sqrt(variance))
+        how = self.how
+        extra, slack = self.variance + variance, 2 * how.stride_blurs * float(np.sqrt(variance))
         expected = self.laws.expect_links(len(self.who), float(extra.max(initial=0.0)), slack)
-        seen = np.arange(0, len(self.who), max(int(np.ceil(expected / MOST_LINKS)), 1))
+        seen = np.arange(0, len(self.who), max(int(np.ceil(expected / how.most_links)), 1))
         copies, extra = [positions[seen] for positions in self.copies], extra[seen]
         here, who = motion(copies[0]), self.who[seen]
         links = [_Links(one, *self.laws.collect(one, here, who, extra, slack)) for one in self.laws.components]

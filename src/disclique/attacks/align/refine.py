@@ -1,6 +1,7 @@
 """From a rough motion to the best one nearby, and the evidence for it.
 
 Newton's steps climb the likelihood, first blurred and then ever sharper; the evidence is its integral over motions.
+Where the displacement of the target's points is not known, it is estimated along.
 """
 
 from __future__ import annotations
@@ -19,12 +20,6 @@ from disclique.spaces.positions import Motion, follow_step
 from disclique.spaces.rebuild.landmarks import TargetMap
 
 Ints = NDArray[np.int64]
-STEPS, POLISH, LAST = 4, 60, 8  # Newton steps at each width but the last, at the last one, and with all targets
-CROWD = 1500  # targets that are enough until the last steps
-FUTILE = 12  # steps after which a motion under which nothing fits better than chance is refined no further
-HASTE = 6  # steps after which longer ones are tried, where little is known of who is who
-FLATTEST = 0.05  # of the curvature if it were known who is who: the least with which a step is made
-GRAIN = 1e-12  # of a curvature: less is rounding, such as that of a turn around the one record that fits exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +44,7 @@ class Aligner:
 
     def __init__(self, model: LikelihoodModel, target_map: TargetMap, prior: MotionPrior) -> None:
         self.model, self.target_map, self.prior = model, target_map, prior
+        self.how = model.thresholds.align
         self.who = np.flatnonzero(model.matchable)
         self._records: dict[float, KnownRecords] = {}
         self.compared = 0  # distances, to refine motions
@@ -92,16 +88,16 @@ class Aligner:
 
         The share of common targets is fitted along, unless it is ``fixed``.
         """
-        least = self.sigma
+        least, how = self.sigma, self.how
         stages = max(int(np.ceil(np.log2(max(width / least, 1.0)) / 0.7)), 0)
         common = min(max(common, 1.0 / max(len(self.who), 1)), 1 - 0.5 / max(len(self.who), 1))
-        few = self.who[:: max(len(self.who) // CROWD, 1)]
+        few = self.who[:: max(len(self.who) // how.refined_targets, 1)]
         for stage in range(stages):
             blur = (width * 2 ** (-0.7 * stage)) ** 2 - least**2
-            motion, common, _ = self.climb(motion, common, max(blur, 0.0), few, STEPS, fixed=fixed)
+            motion, common, _ = self.climb(motion, common, max(blur, 0.0), few, how.blurred_steps, fixed=fixed)
         if len(few) < len(self.who):
-            motion, common, _ = self.climb(motion, common, 0.0, few, POLISH, fixed=fixed)
-        last = POLISH if len(few) == len(self.who) else LAST
+            motion, common, _ = self.climb(motion, common, 0.0, few, how.last_steps, fixed=fixed)
+        last = how.last_steps if len(few) == len(self.who) else how.final_steps
         motion, common, curvature = self.climb(motion, common, 0.0, self.who, last, fixed=fixed)
         return self.assess(motion, common, curvature)
 
@@ -109,14 +105,14 @@ class Aligner:
         self, motion: Motion, common: float, blur: float, who: Ints, steps: int, *, fixed: bool = False
     ) -> tuple[Motion, float, FloatArray]:
         """Take up to ``steps`` Newton steps; return motion, share of common targets (fitted or fixed) and curvature."""
-        curvature, most = np.eye(3), max(len(who), 1)
+        curvature, most, how = np.eye(3), max(len(who), 1), self.how
         held: tuple[float, Motion, float] | None = None  # the likelihood before a long step, and where a safe one leads
         for turn in range(steps):
             sums, slope, curves = self.evaluate(motion, blur, who, common)
             if held is not None and sums[0] < held[0]:
                 (_, motion, common), held = held, None
                 continue
-            floor = np.diag(self.prior_curvature() + GRAIN * np.trace(curves[0]))
+            floor = np.diag(self.prior_curvature() + how.rounding_share * np.trace(curves[0]))
             curvature = regularise(curves, floor)
             step: FloatArray = np.linalg.solve(curvature, slope).astype(float)
             pivot = motion(self.target_map.positions[who]).mean(axis=0)
@@ -125,13 +121,13 @@ class Aligner:
             safe = follow_step(motion, step, pivot, self.model.known_map.flat)
             if settled:
                 return safe, fitted, curvature
-            if turn >= FUTILE and not fixed and sums[0] < self.price:
+            if turn >= how.futile_steps and not fixed and sums[0] < self.price:
                 return safe, fitted, curvature
-            if turn < HASTE or turn == steps - 1 or blur:
+            if turn < how.safe_steps or turn == steps - 1 or blur:
                 motion, common, held = safe, fitted, None
                 continue
             held = float(sums[0]), safe, fitted
-            step = np.linalg.solve(straighten(curves, floor), slope).astype(float)
+            step = np.linalg.solve(straighten(curves, floor, how.flattest_share), slope).astype(float)
             motion = follow_step(motion, step, pivot, self.model.known_map.flat)
             common = common if fixed else hasten_share(common, sums, most)
         return motion, common, curvature
@@ -174,11 +170,11 @@ def regularise(curves: FloatArray, floor: FloatArray) -> FloatArray:
     return observed if peaked else np.asarray(curves[0] + floor)
 
 
-def straighten(curves: FloatArray, floor: FloatArray) -> FloatArray:
+def straighten(curves: FloatArray, floor: FloatArray, flattest: float) -> FloatArray:
     """Return the observed curvature made that of a peak, for steps that may be too long."""
     values, vectors = eigh(curves[1] + floor, curves[0] + floor)  # of the larger one, so that none is above 1
     frame = (curves[0] + floor) @ vectors
-    return np.asarray(frame @ np.diag(np.maximum(np.abs(values), FLATTEST)) @ frame.T)
+    return np.asarray(frame @ np.diag(np.maximum(np.abs(values), flattest)) @ frame.T)
 
 
 def hasten_share(common: float, sums: FloatArray, targets: int) -> float:
@@ -186,3 +182,45 @@ def hasten_share(common: float, sums: FloatArray, targets: int) -> float:
     slope = (float(sums[1]) / targets - common) * targets / (common * (1 - common))
     fitted = common + slope / max(float(sums[4]), 1e-300)
     return min(max(fitted, common / 4, 1.0 / targets), 1 - (1 - common) / 4, 1 - 0.5 / targets)
+
+
+def estimate_noise(aligner: Aligner, start: Alignment, floor: float) -> tuple[Aligner, Alignment]:
+    """Return the aligner under the most likely displacement, and the alignment refined under it.
+
+    The likelihood is a ratio to a background that does not depend on the width, so widths can be compared: the best of
+    a falling series is taken, and then the deviations east and north are fitted to the pairs (EM).
+    """
+    model, widest = aligner.model, 4 * float(np.sqrt(aligner.model.variances.mean()))
+    best, best_width, motion, common = -np.inf, widest, start.motion, start.common
+    kept = start
+    for step in range(aligner.how.noise_halvings):
+        width = widest * 2 ** (-0.5 * step)
+        if width < floor:
+            break
+        tried = aligner.with_model(model.with_variances(np.full_like(model.variances, width**2)))
+        motion, common, curvature = tried.climb(motion, common, 0.0, tried.who, 6)
+        one = tried.assess(motion, common, curvature)
+        if one.ratio > best:
+            best, best_width, kept = one.ratio, width, one
+        elif one.ratio < best - 30 - 0.1 * abs(best):
+            break
+    return _fit_deviations(aligner, kept, best_width, floor)
+
+
+def _fit_deviations(aligner: Aligner, start: Alignment, width: float, floor: float) -> tuple[Aligner, Alignment]:
+    """Fit the deviations east and north by expectation and maximisation from a first width."""
+    model = aligner.model
+    variance, motion, common = np.array([width**2, width**2]), start.motion, start.common
+    tried, curvature = aligner, np.eye(3)
+    for _ in range(aligner.how.noise_rounds):
+        tried = aligner.with_model(model.with_variances(np.tile(variance, (len(model.variances), 1))))
+        motion, common, curvature = tried.climb(motion, common, 0.0, tried.who, 2)
+        sums, _, _ = tried.evaluate(motion, 0.0, tried.who, common)
+        fresh = sums[2:4] / max(float(sums[1]), 1e-12)
+        fresh = np.maximum(fresh, floor**2)
+        done = bool(np.abs(np.log(fresh / variance)).max() < 1e-3)
+        variance = fresh
+        if done:
+            break
+    tried = aligner.with_model(tried.model.remeasured())
+    return tried, tried.assess(motion, common, curvature)

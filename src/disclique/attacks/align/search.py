@@ -1,53 +1,32 @@
 """The search for the rigid motion that lays the target's map on the known file.
 
 Motions are tried in three turns: those that given matches suggest, those under which both files are dense in the same
-places, and those that lay two records of rare labels on two known ones. Each is refined; the best compete.
+places, and those that lay two targets whose labels few known records share on every two of those at the same distance,
+each scored by where it lays the other targets. Each is refined; the best compete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import softmax
 
 from disclique.attacks.align.density import MotionPrior, align_densities, centre_projection, estimate_density
-from disclique.attacks.align.futility import (
-    Foretold,
-    choose_tilt,
-    expect_evidence,
-    foretell,
-    is_comparable,
-    keep_within,
-)
-from disclique.attacks.align.hypotheses import RarePairSearch
-from disclique.attacks.align.likelihood import LikelihoodModel
-from disclique.attacks.align.refine import Aligner, Alignment
-from disclique.model import FloatArray, IntArray
-from disclique.spaces.positions import Motion, fit_motion, follow_step
+from disclique.attacks.align.futility import find_futility, foretell, is_comparable, measure_gap
+from disclique.attacks.align.inputs import AttackInputs, StartPairs
+from disclique.attacks.align.likelihood import LikelihoodModel, group_by_class, index_known
+from disclique.attacks.align.refine import Aligner, Alignment, estimate_noise
+from disclique.engine.kernels.alignment import AlignmentSearch, ClassMembers, try_pairs
+from disclique.model import FloatArray
+from disclique.spaces.positions import Motion, fit_motion
 from disclique.spaces.rebuild.landmarks import TargetMap
 
-UNKNOWN = 0.1  # what the share of common targets is first taken for
-CLEAR = 8.0  # log odds above which no further alignment is tried
-# Log odds for the alignment below which only a bold snooper claims anything. Chosen on simulated data sets: 96 without
-# a common record stayed at 4.0 or less, 48 with 10 common of 500 were at 4.5 or more (σ = .005 and .01 degrees).
-SURE = 4.0
-LUCK, BAD_LUCK = 2.5, 2.0  # standard deviations by which the true alignment may fit better or worse than foretold
-CHANCE = 4.0  # the same of the best of the wrong alignments to which densities leave room
-AHEAD = 6.0  # log likelihood by which it must then be ahead of the others
-TURNS, TURN_STEPS = 8, 8  # of the best alignment, to see how others fit, and steps in which each is refined
-ELSEWHERE = 10.0  # cells of the density: so far apart lie two ways to lay densities on each other
-DECIDED = 2.0  # log likelihood, per square root of the targets, by which densities must then prefer one of them
-ALL = 0.99  # the share of common targets that promises most, where it is not known
-RIVAL = 8.0  # an alignment so much worse than the best is forgotten
-SMALL = 40  # so few targets may fit in several ways; all are tried
-DENSITY_MOTIONS = 4
-LOCAL_BUDGET, GLOBAL_BUDGET = 150_000_000, 600_000_000  # distances compared; a few seconds
+Ints = NDArray[np.int64]
 SEED = 0  # of the order in which pairs of records are tried; not of anything that is published
-
-StartPairs = tuple[IntArray, IntArray]
-StepListener = Callable[[str], None]
 
 
 @dataclass
@@ -71,6 +50,28 @@ class Alignments:
     unsought: bool = False
     assumed: Alignments | None = None
 
+    @classmethod
+    def begin(cls, aligner: Aligner, motions: list[Motion]) -> Alignments:
+        """Return none as yet; of a map of few targets no single alignment is clear."""
+        how = aligner.how
+        clear = how.clear_log_odds if len(aligner.who) > how.few_targets else np.inf
+        return cls(aligner, clear, density_motions=motions)
+
+    @property
+    def sure(self) -> bool:
+        """True if the best alignment is clearly better than chance."""
+        return bool(self.ranked) and self.ranked[0].evidence >= self.aligner.how.sure_log_odds
+
+    @property
+    def doubt(self) -> str:
+        """Why the alignment is doubtful, or an empty text."""
+        if self.sure:
+            return ""
+        asked = self.aligner.how.sure_log_odds
+        best = f"log odds {self.ranked[0].evidence:.1f}, {asked:.0f} are asked for" if self.ranked else "none was found"
+        best += f"; {self.futile}" if self.futile else ""
+        return f"no alignment of the target's map with the known file is clearly better than chance ({best})"
+
     def weigh(self, price: FloatArray | float = 0.0) -> FloatArray:
         """Return the probability of each alignment; ``price`` is taken from the evidence for each."""
         evidence = np.array([one.evidence for one in self.ranked]) - price
@@ -79,7 +80,7 @@ class Alignments:
     @property
     def cut(self) -> str:
         """What was not tried, in a sentence, where that could have changed the claims; else empty."""
-        if self.ranked and self.ranked[0].evidence > CLEAR:
+        if self.ranked and self.ranked[0].evidence > self.aligner.how.clear_log_odds:
             return ""
         if self.unsought:
             return "no pairs of rare records were tried, which show too little; all records together may show more"
@@ -111,7 +112,9 @@ class Alignments:
             else:
                 kept.append(other)
         self.ranked = sorted([*kept, one], key=lambda each: -each.evidence)
-        self.ranked = [each for each in self.ranked if each.evidence > self.ranked[0].evidence - RIVAL]
+        self.ranked = [
+            each for each in self.ranked if each.evidence > self.ranked[0].evidence - self.aligner.how.rival_log_odds
+        ]
 
 
 def build_prior(
@@ -121,73 +124,55 @@ def build_prior(
 
     With ``few`` a small map is not held to the density, which would tell little of it.
     """
-    positions = target_map.positions[model.matchable]
+    positions, how = target_map.positions[model.matchable], model.thresholds.align
     volume = 4 * np.pi * max(model.area, 1e-300) / (model.known_map.radius or 1.0) ** 2
-    if few and len(positions) <= SMALL:
+    if few and len(positions) <= how.few_targets:
         return MotionPrior(volume), []
     flat = centre_projection(model.known_map, positions).project(positions)
-    density = estimate_density(model.known_map, float(np.percentile(np.linalg.norm(flat, axis=1), 99)))
+    density = estimate_density(model.known_map, float(np.percentile(np.linalg.norm(flat, axis=1), 99)), how)
     if density is None:
         return MotionPrior(volume), []
-    motions, integral = align_densities(density, positions, kept=DENSITY_MOTIONS)
+    motions, integral = align_densities(density, positions, kept=how.density_motions)
     return MotionPrior(volume, density, integral), motions
 
 
-@dataclass(frozen=True, eq=False)
-class Quest:
-    """What is known for a search, and what it is for.
-
-    ``share`` is that of common targets, if it is known; ``start`` are matches to begin with; ``effort`` is the part of
-    the usual work to be spent. A ``bold`` snooper follows the best alignment even where it is doubtful. The width of
-    the displacement is ``told`` or guessed; an ``exact`` law of it may tell alignments apart that the search cannot.
-    """
-
-    share: float | None
-    start: StartPairs | None
-    tell: StepListener
-    effort: float = 1.0
-    bold: bool = False
-    told: bool = True
-    exact: bool = False
-
-
-def find_alignments(aligner: Aligner, motions: list[Motion], quest: Quest) -> Alignments:
+def find_alignments(aligner: Aligner, motions: list[Motion], inputs: AttackInputs) -> Alignments:
     """Return all alignments worth considering: from given matches, from ``motions``, from pairs of rare records.
 
     ``motions`` are those of the density of settled places. Pairs are searched only where that can find more.
     """
-    common, sigma = UNKNOWN if quest.share is None else quest.share, aligner.sigma
-    found = Alignments(aligner, CLEAR if len(aligner.who) > SMALL else np.inf, density_motions=motions)
-    if quest.start is not None and found.refine_until_clear(align_matches(aligner, quest.start), 3 * sigma, common):
+    common, sigma, start = inputs.share, aligner.sigma, inputs.start
+    found = Alignments.begin(aligner, motions)
+    if start is not None and found.refine_until_clear(align_matches(aligner, start), 3 * sigma, common):
         return found
     density = aligner.prior.density
     if density is not None and found.refine_until_clear(motions, max(0.9 * density.cell, sigma), common):
         return found
     rare = RarePairSearch(aligner, np.random.default_rng(SEED))
-    if quest.bold and quest.share is not None and not (found.ranked and found.ranked[0].evidence >= SURE):
-        found.assumed = assume_overlap(found, quest.share)
-    found.futile = find_futility(found, rare, quest)
+    if inputs.bold and inputs.knowledge.common is not None and not found.sure:
+        found.assumed = assume_overlap(found, common)
+    found.futile = find_futility(found, rare, inputs)
     if not found.futile:
-        search_pairs(found, rare, quest)
+        search_pairs(found, rare, inputs)
         found.assumed = None
     return found
 
 
-def search_pairs(found: Alignments, rare: RarePairSearch, quest: Quest) -> None:
+def search_pairs(found: Alignments, rare: RarePairSearch, inputs: AttackInputs) -> None:
     """Add the alignments that pairs of rare records suggest: first around the densest overlap, then everywhere."""
     aligner, density, sigma = found.aligner, found.aligner.prior.density, found.aligner.sigma
-    common, sure = UNKNOWN if quest.share is None else quest.share, quest.share is not None
-    local, budget = (max(int(quest.effort * most), 1) for most in (LOCAL_BUDGET, GLOBAL_BUDGET))
+    common, sure, how = inputs.share, inputs.knowledge.common is not None, aligner.how
+    local, budget = (max(int(inputs.effort * most), 1) for most in (how.local_comparisons, how.global_comparisons))
     compared, most = 0, aligner.compared + budget
     if density is not None and is_comparable(aligner.model.known_map, aligner.target_map.positions[aligner.who]):
-        quest.tell("looking around the densest overlap for pairs of rare records")
+        inputs.tell("looking around the densest overlap for pairs of rare records")
         for guess in found.density_motions[:2]:
             for batch in rare.propose(common, budget=local, guess=guess, slack=2.5 * density.cell, sure=sure):
                 compared += batch.compared
                 if found.refine_until_clear(batch.motions, 3 * sigma, common, most=most):
                     return
         budget = local  # the density rarely misleads: in 48 noisy cases a start from the truth found no more
-    quest.tell("looking everywhere for pairs of rare records")
+    inputs.tell("looking everywhere for pairs of rare records")
     for batch in rare.propose(common, budget=budget, sure=sure):
         compared += batch.compared
         found.compared = compared if batch.untried else 0
@@ -196,80 +181,6 @@ def search_pairs(found: Alignments, rare: RarePairSearch, quest: Quest) -> None:
         if aligner.compared >= most:
             found.compared = compared + aligner.compared
             return
-
-
-def find_futility(found: Alignments, rare: RarePairSearch, quest: Quest) -> str:
-    """Return why a search for more alignments could not change the claims; empty where it could."""
-    aligner, told, size = found.aligner, quest.share, len(found.aligner.who)
-    share = keep_within(ALL if told is None else told, size)
-    tilt = choose_tilt(aligner)
-    foretold = foretell(aligner, aligner.who, noise=1.0 if quest.told else 0.0, tilt=tilt)
-    if not (quest.bold or quest.exact):
-        positions = aligner.target_map.positions[aligner.who]
-        before = [aligner.prior.log_density(motion(positions)) for motion in found.density_motions]
-        most = expect_evidence(aligner, foretold, share, max(before, default=-np.log(aligner.prior.volume)), LUCK)
-        if most < SURE:
-            return f"even of the true one no more than {most:.1f} can be expected"
-    if told is not None and quest.told and stands_out(found, share, foretold):
-        return "it fits as well as the true one can be expected to"
-    if not rare.can_succeed(share, noise=1.0 if quest.told else 0.0, tilt=tilt):
-        truth, chance = foretold.expect(size, share, share), foretold.expect_strangers(size, share)
-        visible = truth.at_most(LUCK) > chance.at_most(CHANCE)
-        found.unsought = visible and not (found.density_motions and is_decided(found, found.density_motions[0]))
-        return "pairs of rare records would not tell the true one from chance"
-    return ""
-
-
-def stands_out(found: Alignments, share: float, foretold: Foretold) -> bool:
-    """Return True if an alignment fits well enough to be the true one, and far better than others do by chance.
-
-    The others are those found elsewhere, and the best one turned around its middle: in a round city every
-    turn lays people on people, and the best of some wrong ones may fit as well as the true one is expected to. Where
-    densities do not decide, the best of millions often does, so that nothing stands out.
-    """
-    ranked = (found.ranked if found.assumed is None else found.assumed.ranked)[:DENSITY_MOTIONS]
-    aligner, flat, size = found.aligner, found.aligner.model.known_map.flat, len(found.aligner.who)
-
-    def measure(motion: Motion) -> float:
-        return float(aligner.evaluate(motion, 0.0, aligner.who, share)[0][0])
-
-    fits = sorted(((measure(one.motion), at) for at, one in enumerate(ranked)), reverse=True)
-    if not fits or (len(fits) > 1 and fits[1][0] > fits[0][0] - AHEAD):
-        return False
-    fit, best = fits[0][0], ranked[fits[0][1]].motion
-    truth, chance = foretold.expect(size, share, share), foretold.expect_strangers(size, share)
-    if fit < max(truth.at_least(BAD_LUCK), chance.at_most(CHANCE)) or not is_decided(found, best):
-        return False
-    pivot = best(aligner.target_map.positions[aligner.who]).mean(axis=0)
-    up = np.array([1.0, 0.0, 0.0]) if flat else pivot / max(float(np.linalg.norm(pivot)), 1e-300)
-    for angle in 2 * np.pi * np.arange(1, TURNS) / TURNS:
-        turned = follow_step(best, angle * up, pivot, flat)
-        turned, _, _ = aligner.climb(turned, share, 0.0, aligner.who, TURN_STEPS, fixed=True)
-        if measure(turned) > fit - AHEAD:
-            return False
-    return True
-
-
-def measure_gap(here: FloatArray, there: FloatArray) -> float:
-    """Return the root mean square of the distances between places."""
-    return float(np.sqrt(((here - there) ** 2).sum(axis=1).mean()))
-
-
-def is_decided(found: Alignments, best: Motion) -> bool:
-    """Return True if densities leave no room for alignments elsewhere: all others fit them far worse.
-
-    Chance prefers one of several by about the square root of the targets, as in a square without a centre.
-    """
-    density, aligner = found.aligner.prior.density, found.aligner
-    if density is None or not found.density_motions:
-        return False
-    positions = aligner.target_map.positions[aligner.who]
-    laid = [motion(positions) for motion in found.density_motions]
-    fits = [density.log_likelihood(places) for places in laid]
-    far = [measure_gap(places, laid[0]) > ELSEWHERE * density.cell for places in laid]
-    other = max((fit for fit, is_far in zip(fits, far, strict=True) if is_far), default=min(fits))
-    near = measure_gap(best(positions), laid[0]) <= ELSEWHERE * density.cell
-    return near and other < fits[0] - DECIDED * np.sqrt(len(positions))
 
 
 def assume_overlap(found: Alignments, share: float) -> Alignments:
@@ -308,6 +219,113 @@ def align_matches(aligner: Aligner, start: StartPairs) -> list[Motion]:
     return [motion for _, motion in sorted(best.values(), key=lambda one: one[0])]
 
 
-def find_density_scale(prior: MotionPrior, model: LikelihoodModel) -> float:
-    """Return the width of the cells in which the density was estimated, or a length of the known file."""
-    return prior.density.cell if prior.density is not None else float(np.sqrt(max(model.area, 1e-300)))
+def choose_alignments(
+    model: LikelihoodModel,
+    target_map: TargetMap,
+    prior: MotionPrior,
+    motions: list[Motion],
+    *,
+    inputs: AttackInputs,
+    floor: float,
+) -> Alignments:
+    """Return the alignments worth considering, under the known or the most likely displacement."""
+    if inputs.knowledge.noise is not None:
+        return find_alignments(Aligner(model, target_map, prior), motions, inputs)
+    tried, compared = [], 0
+    cell = prior.density.cell if prior.density is not None else float(np.sqrt(max(model.area, 1e-300)))
+    for guess in model.thresholds.align.noise_guesses:
+        width = max(guess * cell, floor)
+        aligner = Aligner(model.with_variances(np.full_like(model.variances, width**2)), target_map, prior)
+        found = find_alignments(aligner, motions, inputs)
+        compared += found.compared
+        if found.ranked:
+            fitted, best = estimate_noise(aligner, found.ranked[0], floor)
+            tried.append(replace(found, aligner=fitted, ranked=[best]))
+            if best.evidence > found.clear:
+                break
+    return replace(max(tried, key=lambda one: one.ranked[0].evidence, default=found), compared=compared)
+
+
+class Batch(NamedTuple):
+    """Motions worth refining, best first, the distances compared to find them, and the pairs not yet tried."""
+
+    motions: list[Motion]
+    compared: int
+    untried: int
+
+
+class RarePairSearch:
+    """The search for motions that lay two targets of rare labels on two known records at the same distance."""
+
+    def __init__(self, aligner: Aligner, rng: np.random.Generator) -> None:
+        model = aligner.model
+        self.aligner, self.how = aligner, aligner.how
+        how = self.how
+        self.sigma = float(np.sqrt(np.median(model.variances) + np.median(aligner.target_map.variance)))
+        self.members = group_by_class(model)
+        many = _count_counterparts(model, self.members)[model.target_class[aligner.who]]
+        rarest = aligner.who[np.lexsort((rng.random(len(many)), many))]
+        pairs = self._order_pairs(rarest[: how.rare_targets], np.sort(many)[: how.rare_targets], rng)
+        shown = self.scored = rng.permutation(rarest[: how.scored_targets])
+        self.shown = len(shown)
+        order = np.concatenate((shown, np.setdiff1d(np.unique(pairs), shown)))
+        place = np.full(len(model.target_class), -1)
+        place[order] = np.arange(len(order))
+        self.pairs = place[pairs]
+        self.positions, self.classes = aligner.target_map.positions[order], model.target_class[order]
+        self.index = index_known(model, 6 * self.sigma)
+
+    def _order_pairs(self, rare: Ints, many: Ints, rng: np.random.Generator) -> Ints:
+        """Return pairs of targets far apart, those with the fewest possible counterparts first."""
+        i, j = np.triu_indices(len(rare), 1)
+        positions = self.aligner.target_map.positions[rare]
+        gap = np.linalg.norm(positions[i] - positions[j], axis=1)
+        far = gap >= max(0.6 * float(np.quantile(gap, 0.9)) if len(gap) else 0.0, 4 * self.sigma)
+        i, j = i[far], j[far]
+        cost = np.log2(np.maximum(many[i].astype(float) * many[j], 1)).astype(int)
+        return np.stack((rare[i], rare[j]), axis=1)[np.lexsort((rng.random(len(cost)), cost))]
+
+    def can_succeed(self, share: float, *, noise: float, tilt: float) -> bool:
+        """Return False if the true motion would not be among the best: its score would drown in those of chance.
+
+        A motion made from two common targets is off by what displaced them; of many, some are off by little.
+        """
+        how = self.how
+        foretold = foretell(self.aligner, self.scored, noise=noise * how.nearly_variance, blur=4.0, tilt=tilt)
+        believed = min(share, how.most_common_share)
+        truth = foretold.expect(self.shown, share, believed)
+        return truth.at_most(how.pair_luck_sd) > foretold.expect_strangers(self.shown, believed).at_most(
+            how.pair_chance_sd
+        )
+
+    def propose(
+        self, common: float, *, budget: int, guess: Motion | None = None, slack: float = np.inf, sure: bool = False
+    ) -> Iterator[Batch]:
+        """Yield batches of motions until ``budget`` distances are compared: all, or those within ``slack`` of a guess.
+
+        If the share of common records is ``sure``, stop once so many pairs were tried that many must have been true.
+        """
+        model, variance = self.aligner.model, (2 * self.sigma) ** 2
+        expected = self.positions if guess is None else guess(self.positions)
+        common = min(common, self.how.most_common_share)
+        search = AlignmentSearch(
+            self.index, model.related, model.rarity, variance, common, model.known_map.flat, self.shown, expected, slack
+        )
+        pairs, spent, batch = self.pairs, 0, max(budget // 16, 1)
+        if sure:
+            pairs = pairs[: int(np.ceil(self.how.enough_pairs / common**2))]
+        while len(pairs) and spent < budget:
+            limits = (2.5 * np.sqrt(2) * self.sigma, min(batch, budget - spent), self.how.kept_motions)
+            best, used, cost = try_pairs(search, self.members, pairs, self.positions, self.classes, limits)
+            spent += cost
+            pairs = pairs[used:]
+            batch *= 2
+            best = best[np.argsort(-best[:, 0], kind="stable")]
+            motions = [Motion(row[1:10].reshape(3, 3), row[10:]) for row in best if np.isfinite(row[0])]
+            yield Batch(motions, cost, len(pairs))
+
+
+def _count_counterparts(model: LikelihoodModel, members: ClassMembers) -> Ints:
+    """Count the known records that may be the counterpart of a target of each class."""
+    counts = np.concatenate(([0], np.cumsum(np.diff(members.start)[model.related.known])))
+    return np.asarray(np.diff(counts[model.related.start]))

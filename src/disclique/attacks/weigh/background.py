@@ -11,11 +11,16 @@ any, and cost little where there are none.
 A stranger is seen after the mask, so that all of this is blurred by the noise: nobody's density becomes infinite where
 several people live at one place. At each scale records are counted in cubes smaller than the bell that is laid around
 them, so that a place has a bounded number of neighbours at every scale and the cost is O(n log n).
+
+A sample of a register tells how densely people live where they live densely. Elsewhere it does not: where a candidate
+is found, others are more likely to live than a sample knows, and a density from the sample alone would make pairs look
+too sure. So at the scales at which few of the sample are near, everybody is counted, in a stream over the pieces.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -24,21 +29,20 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
-from disclique.engine.kernels.neighbours import CellIndex, CountedCubes, RelatedClasses, build_index, sum_bells
+from disclique.attacks.thresholds import THRESHOLDS, Weighing
+from disclique.engine.kernels.neighbours import (
+    CellIndex,
+    CountedCubes,
+    RelatedClasses,
+    build_index,
+    find_near,
+    sum_bells,
+)
 from disclique.model import FloatArray
+from disclique.records.registers import Label, Mapper, Register, Survey, stream
 from disclique.spaces.positions import KnownMap, find_east_north
 
 Ints = NDArray[np.int64]
-SCALES = 10  # at most, besides the home itself
-STEP = 2.0  # from one scale to the next, at least
-CELL = 0.6  # width of a cube, of the bell's standard deviation: coarser ones would blur it
-REACH = 3.3  # of a bell, in standard deviations: the rest is less than half a percent
-LEFT_OUT = 1000  # records that are left out in turn: more would not change the mixture
-ROUNDS = 100
-NEEDED = 0.5  # records that a part must explain to be one: fewer are chance, found because there are many parts
-LEAST = 1e-6  # of the strangers: what is kept of a part without any record
-NOBODY = 1e-5  # of the strangers: so few need not be looked for
-FAINT = 0.25  # a label that speaks by less for one person is counted with all the others
 TINY = 1e-12  # of the coordinates: cells are no smaller
 BATCH = 4000  # places looked up at a time
 
@@ -51,16 +55,12 @@ class Bells:
     cell: Ints  # (known,): the cube of each record
     centre: FloatArray  # (cubes, 3)
     count: FloatArray  # (cubes,)
+    reach: float  # of a bell
 
     @cached_property
     def tree(self) -> cKDTree:
         """The tree of the cubes' middles."""
         return cKDTree(self.centre)
-
-    @property
-    def reach(self) -> float:
-        """How far a bell reaches."""
-        return float(REACH * np.sqrt(self.variance))
 
     def height(self, places: FloatArray, centres: FloatArray) -> FloatArray:
         """Return the height at each place of the bell around its own centre."""
@@ -86,11 +86,11 @@ class Bells:
         return found["i"], found["j"], height
 
 
-def _build_bells(positions: FloatArray, scale: float, sigma: float) -> Bells:
+def _build_bells(positions: FloatArray, scale: float, sigma: float, how: Weighing) -> Bells:
     variance = scale**2 + sigma**2
-    cell, count = number_rows(np.floor(positions / (CELL * np.sqrt(variance))))
+    cell, count = number_rows(np.floor(positions / (how.cube_sd * np.sqrt(variance))))
     centre = np.stack([np.bincount(cell, positions[:, axis]) for axis in range(3)], axis=1) / count[:, None]
-    return Bells(variance, cell, centre, count.astype(float))
+    return Bells(variance, cell, centre, count.astype(float), float(how.bell_reach_sd * np.sqrt(variance)))
 
 
 def number_rows(rows: FloatArray) -> tuple[Ints, Ints]:
@@ -103,10 +103,10 @@ def number_rows(rows: FloatArray) -> tuple[Ints, Ints]:
     return number, np.bincount(number)
 
 
-def _choose_scales(sigma: float, extent: float) -> FloatArray:
+def _choose_scales(sigma: float, extent: float, how: Weighing) -> FloatArray:
     """Return the home itself and scales from the noise's to a quarter of the known file's extent."""
     most = max(extent / 4, sigma)
-    step = max(STEP, (most / sigma) ** (1 / (SCALES - 1)))
+    step = max(how.scale_step, (most / sigma) ** (1 / (how.scales - 1)))
     many = int(np.ceil(np.log(most / sigma) / np.log(step))) + 1
     return np.concatenate(([0.0], sigma * step ** np.arange(many)))
 
@@ -176,6 +176,7 @@ class Background:
     anywhere: float
     area: float
     known_class: Ints
+    how: Weighing
 
     def log_density(self, places: FloatArray, classes: Ints, related: RelatedClasses) -> FloatArray:
         """Return the log density of strangers at places, in known records per area, relative to the label's share.
@@ -187,7 +188,7 @@ class Background:
         total = np.full(len(places), self.anywhere * known / self.area)
         for scale, bells in enumerate(self.bells):
             free, same, home = self.any_label[scale], self.same_label[scale], self.at_home if scale == 0 else 0.0
-            if free + same + home < NOBODY:
+            if free + same + home < self.how.nobody:
                 continue
             labels = LabelCounts(bells, self.known_class, copies)
             for first in range(0, len(places), BATCH):
@@ -227,7 +228,7 @@ class Background:
     def fit(self, predicted: Predicted) -> Self:
         """Return the mixture with the shares that predict the left-out records best."""
         many, anywhere = len(self.bells), np.full_like(predicted.at_home, 1 / self.area)
-        share = _fit_mixture(np.vstack((*predicted, anywhere)), least=(many - 1, 2 * many + 1))
+        share = _fit_mixture(np.vstack((*predicted, anywhere)), self.how, least=(many - 1, 2 * many + 1))
         free, same = share[:many], share[many:-2]
         return replace(self, any_label=free, same_label=same, at_home=float(share[-2]), anywhere=float(share[-1]))
 
@@ -240,7 +241,7 @@ class Background:
         targets = len(related.start) - 1
         column = np.repeat(np.arange(targets), np.diff(related.start))
         odds = np.exp(np.minimum(related.gain, 700.0))
-        kept = odds >= FAINT
+        kept = odds >= self.how.faint_odds
         classes = 1 + max(int(self.known_class.max(initial=-1)), int(related.known.max(initial=-1)))
         table = csr_array((odds[kept], (related.known[kept], column[kept])), shape=(classes, targets))
         present = np.bincount(self.known_class[self.known_class >= 0], minlength=classes) / len(self.known_class)
@@ -252,37 +253,40 @@ def smooth_share(count: NDArray[Any], labels: NDArray[Any] | float, records: int
     return np.asarray((count + 0.5 * labels) / max(records + 0.5 * all_labels, 1.0))
 
 
-def learn_background(known_map: KnownMap, known_class: Ints, sigma: float) -> Background:
+def learn_background(
+    known_map: KnownMap, known_class: Ints, sigma: float, how: Weighing = THRESHOLDS.weigh
+) -> Background:
     """Learn where strangers live, and with which labels, from the known file and the width of the noise."""
-    found = lay_bells(known_map, known_class, sigma)
+    found = lay_bells(known_map, known_class, sigma, how)
     if len(known_class) < 3:
         return found
-    return found.fit(found.predict(leave_out(known_map, known_class, found.sigma), known_map))
+    return found.fit(found.predict(leave_out(known_map, known_class, found.sigma, how.left_out), known_map))
 
 
-def lay_bells(known_map: KnownMap, known_class: Ints, sigma: float) -> Background:
+def lay_bells(known_map: KnownMap, known_class: Ints, sigma: float, how: Weighing) -> Background:
     """Return the parts of the mixture for noise of this width, of which only *anywhere* has a share as yet."""
     positions = known_map.positions
     extent = float(np.linalg.norm(np.ptp(positions, axis=0)))
     sigma = max(sigma, 1e-9 * extent, 1e-100)  # its square must still be a number
-    bells = tuple(_build_bells(positions, float(scale), sigma) for scale in _choose_scales(sigma, extent))
+    scales = _choose_scales(sigma, extent, how)
+    bells = tuple(_build_bells(positions, float(scale), sigma, how) for scale in scales)
     sides = np.sort(np.ptp(positions, axis=0))[::-1] + 4 * sigma
     homes, none = _count_homes(positions, bells[0]), np.zeros(len(bells))
-    return Background(bells, homes, none, none, 0.0, 1.0, float(sides[0] * sides[1]), known_class)
+    return Background(bells, homes, none, none, 0.0, 1.0, float(sides[0] * sides[1]), known_class, how)
 
 
-def _fit_mixture(parts: FloatArray, least: tuple[int, ...]) -> FloatArray:
+def _fit_mixture(parts: FloatArray, how: Weighing, *, least: tuple[int, ...]) -> FloatArray:
     """Return the shares of the parts (rows) that predict the records (columns) best, by EM.
 
-    A part must explain ``NEEDED`` records, but for those that are ``least``: what is left if nothing is found.
+    A part must explain some records, but for those that are ``least``: what is left if nothing is found.
     """
     share = np.full(len(parts), 1 / len(parts))
-    needed = np.full(len(parts), NEEDED)
+    needed = np.full(len(parts), how.needed_records)
     needed[list(least)] = 0.0
-    for _ in range(ROUNDS):
+    for _ in range(how.mixture_rounds):
         weight = share[:, None] * parts
         found = (weight / weight.sum(axis=0)).sum(axis=1)
-        fresh = np.maximum(found - needed, LEAST * parts.shape[1])
+        fresh = np.maximum(found - needed, how.least_part * parts.shape[1])
         fresh /= fresh.sum()
         settled = float(np.abs(fresh - share).max()) < 1e-4
         share = fresh
@@ -299,16 +303,161 @@ class LeftOut(NamedTuple):
     classes: Ints
 
 
-def leave_out(known_map: KnownMap, known_class: Ints, sigma: float) -> LeftOut:
-    """Choose the records to be left out in turn, and mask their places.
+def leave_out(known_map: KnownMap, known_class: Ints, sigma: float, most: int) -> LeftOut:
+    """Choose at most so many records to be left out in turn, and mask their places.
 
     The noise is no random one: directions and lengths are spread evenly over the records, in the order of their places.
     """
     order = np.lexsort((known_class, *known_map.positions.T))
-    order = order[:: max(-(-len(known_class) // LEFT_OUT), 1)]
+    order = order[:: max(-(-len(known_class) // most), 1)]
     step = np.arange(1, len(order) + 1)
     away = sigma * np.sqrt(-2 * np.log((step * 0.7548776662466927) % 1.0))[:, None]  # the evenly spread sequence of R₂
     angle = 2 * np.pi * ((step * 0.5698402909980532) % 1.0)[:, None]
     places = known_map.positions[order]
     places = places + away * (np.cos(angle) * known_map.east[order] + np.sin(angle) * known_map.north[order])
     return LeftOut(order, places, known_class[order])
+
+
+@dataclass(frozen=True, eq=False)
+class CountedPlaces:
+    """Places around which people are counted in bells of some widths.
+
+    ``related`` says which classes speak for that of a place; the person of ``left_out`` is not counted there.
+    """
+
+    number: dict[Label, int]  # of all labels
+    frame: KnownMap  # the sphere or plane, without records
+    axes: FloatArray
+    variances: FloatArray
+    places: FloatArray
+    classes: Ints
+    related: RelatedClasses
+    left_out: Ints  # rows; -1 is nobody
+    reach_sd: float
+
+    def sum_bells(self, register: Register, piece: int) -> FloatArray:
+        """Return the bells of everybody in a piece at each place: (any label or by label, scale, place)."""
+        total = np.zeros((2, len(self.variances), len(self.places)))
+        radius = self.reach_sd * float(np.sqrt(self.variances.max()))
+        anybody = RelatedClasses(np.array([0, 1]), np.zeros(1, np.int64), np.zeros(1))
+        for batch in register.batches([piece]):
+            positions = self.frame.place(register.place(batch.coordinates))
+            classes, nothing = batch.classes(self.number), np.zeros(len(batch), np.int64)
+            for which, (seen, asked, related) in enumerate(
+                ((nothing, np.zeros_like(self.classes), anybody), (classes, self.classes, self.related))
+            ):
+                index = build_index(positions, seen, self.axes, 2 * radius)
+                at, known, relation = find_near(index, self.places, asked, related, radius)
+                other = batch.first + known != self.left_out[at]
+                at, known, relation = at[other], known[other], relation[other]
+                square = ((self.places[at] - positions[known]) ** 2).sum(axis=1)
+                odds = np.exp(np.minimum(related.gain[relation], 700.0))
+                for scale, variance in enumerate(self.variances.tolist()):
+                    height = np.exp(-square / (2 * variance)) / (2 * np.pi * variance)
+                    height[square > self.reach_sd**2 * variance] = 0.0
+                    total[which, scale] += np.bincount(at, odds * height, len(self.places))
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class CountedBackground(Background):
+    """The density of strangers in a register: at the first ``close`` scales from everybody, else from the sample."""
+
+    survey: Survey = field(kw_only=True)
+    frame: KnownMap = field(kw_only=True)
+    axes: FloatArray = field(kw_only=True)
+    mapper: Mapper = field(kw_only=True)
+    close: int = field(kw_only=True)
+    kept: dict[tuple[bytes, bytes, bytes], FloatArray] = field(kw_only=True, default_factory=dict)  # the last answer
+
+    def log_density(self, places: FloatArray, classes: Ints, related: RelatedClasses) -> FloatArray:
+        """Return the log density of strangers at places, in records of the whole register per area.
+
+        The last answer is kept: who asks whether people are shared and who weighs them ask about the same places.
+        """
+        asked = places.tobytes(), classes.tobytes(), related.gain.tobytes()
+        if asked not in self.kept:
+            found = self._count(places, classes, related)
+            self.kept.clear()
+            self.kept[asked] = found
+        return self.kept[asked]
+
+    def _count(self, places: FloatArray, classes: Ints, related: RelatedClasses) -> FloatArray:
+        far = np.arange(len(self.bells)) >= self.close
+        rest = replace(self, any_label=self.any_label * far, same_label=self.same_label * far, close=0)
+        scale = len(self.survey) / max(len(self.known_class), 1)
+        total = np.asarray(Background.log_density(rest, places, classes, related) + np.log(scale))
+        if not self.close or not len(places):
+            return total
+        odds = np.exp(np.minimum(related.gain, 700.0))
+        clear = related._replace(gain=np.where(odds >= self.how.faint_odds, related.gain, -np.inf))
+        free, same = self.sum_around(LeftOut(np.full(len(places), -1), places, classes), clear)
+        left = self.spell(related)[1][classes]
+        near = self.any_label[: self.close] @ free + self.same_label[: self.close] @ (same + left * free)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.logaddexp(total, np.log(near)))
+
+    def sum_around(self, asked: LeftOut, related: RelatedClasses) -> FloatArray:
+        """Return the bells of everybody around places; ``asked.rows`` are the rows that are not counted."""
+        around = CountedPlaces(
+            self.survey.number,
+            self.frame,
+            self.axes,
+            np.array([one.variance for one in self.bells[: self.close]]),
+            asked.places,
+            asked.classes,
+            related,
+            asked.rows,
+            self.how.bell_reach_sd,
+        )
+        parts = dict(stream(self.survey.register, around.sum_bells, mapper=self.mapper))
+        ordered = [parts[piece] for piece in range(len(parts))]  # whoever was first
+        return np.asarray(np.sum(ordered, axis=0))
+
+    def correct(self, predicted: Predicted, left_out: LeftOut) -> Predicted:
+        """Return what is predicted of left-out records, at the close scales from everybody else in the register."""
+        if not self.close:
+            return predicted
+        classes, n = len(self.survey.counts), len(self.survey)
+        alone = RelatedClasses(np.arange(classes + 1), np.arange(classes), np.zeros(classes))
+        rows = self.survey.sample.rows[left_out.rows]
+        own = self.survey.sample.classes[left_out.rows]
+        free, same = self.sum_around(LeftOut(rows, left_out.places, own), alone) / (n - 1)
+        share = smooth_share(np.maximum(self.survey.counts[own] - 1.0, 0.0), 1.0, n - 1, max(classes, 1))
+        unlabelled = left_out.classes < 0
+        same = np.where(unlabelled, free, same / share)
+        return Predicted(
+            np.vstack((free, predicted.free[self.close :])),
+            np.vstack((same, predicted.same[self.close :])),
+            predicted.at_home,
+        )
+
+
+def count_everybody(
+    sample: KnownMap, laid: Background, *, survey: Survey, mapper: Mapper, near: Callable[[float], float]
+) -> CountedBackground:
+    """Learn where strangers live from the bells of a sample and from everybody.
+
+    ``near`` says how many people live within a radius of one of them, on average; everybody is counted at the scales at
+    which there are not enough of the sample.
+    """
+    classes, how = laid.known_class, laid.how
+    scale, close = len(survey) / max(len(classes), 1), 0
+    for one in laid.bells:
+        many = near(one.reach)
+        if many > how.crowd * scale:
+            break
+        close += 1
+    none = np.zeros((0, 3))
+    found = CountedBackground(
+        **vars(laid),
+        survey=survey,
+        frame=replace(sample, positions=none, east=none, north=none),
+        axes=find_east_north(sample, sample.positions.mean(axis=0)),
+        mapper=mapper,
+        close=close,
+    )
+    if len(classes) < 3:
+        return found
+    left_out = leave_out(sample, classes, found.sigma, how.left_out)
+    return found.fit(found.correct(found.predict(left_out, sample), left_out))

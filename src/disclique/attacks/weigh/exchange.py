@@ -3,11 +3,14 @@
 A known record that is released lies at the place of some released record u; the record t that belongs to it took the
 place of its partner, uniform among those in reach. Since places are exchanged in pairs, u belongs to the partner: where
 the snooper knows who lives at the place of t, the label of u must be theirs.
+
+A common person's place is in both files. Two such places have the same distance in both, which hardly any other two
+have: a few hundred pairs of places are enough to find the motion under which places coincide, whatever their labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -16,9 +19,11 @@ from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
 from disclique.attacks.align.likelihood import CandidatePairs, LikelihoodModel
-from disclique.attacks.weigh.law import TAILS, LawModel, gather_pairs
+from disclique.attacks.thresholds import THRESHOLDS, Aligning
+from disclique.attacks.weigh.law import LawModel, gather_pairs
 from disclique.masks.laws import ExchangeLaw
 from disclique.model import FloatArray
+from disclique.spaces.positions import KnownMap, Motion
 
 Ints = NDArray[np.int64]
 ROWS = 2000  # places that are looked at in one go
@@ -90,7 +95,7 @@ def _measure_scatter(chances: Sequence[_Chances]) -> FloatArray:
 def _weigh_homes(model: LikelihoodModel, positions: FloatArray, blur: FloatArray) -> tuple[Ints, Ints, FloatArray]:
     """Return released records and the known ones who live at their places, with the log evidence for it."""
     homes = model.known_map.positions
-    near = cKDTree(positions).query_ball_point(homes, TAILS * np.sqrt(blur.max(initial=0.0)))
+    near = cKDTree(positions).query_ball_point(homes, model.thresholds.weigh.tails_sd * np.sqrt(blur.max(initial=0.0)))
     known = np.repeat(np.arange(len(homes)), [len(one) for one in near])
     record = np.concatenate([np.asarray(one, dtype=np.int64) for one in near]) if len(known) else known
     square = ((positions[record] - homes[known]) ** 2).sum(axis=1)
@@ -172,3 +177,88 @@ def _select(pairs: CandidatePairs, rows: Ints) -> CandidatePairs:
     """Return some of the pairs."""
     where = pairs.residual[rows], pairs.variance[rows]
     return CandidatePairs(pairs.target[rows], pairs.known[rows], pairs.ratio[rows], *where)
+
+
+def find_coinciding(
+    positions: FloatArray, known_map: KnownMap, tolerance: float, *, kept: int, how: Aligning = THRESHOLDS.align
+) -> list[Motion]:
+    """Return the ``kept`` motions under which most places coincide up to ``tolerance``, best first; perhaps none."""
+    ours, theirs = (np.unique(np.round(side, 9), axis=0) for side in (positions, known_map.positions))
+    if len(ours) < 3 or len(theirs) < 3:
+        return []
+    first, second, lengths = _find_known_pairs(theirs, how.coinciding_pairs)
+    if len(lengths) == 0:
+        return []
+    low, high = float(lengths[0]), float(lengths[-1])
+    if len(lengths) * 4 * tolerance > how.by_chance * max(high - low, 1e-300):
+        return []
+    found: list[tuple[int, int, Motion]] = []
+    tree, verified = cKDTree(theirs), 0
+    extent = float(np.linalg.norm(np.ptp(ours, axis=0)))
+    shown = ours[:: max(len(ours) // how.shown_places, 1)]
+    for a, b in _draw_target_pairs(ours, low, high, how.tried_pairs):
+        length = float(np.linalg.norm(ours[a] - ours[b]))
+        near = slice(*np.searchsorted(lengths, [length - 2 * tolerance, length + 2 * tolerance]))
+        for c, d in zip(first[near], second[near], strict=True):
+            for one, other in ((c, d), (d, c)):
+                for mirror in (False, True):
+                    motion = _lay_pair(ours[[a, b]], theirs[[one, other]], known_map.flat, mirror)
+                    slack = tolerance * (1 + 4 * extent / length)  # a short pair fixes the direction less well
+                    if _count_hits(motion(shown), tree, slack):
+                        found.append((_count_hits(motion(ours), tree, slack), len(found), motion))
+            verified += 1
+        best = max((hits for hits, _, _ in found), default=0)
+        if verified >= how.verified_pairs or best > how.coincidences + len(ours) // 50:
+            break
+    found.sort(key=lambda one: (-one[0], one[1]))
+    return [motion for hits, _, motion in found[:kept] if hits > how.coincidences]
+
+
+def _count_hits(moved: FloatArray, tree: cKDTree, slack: float) -> int:
+    """Return how many places coincide with known ones."""
+    return int(np.isfinite(tree.query(moved, distance_upper_bound=slack)[0]).sum())
+
+
+def _find_known_pairs(places: FloatArray, most: int) -> tuple[Ints, Ints, FloatArray]:
+    """Return pairs of known places, all of them or the nearest ones, ordered by their distance."""
+    size = len(places)
+    if size * (size - 1) // 2 <= most:
+        first, second = np.triu_indices(size, 1)
+    else:
+        tree = cKDTree(places)
+        many = max(most // size, 2)
+        _, near = tree.query(places, k=many + 1)
+        first, second = np.repeat(np.arange(size), many), near[:, 1:].ravel()
+        once = np.unique(np.stack((np.minimum(first, second), np.maximum(first, second)), axis=1), axis=0)
+        first, second = once[:, 0], once[:, 1]
+    lengths = np.linalg.norm(places[first] - places[second], axis=1)
+    order = np.argsort(lengths, kind="stable")
+    order = order[len(order) // 4 :]  # the shortest fix no direction
+    return first[order], second[order], lengths[order]
+
+
+def _draw_target_pairs(places: FloatArray, low: float, high: float, many: int) -> Iterator[tuple[int, int]]:
+    """Yield pairs of target places of lengths that known pairs have, every place about equally often."""
+    size, tree = len(places), cKDTree(places)
+    rng = np.random.default_rng(0)  # of the order in which pairs are tried; not of anything that is published
+    order = rng.permutation(size)
+    for turn in range(many):
+        a = order[turn % size]
+        near = tree.query_ball_point(places[a], high, return_sorted=True)
+        b = near[int(rng.integers(len(near)))]
+        if b != a and np.linalg.norm(places[a] - places[b]) >= low:
+            yield int(a), int(b)
+
+
+def _lay_pair(ours: FloatArray, theirs: FloatArray, flat: bool, mirror: bool) -> Motion:
+    """Return the motion, mirrored or not, that lays one pair of places on another of the same length."""
+    frames = []
+    for (a, b), side in ((ours, 1.0), (theirs, -1.0 if mirror else 1.0)):
+        middle, along = (a + b) / 2, b - a
+        up = np.array([0.0, 0.0, 1.0]) if flat else middle / np.linalg.norm(middle)
+        along = along - (along @ up) * up
+        along = along / np.linalg.norm(along)
+        frames.append((middle, np.stack((up, along, side * np.cross(up, along)), axis=1)))
+    (middle, own), (there, other) = frames
+    turn = other @ own.T
+    return Motion(turn, there - turn @ middle if flat else np.zeros(3))

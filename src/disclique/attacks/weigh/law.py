@@ -14,18 +14,13 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from disclique.attacks.align.likelihood import CandidatePairs, LikelihoodModel
+from disclique.attacks.thresholds import THRESHOLDS, Weighing
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
 from disclique.masks.laws import FINE, ExchangeLaw, GaussianLaw, HalfWay, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw
 from disclique.model import FloatArray
 from disclique.spaces import Points
 
 Ints = NDArray[np.int64]
-TAILS = 5.0  # standard deviations of a blur beyond which there is nothing
-AROUND = 5  # neighbours by which the density of places is counted
-WIDE, MOST_NODES = 3.5, 64  # of the grid of places that several releases allow: standard deviations, nodes on a side
-CROWDED = 4.0  # people live where others live: so many more are near than on average
-DARK = -400.0  # log density: no place
-PARTNERS = 4  # nearest known places that may be the nearest of the release
 UNLABELLED = RelatedClasses(np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(1))
 
 
@@ -45,11 +40,11 @@ class Component:
     variance: float = 0.0
     area: FloatArray | None = None  # (m,)
 
-    def find_reach(self, variance: float) -> float:
+    def find_reach(self, variance: float, tails_sd: float) -> float:
         """Return how far from its place a point may lie that is blurred by a further variance."""
         most = float(self.scale.max(initial=0.0)) if self.scale is not None else 1.0
         own = self.law.reach * most if self.law is not None else 0.0
-        return own + TAILS * float(np.sqrt(variance + self.variance))
+        return own + tails_sd * float(np.sqrt(variance + self.variance))
 
     def log_density(self, r: FloatArray, variance: FloatArray, rows: Ints) -> tuple[FloatArray, FloatArray]:
         """Return the log density at distances ``r`` from the places ``rows``, and its slope."""
@@ -116,10 +111,10 @@ class LawModel:
         """Return how many links so many targets have at the most, about, if they live as close as the known records."""
         shares = np.bincount(self.model.known_class[self.model.known_class >= 0]) / max(len(self.model.known_class), 1)
         alike = float((shares**2).sum()) if self.labelled else 1.0
-        total = 0.0
+        total, how = 0.0, self.model.thresholds.weigh
         for one in self.components:
-            inside = np.pi * (one.find_reach(variance) + slack) ** 2 / max(self.model.area, 1e-300)
-            total += targets * len(one.owner) * alike * min(CROWDED * inside, 1.0)
+            inside = np.pi * (one.find_reach(variance, how.tails_sd) + slack) ** 2 / max(self.model.area, 1e-300)
+            total += targets * len(one.owner) * alike * min(how.crowding * inside, 1.0)
         return total
 
     def collect(
@@ -127,7 +122,8 @@ class LawModel:
     ) -> tuple[Ints, Ints, FloatArray]:
         """Return the links of a component with targets: places in ``who``, rows of it, and all but the law."""
         model = self.model
-        radius = max(component.find_reach(float(variance.max(initial=0.0))) + slack, 1e-300)
+        reach = component.find_reach(float(variance.max(initial=0.0)), model.thresholds.weigh.tails_sd)
+        radius = max(reach + slack, 1e-300)
         if self.labelled:
             classes, theirs, related = model.target_class[who], model.known_class[component.owner], model.related
         else:
@@ -146,7 +142,9 @@ class LawModel:
         """
         if len(copies) < 2 or not isinstance(self.law, RadialLaw):
             return self
-        return replace(self, apart=measure_scatter(self.law, copies, self.model.known_map.radius))
+        return replace(
+            self, apart=measure_scatter(self.law, copies, self.model.known_map.radius, self.model.thresholds.weigh)
+        )
 
     def find_pairs(self, copies: Sequence[FloatArray], variance: FloatArray, who: Ints) -> CandidatePairs:
         """Find candidate pairs of the targets ``who``, whose positions in every release are in ``copies``."""
@@ -179,15 +177,17 @@ def gather_pairs(target: Ints, known: Ints, ratio: FloatArray, model: Likelihood
     return CandidatePairs(key // many, key % many, found, nothing, nothing)
 
 
-def measure_scatter(law: RadialLaw, copies: Sequence[FloatArray], radius: float) -> FloatArray:
+def measure_scatter(
+    law: RadialLaw, copies: Sequence[FloatArray], radius: float, how: Weighing = THRESHOLDS.weigh
+) -> FloatArray:
     """Return the log of the integral, over true places, of the product of the law in several releases.
 
     The sum over a grid of places around the mean of the releases, on a flat map of their surroundings, under a law
     that is blurred by half the width of the grid.
     """
     many, deviation = len(copies), law.deviation
-    half = WIDE * deviation / np.sqrt(many)
-    step = max(min(law.grain / FINE / 2, deviation / np.sqrt(many) / 3), 2 * half / MOST_NODES)
+    half = how.grid_sd * deviation / np.sqrt(many)
+    step = max(min(law.grain / FINE / 2, deviation / np.sqrt(many) / 3), 2 * half / how.grid_nodes)
     line = np.arange(-half, half + step, step)
     east, north = (part.ravel() for part in np.meshgrid(line, line))
     table = law.blurred((step / 2) ** 2)
@@ -201,7 +201,7 @@ def measure_scatter(law: RadialLaw, copies: Sequence[FloatArray], radius: float)
         for places in part:  # a law with an end leaves few places for the next release
             r = np.hypot(east[node] - places[target, 0], north[node] - places[target, 1])
             total = total + table.look_up(r)[0]
-            alive = total > DARK
+            alive = total > how.dark_log
             target, node, total = target[alive], node[alive], total[alive]
         top = np.full(part.shape[1], -np.inf)
         np.maximum.at(top, target, total)
@@ -266,14 +266,15 @@ def _halve_ways(model: LikelihoodModel, error: float, targets: int, common: floa
     if size < 3:
         whole = np.full(len(positions), np.sqrt(max(model.area, 1e-300)))
         return (Component(positions, everybody, nothing, RadialLaw(((1.0, HalfWay()),)), whole, error**2),)
-    counted = min(AROUND, size - 1)
-    near = min(max(counted, PARTNERS) + 1, size)
+    how = model.thresholds.weigh
+    counted = min(how.counted_places, size - 1)
+    near = min(max(counted, how.partners) + 1, size)
     distance, neighbour = cKDTree(places).query(places, k=near)
     per_known = np.pi * distance[:, counted] ** 2 / counted  # area
     share = min(common * targets / len(positions), 1.0)  # of the known records that are released
     strangers = (1 - common) * targets / len(positions) / per_known
     components, left, skipped = [], np.ones(size), np.ones(size)
-    for step in range(1, min(PARTNERS + 1, near)):
+    for step in range(1, min(how.partners + 1, near)):
         weight = share * skipped * np.exp(-strangers * np.pi * distance[:, step] ** 2)
         skipped, left = skipped * (1 - share), left - weight
         middle = (places + places[neighbour[:, step]]) / 2

@@ -9,16 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from disclique.attacks.align.search import UNKNOWN
+from disclique.attacks.align.inputs import AttackInputs
+from disclique.attacks.align.lay import drop_unplaced, lay_map
+from disclique.attacks.align.pilot import LaidMap
 from disclique.attacks.claims import FLOOR, Weighed, make_claims, no_claims
-from disclique.attacks.weigh.pairs import AttackInputs, LaidMap, drop_unplaced, equalise_ties, lay_map, weigh_pairs
+from disclique.attacks.weigh.pairs import equalise_ties, weigh_pairs
 from disclique.model import Claims, FloatArray, Json
 from disclique.spaces.rebuild.parts import MapPart, Unplaced
 
-SHARED = 10.0  # common records to be expected in a part of which a bold snooper is sure that it has some
-LEAST_EFFORT = 0.02  # of the work for one whole map, for each part
-CROWDED = 0.5  # share of its people whom a part needs and another one has, from which on it is laid anew without them
-UNTOUCHED = 1e-3  # the same share, below which nothing changes
 ALMOST = 1 - 1e-9
 
 
@@ -46,8 +44,11 @@ def link_parts(
     doubtful = sum(int(np.isfinite(one.part.map.variance).sum()) for one in places if one.laid.doubt)
     cuts = [one.laid.cut for one in places if one.laid.cut]
     weighed = [(one.part.rows[one.pairs[0]].astype(np.int32), one.pairs[1], one.pairs[2]) for one in places]
-    claims, tied = equalise_ties(exclude(weighed, knowns))
-    known, target, probability = equalise_ties((claims[1], claims[0], claims[2]))[0]  # nor is a part told from its twin
+    how = inputs.thresholds.weigh
+    claims, tied = equalise_ties(exclude(weighed, knowns), how)
+    known, target, probability = equalise_ties((claims[1], claims[0], claims[2]), how)[
+        0
+    ]  # nor is a part told from its twin
     claims = target, known, probability
     doubt, cut = _explain(unplaced, doubtful, clear), _explain_cut(cuts, len(parts), unplaced)
     details |= {
@@ -91,8 +92,9 @@ def _add(new: _Place, places: list[_Place], inputs: AttackInputs) -> list[_Place
     covers = [one.cover(knowns) for one in places]
     taken: FloatArray = 1 - np.prod([1 - cover for cover in covers], axis=0) if covers else np.zeros(knowns)
     mine = new.cover(knowns)
-    if mine @ taken <= CROWDED * mine.sum():
-        free = mine @ taken <= UNTOUCHED * mine.sum()
+    how = inputs.thresholds.weigh
+    if mine @ taken <= how.crowded_share * mine.sum():
+        free = mine @ taken <= how.untouched_share * mine.sum()
         return [*places, new if free else new._replace(pairs=_weigh(new.laid, inputs, taken))]
     which = int(np.argmax([mine @ cover for cover in covers]))
     there = places[which]
@@ -134,13 +136,13 @@ def _select(inputs: AttackInputs, part: MapPart, *, share: float) -> AttackInput
         pairs = [(number[int(t)], int(k)) for t, k in zip(*start, strict=True) if int(t) in number]
         inside = np.array(pairs, dtype=np.int32).reshape(-1, 2)
         start = (inside[:, 0], inside[:, 1]) if len(inside) > 1 else None
-    common = UNKNOWN if inputs.knowledge.common is None else inputs.knowledge.common
+    how = inputs.thresholds.weigh
     return replace(
         inputs,
         candidates=replace(inputs.candidates, target_class=classes),
         start=start,
-        effort=max(share, LEAST_EFFORT),
-        overlapping=bool(common * len(part.rows) >= SHARED),
+        effort=max(share, how.least_effort),
+        overlapping=bool(inputs.share * len(part.rows) >= how.shared_records),
     )
 
 

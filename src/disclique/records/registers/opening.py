@@ -18,9 +18,9 @@ from disclique.model import Microdata
 from disclique.records.reading import Layout, check_order, read
 from disclique.records.registers.files import Piece, Reader, Register
 
-SMALL = 200_000  # records up to which a file is read as a whole, so that every attack applies
+WHOLE = 200_000  # records up to which a file is read as a whole, so that every attack applies
 PIECE = 1 << 18  # records of a piece, about: the row groups of a file that are one task
-MOST = 2**31 - 1  # records: rows are counted in 32 bits
+MOST_ROWS = 2**31 - 1  # records: rows are counted in 32 bits
 SUFFIXES = (".parquet", ".pq")
 
 
@@ -46,8 +46,8 @@ def read_register(
     return open_register(check_path(path, "path"), Layout(labels=labels, coordinates=coordinates, id=ids, **columns))
 
 
-def open_register(path: Path, layout: Layout) -> Register:
-    """Open a register by a layout; refuse what cannot be one."""
+def open_register(path: Path, layout: Layout, *, piece: int = PIECE) -> Register:
+    """Open a register by a layout, in pieces of about so many records; refuse what cannot be one."""
     if not layout.coordinates or len(layout.coordinates) != 2 or layout.text or layout.encodings is not None:
         raise InputError(f"{path}: a register is read in pieces by its coordinates: name two columns of it")
     metric = str(layout.metric or "sphere")
@@ -59,12 +59,13 @@ def open_register(path: Path, layout: Layout) -> Register:
         check_order(layout.coordinates, metric, str(path))
     pieces: list[Piece] = []
     for file in find_files(path):
-        pieces += _cut(file, _folders(file, path), pieces[-1].first + pieces[-1].rows if pieces else 0)
+        first = pieces[-1].first + pieces[-1].rows if pieces else 0
+        pieces += _cut(file, _folders(file, path), first, piece)
     if not pieces or not sum(piece.rows for piece in pieces):
         raise InputError(f"{path}: the register has no records")
     found = Register(str(path), layout, tuple(pieces))
-    if len(found) > MOST:
-        raise InputError(f"{path}: {len(found):,} records; a register has at most {MOST:,}")
+    if len(found) > MOST_ROWS:
+        raise InputError(f"{path}: {len(found):,} records; a register has at most {MOST_ROWS:,}")
     _check_columns(found)
     return found
 
@@ -96,8 +97,8 @@ def _folders(file: Path, path: Path) -> tuple[tuple[str, str], ...]:
     return tuple((unquote(name), unquote(value)) for name, sign, value in parts if sign)
 
 
-def _cut(file: Path, folders: tuple[tuple[str, str], ...], first: int) -> Iterator[Piece]:
-    """Yield the pieces of a file, each of so many row groups that it has about ``PIECE`` records."""
+def _cut(file: Path, folders: tuple[tuple[str, str], ...], first: int, most: int) -> Iterator[Piece]:
+    """Yield the pieces of a file, each of as many row groups as have ``most`` records at the most."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -109,7 +110,7 @@ def _cut(file: Path, folders: tuple[tuple[str, str], ...], first: int) -> Iterat
     groups: list[int] = []
     rows, offset = 0, 0
     for number, size in enumerate(sizes):
-        if groups and rows + size > PIECE:
+        if groups and rows + size > most:
             yield Piece(str(file), tuple(groups), first + offset, rows, offset, folders)
             groups, rows, offset = [], 0, offset + rows
         groups.append(number)
@@ -143,17 +144,17 @@ def read_known(path: Path, **columns: Any) -> Microdata | Register:
     if not alone or not (path.is_dir() or is_large(path)):
         return read(path, **columns)
     found = open_register(path, Layout(**layout))
-    return found if len(found) > SMALL else found.read_whole()
+    return found if len(found) > WHOLE else found.read_whole()
 
 
 def is_large(path: Path) -> bool:
-    """Return True for a file or folder that is to be read in pieces: Parquet, of more than ``SMALL`` records."""
+    """Return True for a file or folder that is to be read in pieces: Parquet, of more than ``WHOLE`` records."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not path.is_dir() and path.suffix.lower() not in SUFFIXES:
         return False
     try:
-        return bool(sum(pq.read_metadata(file).num_rows for file in find_files(path)) > SMALL)
+        return bool(sum(pq.read_metadata(file).num_rows for file in find_files(path)) > WHOLE)
     except (OSError, pa.ArrowException):
         return False  # whoever reads it says why it cannot be read

@@ -177,22 +177,13 @@ class _Part:
     ids: NDArray[np.uint64]  # a hash of each
 
 
-_SURVEYS: dict[tuple[Register, float], Survey] = {}  # of this process: an audit attacks many releases
-
-
 def survey_register(
     register: Register, size: int, *, mapper: Mapper | None = None, told: Callable[[float], None] | None = None
 ) -> Survey:
-    """Go over a register once: count its labels, find its extent, check its ids and draw ``size`` people, about.
-
-    The last one is kept, so that whoever asks again gets it at once.
-    """
+    """Go over a register once: count its labels, find its extent, check its ids and draw ``size`` people, about."""
     share = min(size / max(len(register), 1), 1.0)
-    if (register, share) not in _SURVEYS:
-        parts = dict(stream(register, partial(_survey_piece, share=share), mapper=mapper or InTurn(), told=told))
-        _SURVEYS.clear()
-        _SURVEYS[register, share] = _join_parts(register, [parts[k] for k in range(len(parts))], share)
-    return _SURVEYS[register, share]
+    parts = dict(stream(register, partial(_survey_piece, share=share), mapper=mapper or InTurn(), told=told))
+    return _join_parts(register, [parts[k] for k in range(len(parts))], share)
 
 
 def _survey_piece(register: Register, piece: int, *, share: float) -> _Part:

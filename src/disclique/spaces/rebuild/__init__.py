@@ -1,13 +1,21 @@
-"""Which method rebuilds the map of a release: landmark columns, a fit to all distances, or to the published ones."""
+"""From distances to a map: which method rebuilds it, and one map of several releases of the same records.
+
+Where the distances are exact a few ``landmarks`` determine it; noisy ones are fitted by ``least_squares``, those with a
+random factor each by their logarithms (``relative``), and where some are not published the map is fitted to those that
+are (``incomplete``), or to every part of the records that they determine (``parts``).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from disclique.errors import InputError
+from disclique.geodesy import Spread
 from disclique.spaces.base import Distances
+from disclique.spaces.positions import KnownMap, average_places, lay_on
 from disclique.spaces.rebuild.incomplete import rebuild_from_incomplete
 from disclique.spaces.rebuild.landmarks import (
     TargetMap,
@@ -143,3 +151,55 @@ def _find_neighbour_reach(target: Distances) -> FloatArray:
         rows = columns[first : first + step]
         found[rows] = np.partition(target.block(rows, columns), SHORT + 1, axis=1)[:, SHORT + 1]
     return found
+
+
+def join_maps(maps: Sequence[TargetMap], radius: float, least: float) -> TargetMap:
+    """Return the mean of several maps of the same records, with each of them laid on it.
+
+    A record that some releases do not place is taken from the others. Maps nearer to each other than ``least`` say the
+    same, and stand for one.
+    """
+    if len(maps) == 1:
+        return maps[0]
+    placed = np.array([np.isfinite(one.variance) for one in maps])
+    middle, laid = maps[0].positions, [one.positions for one in maps]
+    for turn in range(3):  # times that every map is laid on their mean
+        for which, one in enumerate(maps):
+            there = placed[which] & (placed[0] if turn == 0 else placed.any(axis=0))
+            if there.sum() >= 2:
+                laid[which] = lay_on(one.positions[there], middle[there], radius == 0)(one.positions)
+        middle = average_places(laid, radius, placed)
+    kept = find_different(laid, least)
+    laid, placed, maps = [laid[j] for j in kept], placed[kept], [maps[j] for j in kept]
+    copies = tuple(np.where(here[:, None], one, middle) for one, here in zip(laid, placed, strict=True))
+    error = np.where(placed, [one.variance for one in maps], 0.0).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.where(placed.any(axis=0), error / placed.sum(axis=0) ** 2, np.inf)
+    misfit = float(np.sqrt(np.mean([one.misfit**2 for one in maps])))
+    return TargetMap(average_places(copies, radius), variance, misfit, copies if len(copies) > 1 else ())
+
+
+def find_different(copies: Sequence[FloatArray], least: float) -> list[int]:
+    """Return the releases that are not the same as an earlier one: a rule without chance gives one and the same."""
+    kept: list[int] = []
+    for which, one in enumerate(copies):
+        gaps = [float(np.sqrt(((one - copies[other]) ** 2).sum(axis=1).mean())) for other in kept]
+        if not gaps or min(gaps) > least:
+            kept.append(which)
+    return kept
+
+
+def shrink_spread(noise: Spread, copies: Sequence[FloatArray], known_map: KnownMap) -> Spread:
+    """Return the displacement of the mean of several releases.
+
+    With independent noise it shrinks by the square root of their number. Noise that they share does not shrink: how far
+    they differ from each other tells how much of it is their own.
+    """
+    many = len(copies)
+    whole = float(known_map.variances(noise, 0.0).mean())
+    if many < 2 or whole == 0:
+        return noise
+    middle = np.mean(copies, axis=0)
+    own = float(((np.asarray(copies) - middle) ** 2).sum(axis=2).mean()) / 2 * many / (many - 1)
+    left = float(np.sqrt(np.clip(1 - own / whole * (many - 1) / many, 1 / many, 1.0)))
+    return replace(noise, east=noise.east * left, north=noise.north * left)
