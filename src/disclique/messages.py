@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
         return str(value) if isinstance(value, str) else value
     if isinstance(carried := getattr(value, "message", None), Message):
         return carried
-    if isinstance(value, (list, tuple, set, frozenset, range)) or type(value).__name__ in ("dict_keys", "ndarray"):
+    if isinstance(value, Iterable):
         return tuple(plain(one) for one in value)
     if hasattr(value, "__index__"):
         return int(value)

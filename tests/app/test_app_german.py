@@ -1,6 +1,5 @@
 """The app in German: every page as a person reads it, with nothing English left but names, commands and citations."""
 
-import ast
 import re
 from collections.abc import Callable, Iterator
 from contextlib import chdir
@@ -20,10 +19,10 @@ pytest.importorskip("httpx", reason="the app's packages are missing")
 import disclique as dq
 from app_visitor import Page, Visitor, visiting
 from disclique.app.cards import make_card, try_mask
-from disclique.app.estimates import DOES, LOOK, TAKES, Estimation
+from disclique.app.estimates import Estimation, Expected
 from disclique.app.fields import FIELDS
-from disclique.app.status import Board, write_status
-from disclique.app.steps import ask
+from disclique.app.looks import Finding
+from disclique.app.status import Board, SettingRow, Status, Words, as_message, write_status
 from disclique.app.worker import carry_out_work
 from disclique.app.works import ABOUT, BEGUN, PAUSED, RUNNING, WAITING, Work
 from disclique.attacks.registry import attack_names
@@ -34,7 +33,7 @@ from disclique.errors import DiscliqueError
 from disclique.locale import texts_in
 from disclique.masks import masks
 from disclique.masks.settings import Setting
-from disclique.messages import has_sentence, read_catalogue
+from disclique.messages import Message, has_sentence, map_texts, read_catalogue, say
 from disclique.options.audits import AuditOptions
 from disclique.runs import Forecast, Processes, Unit
 from disclique.runs.counter import Counter, Heard
@@ -96,10 +95,14 @@ def read(page: str) -> str:
     return "\n".join(found.said)
 
 
-def german(sentence: str) -> str:
-    """A finished sentence in German."""
-    said = GERMAN.translate(sentence)
-    assert said is not None, f"no pattern of de.toml fits: {sentence}"
+def german(sentence: str | Message) -> str:
+    """A message in German, every part of it."""
+    if isinstance(sentence, Message) and " " not in sentence.code:
+        assert has_sentence(sentence, "de"), sentence
+        said: str | None = say(sentence, "de")
+    else:
+        said = GERMAN.translate(str(sentence))
+    assert said is not None, f"no German: {sentence}"
     assert not ENGLISH.search(said), f"{sentence} -> {said}"
     return said
 
@@ -181,7 +184,7 @@ def test_ask(app: App) -> None:
     wrong = {
         "max_risk": ("0,05", "Größter Anteil gefährdeter Personen: '0,05': schreiben Sie eine Zahl wie 0.1, Dezimal"),
         "seed": ("x", "Startzahl allen Zufalls: 'x': schreiben Sie eine ganze Zahl"),
-        "overlap": ("2", "er ist größer als 0 und höchstens 1"),
+        "overlap": ("2", "größer als 0 und höchstens 1"),
         "dial:gaussian:sigma:a": ("5", "die Einheit fehlt; schreiben Sie 5km oder 5m"),
         "dial:gaussian:sigma:b": ("1,5km", "geben Sie einen Wert an"),
         "folder": ("../x", "geben Sie einen einfachen Namen"),
@@ -198,12 +201,12 @@ def test_estimate(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     line = "mask gaussian:sigma=1km..5km: the smallest of 17 settings with a risk of at most 0.05 is searched"
     affine = Setting.parse("affine")
     many = Estimate({Unit(affine, k): 30.0 for k in range(400)}, {Unit(affine, k): None for k in range(3)})
-    heard = {
-        LOOK: [["leute.csv: only 30 records: shares of so few say little.", False]],
-        DOES: ["leute.csv: 30 records; the snooper knows 10 % of the people", line],
-        TAKES: many.sentence(2, "releases to attack"),
-        "settings": 17,
-    }
+    heard = Expected(
+        look=[Finding(Message("leute.csv: only 30 records: shares of so few say little."))],
+        does=[Message("leute.csv: 30 records; the snooper knows 10 % of the people"), Message(line)],
+        takes=as_message(many.sentence(2, "releases to attack")),
+        settings=17,
+    )
     made = Estimation("", None, heard, ended=True)  # type: ignore[arg-type]
     monkeypatch.setitem(app.visitor.site.estimates.under_way, app.at.rsplit("/", 1)[1], made)
     said = app.get(f"{app.at}/estimate")
@@ -217,14 +220,19 @@ def test_run(app: App, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Page(app.visitor.get(f"{app.at}/ask").text, "ask-form")
     app.visitor.post(f"{app.at}/ask", page.fields | {"mask": ["gaussian"], "folder": ""})
     work = app.visitor.work(app.at)
-    row = {"spec": "gaussian:sigma=1km", "brief": "gaussian:sigma=1km", "mask": "gaussian", "done": 3, "wanted": 20}
-    row |= {"risk": 0.125, "bound": True, "use": 0.25, "oracle": 0.5}
+    spec = "gaussian:sigma=1km"
+    row = SettingRow(spec, spec, "gaussian", 3, 20, risk=0.125, bound=True, use=0.25, oracle=0.5)
     utility = {"title": "rank correlation of distances", "format": ".2f"}
-    words = {"done": "12 of 40 releases, gaussian:sigma=1km: risk so far at least 12 %", "left": "1:15 left"}
-    words |= {"now": "now (0:12) gaussian:sigma=1km, repetition 3: clique, maximum clique, 7 members so far 45%"}
-    status = {"state": RUNNING, "problem": "leute.csv: there is no such file", "words": words | {"share": 0.3}}
-    lines = ["leute.csv: 30 records; the snooper knows the whole file (worst case)", "mask gaussian:sigma=1km"]
-    write_status(work.folder, status | {"settings": [row], "utility": utility, "masks": ["gaussian"], "lines": lines})
+    words = Words(
+        done=Message("12 of 40 releases, gaussian:sigma=1km: risk so far at least 12 %"),
+        left=Message("1:15 left"),
+        now=Message("now (0:12) gaussian:sigma=1km, repetition 3: clique, maximum clique, 7 members so far 45%"),
+        share=0.3,
+    )
+    problem = Message("leute.csv: there is no such file")
+    lines = [Message("leute.csv: 30 records; the snooper knows the whole file (worst case)")]
+    status = Status(RUNNING, problem, words, lines, [row], utility=utility, masks=["gaussian"])
+    write_status(work.folder, status)
     monkeypatch.setattr(app.visitor.site.runner, "state", lambda work: state)
     said = app.get(f"{app.at}/run")
     assert "Risiko bisher mindestens 12" in said or state == WAITING
@@ -319,41 +327,6 @@ def test_masks_and_why_they_do_not_apply() -> None:
         assert not HALF.search(german(reason)), german(reason)
 
 
-def steps() -> Iterator[str]:
-    """What attacks say that they are doing, from their code; numbers in it are made up."""
-    for path in sorted((PACKAGE / "attacks").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and node.args:
-                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                first = node.args[0]
-                if name in ("tell", "announce") and isinstance(first, ast.Constant | ast.JoinedStr):
-                    yield "".join(filled(first))
-
-
-def filled(text: ast.expr) -> Iterator[str]:
-    """A text of the code, its slots filled with what looks like their values."""
-    if isinstance(text, ast.Constant):
-        yield str(text.value)
-    elif isinstance(text, ast.JoinedStr):
-        for part in text.values:
-            yield from filled(part)
-    elif isinstance(text, ast.FormattedValue):
-        words = ast.unparse(text.value)
-        plain = next((value for form, value in VALUES if re.search(form, words)), "12")
-        yield "'x'" if text.conversion == ord("r") else plain
-    elif isinstance(text, ast.BinOp):
-        yield from filled(text.left)
-        yield from filled(text.right)
-
-
-def test_every_step_of_an_attack() -> None:
-    found = set(steps())
-    assert len(found) > 20
-    for step in found:
-        german(f"now (1:01:40) gaussian:sigma=1km | drop:sex, repetition 3: quasi:gamma=0.7, {step} 45%")
-        german(f"now (0:12) affine (asking for every person), repetition 3: {step}")
-
-
 def test_what_the_counter_says() -> None:
     """The words of a run, made by what makes them."""
     noise, rounded, affine = map(Setting.parse, ("gaussian:sigma=1km", "round:to=1km | drop:sex", "affine"))
@@ -381,42 +354,7 @@ def test_what_the_counter_says() -> None:
 
 # -- what people get wrong -----------------------------------------------------------------------------------------
 
-VALUES = (  # what an expression in a sentence of the app looks like when it is said
-    (r"title", "Sheet"),
-    (r"\.name$|shown|path|start", "leute.csv"),
-    (r"^name$|^dial$|card", "gaussian"),
-    (r"join", "'a', 'b'"),
-    (r"^what$", "the id"),
-    (r"comma", "; decimals have a point"),
-    (r"partition", "leute.csv"),
-    (r"strerror|error", "No space on device"),
-    (r"low or high", "3"),
-    (r"^how$", "signal 9"),
-    (r"__name__", "ValueError"),
-    (r"^problem$", "something"),
-)
 HALF = re.compile(r"\b(mask|error|label|file|column|row|record|write|missing)\b")  # of a sentence whose rest is German
-SERVER_ONLY = ("--port", "no private folder", "a header that is too long", "it is too long", "there is no such answer")
-SERVER_ONLY += ("to make it coarser",)  # only a form that no page has sends these
-
-
-def refusals() -> Iterator[str]:
-    for path in sorted((PACKAGE / "app").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "InputError":
-                said = "".join(filled(node.args[0]))
-                if said:
-                    yield said
-
-
-def test_every_refusal_of_the_app() -> None:
-    """Whoever adds one is told to add its German."""
-    found = {said for said in refusals() if not any(words in said for words in SERVER_ONLY)}
-    assert len(found) > 30
-    for said in found:
-        assert not HALF.search(german(said)), german(said)
-    for said in (ask.NO_MASK, "the estimate ended before it was finished"):
-        german(said)
 
 
 def mistaken(folder: Path) -> Iterator[Callable[[], object]]:
@@ -491,11 +429,11 @@ def test_what_people_get_wrong(tmp_path: Path) -> None:
         try:
             act()
         except DiscliqueError as problem:
-            said.append(str(problem).replace(f"{tmp_path}/", "").replace(str(tmp_path), "ordner"))
+            said.append(map_texts(problem.message, lambda text: text.replace(f"{tmp_path}/", "")))
         else:
-            said.append(f"nothing was refused: {act}")
+            raise AssertionError(f"nothing was refused: {act}")
     assert len(said) > 40
     for one in said:
-        plain = re.sub(r"(not an? .*) \(.*\)$", r"\1 (?)", one)  # why a library could not read a file is quoted
-        assert (GERMAN.translate(one) or "").startswith(german(plain).removesuffix(" (?)"))
-        assert not HALF.search(german(plain)), german(plain)
+        coded = " " not in one.code
+        plain = map_texts(one, lambda text: "?") if coded else one  # what a library says is quoted as it is
+        assert not (coded and HALF.search(german(plain))), german(plain)

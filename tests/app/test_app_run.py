@@ -8,13 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import chdir
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from disclique.app.beside import plainly
+from disclique.app.beside import hide_paths
 from disclique.app.places import Places
 from disclique.app.runner import Runner, is_changed
 from disclique.app.status import Board, read_status
@@ -104,7 +103,7 @@ def test_result_is_that_of_the_command_line_also_after_a_pause(
     assert not in_group(process)
     kept = (work.folder / JOURNAL).read_bytes().rpartition(b"\n")[0]
     assert kept.count(b"\n") + 1 >= before
-    assert [row["mask"] for row in read_status(work.folder)["settings"]] == ["gaussian", "round"]
+    assert [row.mask for row in read_status(work.folder).settings] == ["gaussian", "round"]
     runner.start(work)
     wait_for(runner, work, DONE)
     assert (work.folder / JOURNAL).read_bytes().startswith(kept)
@@ -127,15 +126,15 @@ def test_result_is_that_of_the_command_line_also_after_a_pause(
             assert str(works.places.private) not in text, written.name
             assert "upload.csv" not in text, written.name
     status = read_status(work.folder)
-    assert status["state"] == DONE
-    assert status["limit"] == 0.2
-    assert [row["brief"] for row in status["settings"]] == ["gaussian:sigma=2km", "round:to=20km"]
-    for row, setting in zip(status["settings"], ours.settings, strict=True):  # the picture ends where the report is
-        assert row["done"] == row["wanted"] == 2
-        assert row["use"] == pytest.approx(setting.usefulness)
-        assert row["risk"] == pytest.approx(setting.risk.value)
+    assert status.state == DONE
+    assert status.limit == 0.2
+    assert [row.brief for row in status.settings] == ["gaussian:sigma=2km", "round:to=20km"]
+    for row, setting in zip(status.settings, ours.settings, strict=True):  # the picture ends where the report is
+        assert row.done == row.wanted == 2
+        assert row.use == pytest.approx(setting.usefulness)
+        assert row.risk == pytest.approx(setting.risk.value)
         found = journal_oracle(work, setting.spec)
-        assert row["oracle"] == pytest.approx(sum(found) / len(found))
+        assert row.oracle == pytest.approx(sum(found) / len(found))
 
 
 def journal_oracle(work: Work, spec: str) -> list[float]:
@@ -162,12 +161,12 @@ def test_second_audit_waits_for_the_first(works: Works, runner: Runner) -> None:
 
 def test_bad_input_is_told_in_a_sentence_without_a_path(works: Works, runner: Runner) -> None:
     work = begin(works, SAID | {"mask": ["gaussian:sigma=2km"], "label": ["nobody"]})
-    with chdir(work.folder), Board(work.folder, partial(plainly, work)) as board:
+    with chdir(work.folder), Board(work.folder, lambda said: hide_paths(said, work)) as board:
         with pytest.raises(InputError) as raised:
             carry_out_work(work, "audit", 1, board)
-        board.fail(str(raised.value))
+        board.fail(raised.value.message)
     assert runner.state(work) == FAILED
-    assert read_status(work.folder)["problem"].startswith("survey.csv: no column 'nobody'")
+    assert str(read_status(work.folder).problem).startswith("survey.csv: no column 'nobody'")
 
 
 def test_changed_plan_is_not_mixed_with_what_is_finished(works: Works, runner: Runner) -> None:

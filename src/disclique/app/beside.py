@@ -17,6 +17,7 @@ from disclique.app.places import Places
 from disclique.app.uploads import Upload, receive_file
 from disclique.app.works import FILES, INPUT, Work
 from disclique.errors import InputError
+from disclique.messages import Message, map_texts
 
 if TYPE_CHECKING:
     from disclique.audits import Audit
@@ -49,7 +50,7 @@ def find_file(value: str, choices: list[Choice]) -> str:
     for choice in choices:
         if choice.value == value:
             return choice.path
-    raise InputError(f"{value.partition(':')[2] or value!r}: there is no such file to choose; load the page again")
+    raise InputError("no_such_file_to_choose", value=value.partition(":")[2] or value)
 
 
 def value_of(path: object, choices: list[Choice]) -> str:
@@ -100,23 +101,18 @@ def named(work: Work) -> Work:
     return replace(work, said=said, file=work.shown)
 
 
-def hide_paths(text: str, work: Work, places: Places) -> str:
-    """Return a sentence with names in the place of paths."""
-    for path, name in sorted(name_files(work).items(), key=lambda item: -len(item[0])):
-        text = text.replace(path, name)
-    for folder in (work.folder, places.private, places.start):
-        text = text.replace(f"{folder}/", "").replace(f"{folder}\\", "")
-    return text
+def hide_paths(said: Message, work: Work, *folders: Path) -> Message:
+    """Return a message with names in the place of paths, and without the folder of the work and these folders."""
+    names = sorted(name_files(work).items(), key=lambda item: -len(item[0]))
 
+    def hidden(text: str) -> str:
+        for path, name in names:
+            text = text.replace(path, name)
+        for folder in (work.folder, *folders):
+            text = text.replace(f"{folder}/", "").replace(f"{folder}\\", "")
+        return text
 
-MOST = 1000  # names that are tried
-
-
-def plainly(work: Work, text: str) -> str:
-    """Return a sentence with names in the place of paths."""
-    for path, name in sorted(name_files(work).items(), key=lambda one: -len(one[0])):
-        text = text.replace(path, name)
-    return text.replace(f"{work.folder}/", "").replace(f"{work.folder}\\", "")
+    return map_texts(said, hidden)
 
 
 def name_plainly(audit: Audit, work: Work) -> Audit:
@@ -138,12 +134,12 @@ def name_plainly(audit: Audit, work: Work) -> Audit:
     )
     assert target is not None
     plan = replace(audit.plan, inputs=inputs)
-    thinned = plainly(work, audit.thinned)
+    thinned = str(hide_paths(Message(audit.thinned), work))
     return replace(audit, plan=plan, target=target, known=known, others=others, thinned=thinned)
 
 
 def suggest_folder(start: Path, what: str, work: Work) -> str:
     """Return a name for a new folder of a piece of work that is not taken."""
     stem = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in Path(work.shown).stem)[:60]
-    names = (f"{what}-{stem}" if number == 1 else f"{what}-{stem}-{number}" for number in range(1, MOST))
+    names = (f"{what}-{stem}" if number == 1 else f"{what}-{stem}-{number}" for number in range(1, 1000))
     return next((name for name in names if not (start / name).exists()), "")

@@ -76,7 +76,7 @@ class Dial:
 
 @dataclass(frozen=True)
 class Card:
-    """A mask to choose; ``reason`` says why it cannot be applied to the file, empty if it can."""
+    """A mask to choose; ``reason`` says why it cannot be applied to the file, None if it can."""
 
     name: str
     group: str
@@ -84,19 +84,23 @@ class Card:
     reference: str
     dials: tuple[Dial, ...]
     replayed: bool = False
-    reason: str = ""
+    reason: Message | None = None
 
 
-def list_cards(median: float | None, unit: str | None, fits: Mapping[str, str], *, places: bool) -> list[Card]:
+def list_cards(
+    median: float | None, unit: str | None, fits: Mapping[str, Message | None], *, places: bool
+) -> list[Card]:
     """Return all masks as cards, with values for a file of this median distance in this unit."""
     from disclique.masks import masks
 
-    made = [make_card(kind, median, unit, places=places, reason=fits.get(name, "")) for name, kind in masks().items()]
+    made = [make_card(kind, median, unit, places=places, reason=fits.get(name)) for name, kind in masks().items()]
     order = [name for name, _, _ in GROUPS]
     return sorted(made, key=lambda card: order.index(card.group))
 
 
-def make_card(kind: type[Mask], median: float | None, unit: str | None, *, places: bool, reason: str = "") -> Card:
+def make_card(
+    kind: type[Mask], median: float | None, unit: str | None, *, places: bool, reason: Message | None = None
+) -> Card:
     """Return one mask as a card."""
     own = " ".join((kind.__doc__ or "").split("\n\n")[0].split()).replace("``", "")  # of a mask that others wrote
     dials = tuple(_dial(kind, one, median, unit, places=places) for one in dataclasses.fields(kind))
@@ -203,12 +207,12 @@ def spec_of(name: str, values: Mapping[str, tuple[str, str]]) -> str:
     parts = []
     for dial, (low, high) in values.items():
         if high and not low:
-            raise InputError(f"mask {name}, {dial}: a range needs the value at which it begins")
+            raise InputError("range_without_begin", name=name, dial=dial)
         if low:
             parts.append(f"{dial}={low}..{high}" if high else f"{dial}={low}")
         for text in (low, high):
             if any(sign in text for sign in (",", "=", "..", "|", "\n")):
-                raise InputError(f"mask {name}, {dial} = {text!r}: give one value; write decimals with a point")
+                raise InputError("dial_not_one_value", name=name, dial=dial, text=text)
     return f"{name}:{','.join(parts)}" if parts else name
 
 
@@ -222,8 +226,8 @@ def split_spec(spec: str) -> tuple[str, dict[str, tuple[str, str]]]:
     return asked.name, {one.key: (one.ends[0], one.ends[1] if len(one.ends) > 1 else "") for one in asked.parameters}
 
 
-def try_mask(kind: type[Mask], some: Distances) -> str:
-    """Apply a mask with values to begin with to some records; return why that is impossible, empty if it is not."""
+def try_mask(kind: type[Mask], some: Distances) -> Message | None:
+    """Apply a mask with values to begin with to some records; return why that is impossible, None if it is not."""
     import numpy as np
 
     from disclique.masks import parse_mask
@@ -238,5 +242,5 @@ def try_mask(kind: type[Mask], some: Distances) -> str:
     try:
         parse_mask(spec).apply(some, np.random.default_rng(0))
     except DiscliqueError as problem:
-        return str(problem)
-    return ""
+        return problem.message
+    return None

@@ -12,12 +12,30 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-LOOK, DOES, TAKES, PROBLEM = "look", "does", "takes", "problem"
+import msgspec
+
+from disclique.app.looks import Finding, list_findings
+from disclique.app.status import as_message
+from disclique.messages import Message
+
+
+class Expected(msgspec.Struct):
+    """What is known so far of what an audit will take: what the look found, what will be done, how long that takes.
+
+    ``look`` and ``does`` are None as long as they are not known.
+    """
+
+    look: list[Finding] | None = None
+    does: list[Message] | None = None
+    settings: int = 0
+    takes: Message | None = None
+    problem: Message | None = None
 
 
 @dataclass
@@ -26,22 +44,22 @@ class Estimation:
 
     plan: str
     process: subprocess.Popen[str]
-    heard: dict[str, Any] = field(default_factory=dict)
+    heard: Expected = field(default_factory=Expected)
     ended: bool = False
 
     def listen(self) -> None:
         """Take the lines as they come, until the process ends."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            with suppress(ValueError):
-                self.heard |= json.loads(line)
+            with suppress(msgspec.MsgspecError):
+                self.heard = msgspec.json.decode(line, type=Expected)
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        if not self.heard.get(TAKES) and not self.heard.get(PROBLEM):
-            self.heard[PROBLEM] = "the estimate ended before it was finished"
+        if self.heard.takes is None and self.heard.problem is None:
+            self.heard.problem = Message("estimate_ended_early")
         self.ended = True
 
     def stop(self) -> None:
@@ -63,7 +81,7 @@ class Estimates:
     def start(self, id: str, plan: str, request: dict[str, Any]) -> Estimation:
         """Start an estimate, in the place of one for another plan."""
         before = self.under_way.get(id)
-        if before is not None and before.plan == plan and not (before.ended and before.heard.get(PROBLEM)):
+        if before is not None and before.plan == plan and not (before.ended and before.heard.problem is not None):
             return before
         self.stop(id)
         process = subprocess.Popen(
@@ -93,7 +111,7 @@ class Estimates:
             found.stop()
 
 
-def estimate(file: Path, said: dict[str, Any], tell: Any) -> None:
+def estimate(file: Path, said: dict[str, Any], tell: Callable[[Expected], None]) -> None:
     """Look at the input and try a few releases; tell what is found as soon as it is."""
     from disclique.audits.estimate import describe_work, estimate_audit
     from disclique.audits.from_options import read_audit
@@ -102,17 +120,22 @@ def estimate(file: Path, said: dict[str, Any], tell: Any) -> None:
     from disclique.options.audits import AuditOptions
     from disclique.runs import choose_executor, keep_open
 
+    told = Expected()
     try:
         audit = read_audit(file, AuditOptions(**said).filled())
         found = inspect_audit(audit)
-        tell({LOOK: [[remark.sentence, remark.mistake] for remark in found.remarks]})
+        told.look = list_findings(found)
+        tell(told)
         audit.check_masks()
-        tell({DOES: describe_work(audit), "settings": len(audit.plan.settings)})
+        told.does = [one for line in describe_work(audit) if (one := as_message(line)) is not None]
+        told.settings = len(audit.plan.settings)
+        tell(told)
         with keep_open(choose_executor()) as executor:
             made = estimate_audit(audit, executor)
-        tell({TAKES: made.sentence(executor.parallel or 1, "releases to attack")})
+        told.takes = as_message(made.sentence(executor.parallel or 1, "releases to attack"))
     except DiscliqueError as problem:
-        tell({PROBLEM: str(problem)})
+        told.problem = problem.message
+    tell(told)
 
 
 def main() -> None:
@@ -122,8 +145,8 @@ def main() -> None:
     request = json.loads(sys.stdin.readline())
     threading.Thread(target=end_with_server, daemon=True, name="pipe").start()
 
-    def tell(heard: dict[str, Any]) -> None:
-        print(json.dumps(heard), flush=True)
+    def tell(heard: Expected) -> None:
+        print(msgspec.json.encode(heard).decode(), flush=True)
 
     estimate(Path(request["file"]), request["said"], tell)
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from disclique.app.preview import first_rows
 from disclique.app.works import FILES, Work
 from disclique.errors import DiscliqueError
 from disclique.locale import LANGUAGES, texts_in
+from disclique.messages import Message, map_texts
 from disclique.options.audits import AuditOptions
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ TRIED = 60  # records on which a mask is tried to see whether it applies
 
 
 @dataclass(frozen=True)
-class Said:
-    """A remark of the look: a sentence, and whether it can only be a mistake."""
+class Finding:
+    """What a look at the input found: what it says, and whether it can only be a mistake."""
 
-    sentence: str
+    message: Message
     mistake: bool = False
 
 
@@ -41,19 +42,19 @@ class Seen:
     """What is seen of files: facts about each, a map of where they lie, remarks; or the problem with reading them.
 
     Of the opened file besides: of which kind it is (as ``kind_of`` says), its median distance and their unit, and for
-    every mask why it cannot be applied, empty if it can. The map has words, so that there is one for each language.
+    every mask why it cannot be applied, None if it can. The map has words, so that there is one for each language.
     """
 
     files: tuple[FileLook, ...] = ()
     pictures: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(LANGUAGES, ""))
-    remarks: tuple[Said, ...] = ()
-    problem: str = ""
+    remarks: tuple[Finding, ...] = ()
+    problem: Message | None = None
     kind: str = ""
     unit: str | None = None
-    fits: tuple[tuple[str, str], ...] = ()
+    fits: tuple[tuple[str, Message | None], ...] = ()
 
     @property
-    def mistakes(self) -> tuple[Said, ...]:
+    def mistakes(self) -> tuple[Finding, ...]:
         """What can only be a mistake."""
         return tuple(remark for remark in self.remarks if remark.mistake)
 
@@ -109,8 +110,14 @@ def look_at_first(work: Work, places: Places) -> Seen | None:
         try:
             found = inspect(read_opened(str(head), layout))
         except DiscliqueError as problem:
-            return Seen(problem=hidden(str(problem).replace(str(head), work.file)))
-        return show_inspection(found, [work.shown], lambda text: hidden(text.replace(str(head), work.file)))
+            return Seen(problem=hidden(map_texts(problem.message, partial(_rename, str(head), work.file))))
+        return show_inspection(
+            found, [work.shown], lambda said: hidden(map_texts(said, partial(_rename, str(head), work.file)))
+        )
+
+
+def _rename(path: str, other: str, text: str) -> str:
+    return text.replace(path, other)
 
 
 def _layout(work: Work) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
@@ -126,8 +133,8 @@ class _Hidden:
     def __init__(self, work: Work, places: Places) -> None:
         self.work, self.places = work, places
 
-    def __call__(self, text: str) -> str:
-        return hide_paths(text, self.work, self.places)
+    def __call__(self, said: Message) -> Message:
+        return hide_paths(said, self.work, self.places.private, self.places.start)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Hidden) and self.work.shown == other.work.shown
@@ -151,7 +158,7 @@ def _look(file: str, layout: str, stamps: tuple[tuple[int, int], ...], hidden: _
         data = read_opened(file, json.loads(layout))
         found = inspect(data)
     except DiscliqueError as problem:
-        return Seen(problem=hidden(str(problem)))
+        return Seen(problem=hidden(problem.message))
     seen = show_inspection(found, [hidden.work.shown], hidden)
     return replace(seen, kind=data.distances.kind, unit=data.distances.unit, fits=tuple(_try_masks(data)))
 
@@ -165,7 +172,7 @@ def read_opened(file: str, said: Mapping[str, Any]) -> Microdata:
     return disclique.read(Path(file), **beside, **options.columns)  # type: ignore[arg-type]
 
 
-def show_inspection(found: Inspection, names: list[str], hidden: Any) -> Seen:
+def show_inspection(found: Inspection, names: list[str], hidden: Callable[[Message], Message]) -> Seen:
     """Return what a look found, as a page shows it."""
     from disclique.show.report.maps import draw_boxes
 
@@ -174,11 +181,15 @@ def show_inspection(found: Inspection, names: list[str], hidden: Any) -> Seen:
     )
     extents = [file.extent for file in files if file.extent is not None]
     pictures = {language: draw_boxes(extents, texts_in(language)) for language in LANGUAGES}
-    remarks = tuple(Said(hidden(remark.sentence), remark.mistake) for remark in found.remarks)
-    return Seen(files, pictures, remarks)
+    return Seen(files, pictures, tuple(Finding(hidden(one.message), one.mistake) for one in list_findings(found)))
 
 
-def _try_masks(data: Microdata) -> list[tuple[str, str]]:
+def list_findings(found: Inspection) -> list[Finding]:
+    """Return what a look found that looks wrong."""
+    return [Finding(Message(remark.sentence), remark.mistake) for remark in found.remarks]
+
+
+def _try_masks(data: Microdata) -> list[tuple[str, Message | None]]:
     """Try every mask on some records, to say which apply; what a mask says of its own values is no reason."""
 
     from disclique.app.cards import try_mask

@@ -49,19 +49,16 @@ class Places:
         for path in self.files():
             if path.name == name:
                 return path
-        raise InputError(f"{name!r}: there is no such data file in {self.start.name}")
+        raise InputError("no_such_data_file", name=name, start_name=self.start.name)
 
     def new_folder(self, name: str) -> Path:
         """Return the path of a folder to be made in the folder of the start; plain names only."""
         plain = name.strip()
         if not plain or len(plain) > LONGEST or plain.startswith((".", "-")) or not _plain(plain):
-            raise InputError(
-                f"folder {name!r}: give a plain name of letters, digits, spaces, hyphens and underscores, at most "
-                f"{LONGEST} of them"
-            )
+            raise InputError("folder_name_not_plain", name=name, longest=LONGEST)
         path = self.start / plain
         if path.exists() or path.is_symlink():
-            raise InputError(f"folder {plain!r}: it is there already; choose another name")
+            raise InputError("folder_exists", plain=plain)
         return path
 
     def scratch(self) -> Path:
@@ -98,7 +95,7 @@ def _make_private() -> tuple[Path, IO[bytes]]:
         if _lock(lock) and (folder / OWNER).exists():
             return folder, lock
         lock.close()  # another server that starts took it for abandoned
-    raise InputError(f"{tempfile.gettempdir()}: no private folder can be made there")
+    raise InputError("no_private_folder", folder=tempfile.gettempdir())
 
 
 def remove_abandoned() -> None:

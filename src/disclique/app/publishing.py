@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from disclique.app.beside import plainly
+from disclique.app.beside import hide_paths
 from disclique.app.places import Places
 from disclique.app.works import BEGUN, Work, read_work
 from disclique.errors import DiscliqueError, InputError
@@ -76,15 +76,15 @@ def make_release(work: Work, places: Places, result: AuditResult, setting: str, 
     try:
         place.mkdir()
     except OSError as error:
-        raise InputError(f"folder {name!r}: cannot be made ({error.strerror})") from None
+        raise InputError("folder_not_made", name=name, strerror=error.strerror) from None
     try:
         return _write(asked, place, result, setting, matrix)
     except BaseException as problem:
         shutil.rmtree(place, ignore_errors=True)  # nothing of it was shown to anybody
         if isinstance(problem, DiscliqueError):
-            raise InputError(plainly(asked, str(problem)).replace(f"{place}/", "")) from None
+            raise InputError(hide_paths(problem.message, asked, place)) from None
         if isinstance(problem, OSError):
-            raise InputError(f"folder {name!r}: cannot be written ({problem.strerror})") from None
+            raise InputError("folder_not_written", name=name, strerror=problem.strerror) from None
         raise
 
 
@@ -96,7 +96,7 @@ def _write(work: Work, place: Path, result: AuditResult, setting: str, matrix: s
     source = [Path(work.file), *(Path(path) for path in (options.distances, options.vectors) if path is not None)]
     inputs = hashes([*source, *options.encoding_files])
     if not {digest for _, digest in inputs} <= set(result.plan.inputs.values()):
-        raise InputError(f"{work.shown}: the file was changed after the audit; audit it again before it is released")
+        raise InputError("file_changed_after_audit", shown=work.shown)
     data, mask = read_for_release(work, setting)
     made = release(data, mask)
     private, publish = place / PRIVATE, place / PUBLISH

@@ -12,9 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from disclique.app.status import read_status, write_status
+from msgspec.structs import replace as replace_parts
+
+from disclique.app.status import Words, read_status, write_status
 from disclique.app.works import ABOUT, BEGUN, FAILED, INPUT, PAUSED, RUNNING, WAITING, Work, Works, read_work
 from disclique.errors import InputError
+from disclique.messages import Message
 
 GRACE = 2.0  # seconds in which a process may end by itself
 PLACE = "audit"  # what the command line calls the folder of an audit that has none of its own
@@ -52,17 +55,14 @@ class Runner:
                 return RUNNING
             if work.id in self.waiting:
                 return WAITING
-        if read_status(work.folder)["state"] == FAILED and not work.result.exists():
+        if read_status(work.folder).state == FAILED and not work.result.exists():
             return FAILED
         return self.works.state(work)
 
     def start(self, work: Work) -> None:
         """Start an audit or go on with it; let it wait if another one runs."""
         if is_changed(work):
-            raise InputError(
-                f"{work.shown}: what is asked was changed since this audit was begun, and what is finished belongs to "
-                "the other plan: begin anew, or take the plan back"
-            )
+            raise InputError("plan_changed_since_begun", shown=work.shown)
         with self.lock:
             if self.closed or work.id in self.waiting or (self.running is not None and self.running.id == work.id):
                 return
@@ -124,9 +124,8 @@ class Runner:
 
     def _launch(self, work: Work) -> None:
         shutil.copyfile(work.folder / ABOUT, work.folder / BEGUN)
-        write_status(
-            work.folder, read_status(work.folder) | {"state": RUNNING, "problem": "", "words": {}, "lines": []}
-        )
+        before = read_status(work.folder)
+        write_status(work.folder, replace_parts(before, state=RUNNING, problem=None, words=Words(), lines=[]))
         out = work.folder.name if self.works.is_kept(work) else PLACE
         command = [sys.executable, "-m", "disclique.app.worker", str(work.folder), "--out", out]
         if self.processes is not None:
@@ -165,10 +164,11 @@ class Runner:
     def _note(self, running: _Running, work: Work) -> None:
         """Note how an audit ended that could not say so itself."""
         told = read_status(work.folder)
-        if running.ended and told["state"] == RUNNING:
-            write_status(work.folder, told | {"state": PAUSED})
-        elif running.process.returncode and told["state"] == RUNNING and not work.result.exists():
-            write_status(work.folder, told | {"state": FAILED, "problem": _say_end(running.process.returncode)})
+        if running.ended and told.state == RUNNING:
+            write_status(work.folder, replace_parts(told, state=PAUSED))
+        elif running.process.returncode and told.state == RUNNING and not work.result.exists():
+            why = _explain_end(running.process.returncode)
+            write_status(work.folder, replace_parts(told, state=FAILED, problem=why))
 
 
 def is_changed(work: Work) -> bool:
@@ -207,9 +207,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _say_end(code: int) -> str:
-    how = f"signal {-code}" if code < 0 else f"exit status {code}"
-    return (
-        f"the process that carried out the audit ended with {how}; if that is signal 9, the machine is probably short "
-        "of memory; what is finished is kept, and the audit can go on"
-    )
+def _explain_end(code: int) -> Message:
+    how = Message("ended_by_signal", number=-code) if code < 0 else Message("ended_with_status", number=code)
+    return Message("audit_process_ended", how=how)

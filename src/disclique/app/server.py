@@ -122,5 +122,5 @@ def _listen(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         why = getattr(error, "strerror", None) or error
-        raise InputError(f"--port {port}: cannot be used ({why}); 0 takes a free one") from None
+        raise InputError("port_unusable", port=port, why=why) from None
     return listener

@@ -99,17 +99,18 @@ async def end(request: Request, form: FormData) -> Response:
 
 
 async def _say_problem(request: Request, problem: Exception) -> Response:
-    return page(request, "problem", status=422, sentence=str(problem), title="")
+    assert isinstance(problem, DiscliqueError)
+    return page(request, "problem", status=422, message=problem.message, title="")
 
 
 async def _refused(request: Request, problem: Exception) -> Response:
-    return page(request, "problem", status=403, sentence="", title="refused")
+    return page(request, "problem", status=403, message=None, title="refused")
 
 
 async def _missing(request: Request, problem: Exception) -> Response:
-    return page(request, "problem", status=404, sentence="", title="missing")
+    return page(request, "problem", status=404, message=None, title="missing")
 
 
 async def _broken(request: Request, problem: Exception) -> Response:
     traceback.print_exception(problem, file=sys.stderr)
-    return page(request, "problem", status=500, sentence=type(problem).__name__, title="broken")
+    return page(request, "problem", status=500, message=type(problem).__name__, title="broken")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from disclique.app.works import FAILED, RUNNING, STATUS
+from disclique.messages import Message
 
 if TYPE_CHECKING:
     from disclique.audits import Plan
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
 EVERY = 0.5  # seconds between two looks whether there is something new to write
 
 
-class _Words(msgspec.Struct):
-    """How far it is, in words."""
+class Words(msgspec.Struct):
+    """How far it is, as messages."""
 
-    done: str = ""
-    left: str = ""
-    now: str = ""
+    done: Message | None = None
+    left: Message | None = None
+    now: Message | None = None
     share: float | None = None
 
 
-class _Row(msgspec.Struct):
+class SettingRow(msgspec.Struct):
     """A setting: how often it was tried of how often it will be, and what came out so far.
 
     ``risk`` is that of the worst attack, ``bound`` says that work was cut short; ``oracle`` is what the masked data
@@ -49,30 +50,33 @@ class _Row(msgspec.Struct):
     use: float | None = None
 
 
-class _Status(msgspec.Struct):
+class Status(msgspec.Struct):
     """What an audit tells."""
 
     state: str = ""
-    problem: str = ""
-    words: _Words = msgspec.field(default_factory=_Words)
-    lines: list[str] = []
-    settings: list[_Row] = []
+    problem: Message | None = None
+    words: Words = msgspec.field(default_factory=Words)
+    lines: list[Message] = []
+    settings: list[SettingRow] = []
     limit: float | None = None
     utility: dict[str, str] = {}
     masks: list[str] = []
 
 
-def read_status(folder: Path) -> dict[str, Any]:
+def read_status(folder: Path) -> Status:
     """Return what the audit in a folder told last; nothing where it has not told anything that can be understood."""
     try:
-        found = msgspec.json.decode((folder / STATUS).read_bytes(), type=_Status)
+        return msgspec.json.decode((folder / STATUS).read_bytes(), type=Status)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        found = _Status()
-    told: dict[str, Any] = msgspec.to_builtins(found)
-    return told
+        return Status()
 
 
-def write_status(folder: Path, status: dict[str, Any]) -> None:
+def as_message(said: str | Message | None) -> Message | None:
+    """Return what was said as a message, None for nothing."""
+    return Message(said) if isinstance(said, str) and said else said if isinstance(said, Message) else None
+
+
+def write_status(folder: Path, status: Status) -> None:
     """Write how far an audit is; whoever reads it sees all of it or what was there before."""
     from disclique.records.write import whole_file
 
@@ -83,20 +87,22 @@ def write_status(folder: Path, status: dict[str, Any]) -> None:
 class Board:
     """Is told of an audit, and writes ``status.json`` in a thread of its own while the block lasts.
 
-    ``plainly`` takes paths out of sentences. What was told before an audit was paused is shown until there is more.
+    ``hide`` takes paths out of messages. What was told before an audit was paused is shown until there is more.
     """
 
-    def __init__(self, folder: Path, plainly: Callable[[str], str] = str) -> None:
-        self.folder, self.plainly = folder, plainly
+    def __init__(self, folder: Path, hide: Callable[[Message], Message] = lambda said: said) -> None:
+        self.folder, self.hide = folder, hide
         before = read_status(folder)
-        self.about: dict[str, Any] = {name: before[name] for name in ("limit", "utility", "masks")}
-        self.rows: dict[str, dict[str, Any]] = {row["spec"]: row for row in before["settings"]}
+        self.about: dict[str, Any] = {name: getattr(before, name) for name in ("limit", "utility", "masks")}
+        self.rows: dict[str, SettingRow] = {row.spec: row for row in before.settings}
         self.known: dict[str, tuple[int, int]] = {}  # releases of each setting of which the row speaks
-        self.lines: list[str] = []
-        self.state, self.step, self.problem = RUNNING, "", ""
+        self.lines: list[Message] = []
+        self.state = RUNNING
+        self.step: Message | None = None
+        self.problem: Message | None = None
         self.plan: Plan | None = None
         self.counter: Counter | None = None
-        self.written: dict[str, Any] = {}
+        self.written: Status | None = None
         self.ended = threading.Event()
         self.lock = threading.Lock()
         self.thread = threading.Thread(target=self._run, daemon=True, name="board")
@@ -111,7 +117,7 @@ class Board:
         self.thread.join()
         self.write()
 
-    def doing(self, step: str) -> None:
+    def doing(self, step: Message) -> None:
         """Note what is done before units are counted."""
         self.step = step
 
@@ -130,10 +136,10 @@ class Board:
         shown = [one for one in plan.settings if one in certain or str(one) in self.rows]
         self.rows = {str(one): self.rows.get(str(one)) or _row(one, 0, plan.repetitions) for one in shown}
 
-    def say(self, lines: Iterable[str]) -> None:
-        """Take sentences."""
+    def say(self, lines: Iterable[str | Message]) -> None:
+        """Take messages."""
         with self.lock:
-            self.lines += [self.plainly(line).removeprefix(".: ") for line in lines]  # it works in its own folder
+            self.lines += [self.hide(line if isinstance(line, Message) else Message(line)) for line in lines]
 
     @contextmanager
     def units(self, about: Heard, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
@@ -154,9 +160,9 @@ class Board:
         with keep_open(executor) as running:
             yield running
 
-    def fail(self, problem: str) -> None:
-        """Note why it did not work, in a sentence."""
-        self.state, self.problem = FAILED, self.plainly(problem)
+    def fail(self, problem: Message) -> None:
+        """Note why it did not work."""
+        self.state, self.problem = FAILED, self.hide(problem)
 
     def write(self) -> None:
         """Write how far it is, if that has changed."""
@@ -170,23 +176,15 @@ class Board:
         while not self.ended.wait(EVERY):
             self.write()
 
-    def _tell(self) -> dict[str, Any]:
+    def _tell(self) -> Status:
         self._look()
         with self.lock:
             lines = list(self.lines)
-        words: dict[str, Any] = {"done": self.step, "left": "", "now": "", "share": None}
+        words = Words(self.step)
         if self.counter is not None:
-            said = self.counter.tell()
-            words = {"done": said.done, "left": said.left, "now": self.counter.tell_now(), "share": said.share}
-        rows = list(self.rows.values())
-        return {
-            "state": self.state,
-            "problem": self.problem,
-            "words": words,
-            "lines": lines,
-            "settings": rows,
-            **self.about,
-        }
+            said, now = self.counter.tell(), self.counter.tell_now()
+            words = Words(as_message(said.done), as_message(said.left), as_message(now), said.share)
+        return Status(self.state, self.problem, words, lines, list(self.rows.values()), **self.about)
 
     def _look(self) -> None:
         """Make the rows of settings of which there is news."""
@@ -200,26 +198,26 @@ class Board:
         with counter.lock:  # as records come in under it
             for setting, found in heard.found.items():
                 spec, many = str(setting), (len(found), len(heard.later.get(setting, {})))
-                if self.known.get(spec) == many or self.rows.get(spec, {}).get("done", 0) > many[0]:
+                if self.known.get(spec) == many or (spec in self.rows and self.rows[spec].done > many[0]):
                     continue
                 self.known[spec] = many
                 risk, cut = heard.measure(setting)
                 uses = [(record.utility or {}).get(plan.utility) for record in found.values()]
-                fresh[spec] = _row(setting, many[0], plan.repetitions) | {
-                    "risk": risk,
-                    "bound": cut,
-                    "use": _mean([use for use in uses if use is not None]),
-                    "oracle": _ask_oracle(found, plan),
-                }
+                fresh[spec] = msgspec.structs.replace(
+                    _row(setting, many[0], plan.repetitions),
+                    risk=risk,
+                    bound=cut,
+                    use=_mean([use for use in uses if use is not None]),
+                    oracle=_ask_oracle(found, plan),
+                )
         if fresh:
             rows = self.rows | fresh
             self.rows = {spec: rows[spec] for spec in map(str, plan.settings) if spec in rows}
 
 
-def _row(setting: Setting, done: int, wanted: int) -> dict[str, Any]:
+def _row(setting: Setting, done: int, wanted: int) -> SettingRow:
     """Return the row of a setting of which nothing is known yet but how often it was and will be tried."""
-    row: dict[str, Any] = msgspec.to_builtins(_Row(str(setting), setting.brief, setting.mask.name, done, wanted))
-    return row
+    return SettingRow(str(setting), setting.brief, setting.mask.name, done, wanted)
 
 
 def _ask_oracle(found: Records, plan: Plan) -> float | None:

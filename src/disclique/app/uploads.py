@@ -57,14 +57,14 @@ async def receive_file(request: Request, folder: Path, keys: Keys, most: int = M
     try:
         await _take(request, stream, taken)
     except ClientDisconnect:
-        raise InputError("the file did not come in whole; send it again") from None
+        raise InputError("upload_not_whole") from None
     except (InputError, Refused):
         await _hear_out(stream, most)
         raise
     finally:
         taken.close()
     if taken.path is None or not taken.whole:
-        raise InputError("no file was chosen, or it did not come in whole")
+        raise InputError("upload_missing")
     return Upload(taken.path, taken.shown, taken.fields)
 
 
@@ -76,21 +76,19 @@ async def _take(request: Request, stream: AsyncIterator[bytes], taken: _Taken) -
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if kind != b"multipart/form-data" or not boundary:
-        raise InputError("the form has no file")
+        raise InputError("form_without_file")
     if length_of(request) > taken.most + BESIDE:
-        raise InputError(
-            f"the file is larger than {taken.most / 1e6:,.0f} MB; start the app in its folder and open it there"
-        )
+        raise InputError("upload_too_large_for_form", most=taken.most / 1000000.0)
     try:
         parser = MultipartParser(boundary, taken.callbacks)  # type: ignore[arg-type]
         async for chunk in stream:
             taken.heard += len(chunk)
             if taken.heard - taken.size > BESIDE + len(chunk):
-                raise InputError("the form has more in it than a file")
+                raise InputError("form_with_more_than_a_file")
             parser.write(chunk)
         parser.finalize()
     except FormParserError:
-        raise InputError("the file did not come in whole; send it again") from None
+        raise InputError("upload_not_whole") from None
 
 
 async def _hear_out(stream: AsyncIterator[bytes], most: int) -> None:
@@ -136,7 +134,7 @@ class _Taken:
     def _header_value(self, data: bytes, start: int, end: int) -> None:
         self.said += data[start:end]
         if len(self.said) > FIELD:
-            raise InputError("the form has a header that is too long")
+            raise InputError("form_header_too_long")
 
     def _header_end(self) -> None:
         if self.header.lower() == b"content-disposition":
@@ -155,10 +153,10 @@ class _Taken:
             raise Refused
         self.shown = plain_name(options[b"filename"].decode("utf-8", "replace"))
         if not options[b"filename"] or self.path is not None:
-            raise InputError("choose one file")
+            raise InputError("choose_one_file")
         suffix, known = Path(self.shown).suffix.lower(), list_suffixes()
         if suffix not in known:
-            raise InputError(f"{self.shown}: give a file that ends in one of {', '.join(known)}")
+            raise InputError("upload_of_unknown_format", shown=self.shown, known=known)
         self.path = self.folder / f"upload{suffix}"
         self.file = self.path.open("xb")
 
@@ -166,13 +164,13 @@ class _Taken:
         if self.file is None:
             self.value += data[start:end]
             if len(self.value) > FIELD:
-                raise InputError(f"field {self.name[:40]}: it is too long")
+                raise InputError("form_field_too_long", name=self.name[:40])
             return
         self.size += end - start
         if self.size > self.most:
-            raise InputError(f"{self.shown}: it is larger than {self.most / 1e6:,.0f} MB")
+            raise InputError("upload_too_large", shown=self.shown, most=self.most / 1000000.0)
         if shutil.disk_usage(self.folder).free < SPARE:
-            raise InputError(f"{self.shown}: the disk is nearly full")
+            raise InputError("disk_nearly_full", shown=self.shown)
         self.file.write(data[start:end])
 
     def _part_end(self) -> None:

@@ -14,9 +14,10 @@ import sys
 import threading
 import traceback
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from disclique.messages import Message
 
 if TYPE_CHECKING:
     from disclique.app.status import Board
@@ -49,16 +50,16 @@ def carry_out_work(work: Work, out: str, processes: int | None, board: Board) ->
     from disclique.runs import choose_executor
 
     asked = work.options.filled()
-    board.doing("reading the file")
+    board.doing(Message("reading_the_file"))
     audit = name_plainly(read_audit(Path(work.file), asked), work)
-    board.doing("looking at the input")
+    board.doing(Message("looking_at_the_input"))
     found = inspect_audit(audit)
     board.say(found.lines())
     file = f"./{work.shown}" if work.shown.startswith("-") else work.shown
     command = write_command(["audit", file], differing(named(work).options.filled()) | {"out": out})
     about = About(declare(work.declared), command, inspection=found.check(force=work.forced))
     board.plans(audit.plan)
-    board.doing("preparing")
+    board.doing(Message("preparing"))
     carry_out(audit, Path(), choose_executor(processes), told=board, about=about)
 
 
@@ -72,7 +73,7 @@ def main() -> int:
     threading.Thread(target=end_with_server, daemon=True, name="pipe").start()
     os.chdir(given.folder)
     os.umask(0o077)  # what is said of single people is nobody else's business
-    from disclique.app.beside import plainly
+    from disclique.app.beside import hide_paths
     from disclique.app.status import Board
     from disclique.app.works import BEGUN, DONE, read_work
     from disclique.errors import DiscliqueError
@@ -80,15 +81,15 @@ def main() -> int:
     work = read_work(Path.cwd(), BEGUN)
     if work is None:
         return BAD_INPUT
-    with Board(work.folder, partial(plainly, work)) as board:
+    with Board(work.folder, lambda said: hide_paths(said, work)) as board:
         try:
             carry_out_work(work, given.out, given.processes, board)
         except DiscliqueError as problem:
-            board.fail(str(problem))
+            board.fail(problem.message)
             return BAD_INPUT
         except Exception as problem:
             traceback.print_exc()
-            board.fail(f"something went wrong in the app itself ({type(problem).__name__}: {problem})")
+            board.fail(Message("app_broken", kind=type(problem).__name__, problem=str(problem)))
             return BROKEN
         board.state = DONE
     return 0

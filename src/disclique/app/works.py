@@ -129,7 +129,7 @@ class Works:
     def keep(self, work: Work, name: str) -> Work:
         """Move a piece of work, with what was uploaded for it, to a folder of the person's choice."""
         if work.folder.parent != self.places.private:
-            raise InputError(f"{work.folder.name}: this audit has its folder already")
+            raise InputError("project_kept_already", name=work.folder.name)
         _refuse_running(work)
         place = self.places.new_folder(name)
         shutil.move(work.folder, place)
@@ -145,7 +145,7 @@ class Works:
     def remove(self, work: Work) -> None:
         """Delete a piece of work that lies in the private folder."""
         if self.is_kept(work):
-            raise InputError(f"{work.folder.name}: delete the folder yourself; it was given to the audit to be kept")
+            raise InputError("project_to_be_deleted_by_hand", name=work.folder.name)
         _refuse_running(work)
         shutil.rmtree(work.folder, ignore_errors=True)
 
@@ -160,7 +160,7 @@ def _refuse_running(work: Work) -> None:
     """Raise an error if an audit writes to the folder, which would be lost in one that is moved or deleted."""
     with suppress(OSError, msgspec.DecodeError, AttributeError):
         if msgspec.json.decode((work.folder / STATUS).read_bytes()).get("state") == RUNNING:
-            raise InputError(f"{work.shown}: the audit runs; pause it first")
+            raise InputError("audit_runs", shown=work.shown)
 
 
 def _inside(folder: Path, path: Any) -> Any:

@@ -28,7 +28,7 @@ def environment(language: str = "en", *rooms: str) -> Environment:
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ImportError:
-        raise MissingDependency("pages need the package jinja2: pip install jinja2") from None
+        raise MissingDependency("pages_need_jinja") from None
     inside = resources.files("disclique")  # a room that is named is not imported
     places = [inside.joinpath(*room.split(".")[1:], "templates") for room in (*rooms, "disclique.show.report")]
 

@@ -34,7 +34,7 @@ VERTICES_WITH_WEIGHTS = 6  # up to which the edges' weights are written
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure as PNG, SVG or PDF by the ending of its name."""
     if path.suffix.lower() not in FORMATS:
-        raise InputError(f"{path}: unknown kind of picture {path.suffix!r}; use {', '.join(FORMATS)}")
+        raise InputError("unknown_picture_format", path=path, suffix=path.suffix, formats=FORMATS)
     with whole_file(path) as draft:
         figure.savefig(draft, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
 
@@ -127,9 +127,9 @@ def _plain(axes: Axes, places: FloatArray, title: str) -> None:
 def draw_product_graph(graph: ProductGraph, members: Sequence[int] = (), title: str = "Product graph") -> Figure:
     """Draw the product graph on a circle, vertices shown from 1 as in the paper, ``members`` (from 0) drawn heavily."""
     if graph.order == 0:
-        raise InputError("the product graph has no vertices: there is nothing to draw")
+        raise InputError("product_graph_empty")
     if graph.order > 400:
-        raise InputError(f"the product graph has {graph.order} vertices: too many for a picture (at most 400)")
+        raise InputError("product_graph_too_large_to_draw", order=graph.order)
     figure = Figure(figsize=(7, 7), layout="constrained")
     axes = figure.add_subplot()
     angle = np.pi / 2 - 2 * np.pi * np.arange(graph.order) / graph.order

@@ -16,10 +16,10 @@ from starlette.routing import Route
 
 from disclique.app.beside import hide_paths, list_choices, suggest_folder
 from disclique.app.cards import GROUPS
-from disclique.app.estimates import DOES, LOOK, PROBLEM, TAKES
+from disclique.app.estimates import Expected
 from disclique.app.fields import ASKED, SNOOPER_FILES, SNOOPERS, fields_at
 from disclique.app.forms import changing, in_thread
-from disclique.app.looks import Said, Seen
+from disclique.app.looks import Finding, Seen, list_findings
 from disclique.app.pages import go, page, site_of
 from disclique.app.pictures import draw_mask
 from disclique.app.plans import write_plan
@@ -37,10 +37,11 @@ from disclique.app.questions import (
 from disclique.app.snoopers import OWN
 from disclique.app.works import FILES, Work
 from disclique.errors import DiscliqueError, InputError
+from disclique.locale import mark
+from disclique.messages import Message
 
 CONFIRMED = "forced"  # the field whose values say which mistakes the person saw and called right
-NOTHING: dict[str, Any] = {LOOK: [], DOES: [], TAKES: "", PROBLEM: "", "settings": 0}  # heard of an estimate
-NO_MASK = "choose at least one mask before the audit starts"
+NO_MASK = mark("no_mask_chosen")
 
 
 async def show(request: Request) -> Response:
@@ -68,8 +69,8 @@ async def write(request: Request, form: FormData) -> Response:
         asked = await in_thread(_read, site, work, form)
         plan = await in_thread(write_plan, asked, _folder_of(site, asked, form))
     except InputError as problem:
-        return page(request, "ask_side", work=work, plan=None, problem=hide_paths(str(problem), work, site.places))
-    return page(request, "ask_side", work=asked, plan=plan, problem="")
+        return page(request, "ask_side", work=work, plan=None, problem=_hide(problem.message, work, site))
+    return page(request, "ask_side", work=asked, plan=plan, problem=None)
 
 
 async def choose_snooper(request: Request, form: FormData) -> Response:
@@ -101,10 +102,8 @@ async def estimate(request: Request, form: FormData) -> Response:
         request_ = {"file": asked.file, "said": asked.said}
         await in_thread(site.estimates.start, work.id, _key(asked), request_)
     except InputError as problem:
-        said = hide_paths(str(problem), work, site.places)
-        return page(
-            request, "ask_estimate", work=work, heard=NOTHING | {PROBLEM: said}, running=False, mistakes=[], shown=""
-        )
+        heard = Expected(problem=_hide(problem.message, work, site))
+        return page(request, "ask_estimate", work=work, heard=heard, running=False, mistakes=[], shown="")
     return await follow(request)
 
 
@@ -113,13 +112,15 @@ async def follow(request: Request) -> Response:
     site = site_of(request)
     work = site.works.get(request.path_params["id"])
     found = site.estimates.get(work.id)
-    heard = NOTHING | ({} if found is None else found.heard)
-    hidden = heard | {
-        LOOK: [Said(hide_paths(text, work, site.places), mistake) for text, mistake in heard[LOOK]],
-        DOES: [hide_paths(line, work, site.places) for line in heard[DOES]],
-        PROBLEM: hide_paths(heard[PROBLEM], work, site.places),
-    }
-    mistakes = [remark.sentence for remark in hidden[LOOK] if remark.mistake]
+    heard = Expected() if found is None else found.heard
+    hidden = Expected(
+        look=[Finding(_hide(one.message, work, site), one.mistake) for one in heard.look or []],
+        does=[_hide(line, work, site) for line in heard.does or []],
+        settings=heard.settings,
+        takes=heard.takes,
+        problem=None if heard.problem is None else _hide(heard.problem, work, site),
+    )
+    mistakes = [one.message for one in hidden.look or [] if one.mistake]
     running = found is not None and not found.ended
     return page(
         request, "ask_estimate", work=work, heard=hidden, running=running, mistakes=mistakes, shown=_digest(mistakes)
@@ -131,7 +132,7 @@ async def stop_estimate(request: Request, form: FormData) -> Response:
     site = site_of(request)
     work = site.works.get(request.path_params["id"])
     await in_thread(site.estimates.stop, work.id)
-    return page(request, "ask_estimate", work=work, heard=NOTHING, running=False, mistakes=[], shown="")
+    return page(request, "ask_estimate", work=work, heard=Expected(), running=False, mistakes=[], shown="")
 
 
 async def start(request: Request, form: FormData) -> Response:
@@ -144,11 +145,11 @@ async def start(request: Request, form: FormData) -> Response:
             raise InputError(NO_MASK)
         remarks = await in_thread(_look_at_all, site, asked)
     except DiscliqueError as problem:
-        return await _page(request, before, form, problem=str(problem))
-    said = [Said(hide_paths(text, asked, site.places), mistake) for text, mistake in remarks]
-    mistakes = [remark.sentence for remark in said if remark.mistake]
+        return await _page(request, before, form, problem=problem.message)
+    said = [Finding(_hide(one.message, asked, site), one.mistake) for one in remarks]
+    mistakes = [one.message for one in said if one.mistake]
     if mistakes and _digest(mistakes) not in map(str, form.getlist(CONFIRMED)):
-        return await _page(request, before, form, remarks=said, problem=" ")
+        return await _page(request, before, form, remarks=said, refused=True)
     work, problem_page = await _take(request, form, forced=bool(mistakes))
     if problem_page is not None:
         return problem_page
@@ -173,8 +174,12 @@ async def _take(request: Request, form: FormData, *, forced: bool | None = None)
         if keep:
             work = await in_thread(site.works.keep, work, name)
     except InputError as problem:
-        return before, await _page(request, before, form, problem=str(problem))
+        return before, await _page(request, before, form, problem=problem.message)
     return work, None
+
+
+def _hide(said: Message, work: Work, site: Any) -> Message:
+    return hide_paths(said, work, site.places.private, site.places.start)
 
 
 def _read(site: Any, work: Work, form: FormData) -> Work:
@@ -182,17 +187,17 @@ def _read(site: Any, work: Work, form: FormData) -> Work:
     return read_questions(work, form, offer(work, seen, list_choices(site.places, work)))
 
 
-def _look_at_all(site: Any, work: Work) -> list[tuple[str, bool]]:
+def _look_at_all(site: Any, work: Work) -> list[Finding]:
     """Look at all files and masks as the audit will, unless an estimate of the same plan has done so."""
     from disclique.audits.from_options import read_audit
     from disclique.audits.inspection import inspect_audit
 
     found = site.estimates.get(work.id)
-    if found is not None and found.plan == _key(work) and LOOK in found.heard and DOES in found.heard:
-        return [(text, mistake) for text, mistake in found.heard[LOOK]]
+    if found is not None and found.plan == _key(work) and found.heard.look is not None and found.heard.does is not None:
+        return list(found.heard.look)
     audit = read_audit(Path(work.file), work.options.filled())
     audit.check_masks()
-    return [(remark.sentence, remark.mistake) for remark in inspect_audit(audit).remarks]
+    return list_findings(inspect_audit(audit))
 
 
 async def _page(
@@ -200,8 +205,9 @@ async def _page(
     work: Work,
     form: FormData | None = None,
     *,
-    problem: str = "",
-    remarks: Iterable[Said] = (),
+    problem: Message | None = None,
+    remarks: Iterable[Finding] = (),
+    refused: bool = False,
     saved: bool = False,
 ) -> Response:
     site = site_of(request)
@@ -218,7 +224,7 @@ async def _page(
     except InputError:
         plan = None
     remarks = list(remarks) or [remark for remark in seen.remarks if remark.mistake]
-    mistakes = [remark.sentence for remark in remarks if remark.mistake]
+    mistakes = [one.message for one in remarks if one.mistake]
     content = {
         "work": work,
         "here": "ask",
@@ -233,7 +239,7 @@ async def _page(
         "decision": DECISION,
         "turned": any(value for name, value in values.items() if name.startswith("how:") or name == "more_rules"),
         "plan": plan,
-        "problem": hide_paths(problem, work, site.places).strip(),
+        "problem": None if problem is None else _hide(problem, work, site),
         "unread": seen.problem,
         "remarks": remarks,
         "mistakes": mistakes,
@@ -243,11 +249,11 @@ async def _page(
         "saved": saved,
         **await in_thread(explain_choices),
     }
-    return page(request, "ask", 422 if problem else 200, **content)
+    return page(request, "ask", 422 if problem is not None or refused else 200, **content)
 
 
 def _offers(offered: Questions, group: str) -> bool:
-    return any(card.group == group and not card.reason for card in offered.cards)
+    return any(card.group == group and card.reason is None for card in offered.cards)
 
 
 def _pictures(offered: Questions) -> dict[str, tuple[str, str]]:
@@ -265,8 +271,8 @@ def _files(work: Work) -> dict[str, Any]:
     return {name: value for name, value in work.said.items() if name in (*FILES, "label_error")}
 
 
-def _digest(mistakes: list[str]) -> str:
-    return hashlib.sha256("\n".join(sorted(mistakes)).encode()).hexdigest()[:16]
+def _digest(mistakes: list[Message]) -> str:
+    return hashlib.sha256("\n".join(sorted(map(repr, mistakes))).encode()).hexdigest()[:16]
 
 
 def _key(work: Work) -> str:

@@ -21,6 +21,8 @@ from disclique.app.preview import Preview
 from disclique.app.roles import EAST, ENCODING, ID, LABEL, NORTH, NUMBER, ROLES, TEXT, Guess, guess_roles
 from disclique.app.works import DONE, NEW, PAUSED, RUNNING, Work
 from disclique.errors import DiscliqueError, InputError
+from disclique.locale import mark
+from disclique.messages import Message
 
 ROLE = "role:"  # how the field of a column begins
 WORDS = ("metric", "crs", "unit", "sheet", "layer")
@@ -52,7 +54,12 @@ async def look(request: Request, form: FormData) -> Response:
         asked = await in_thread(_read_form, work, form, site)
     except InputError as problem:
         return page(
-            request, "open_look", work=work, seen=Seen(problem=_hide(str(problem), work, site)), plan=None, first=False
+            request,
+            "open_look",
+            work=work,
+            seen=Seen(problem=_hide(problem.message, work, site)),
+            plan=None,
+            first=False,
         )
     plan = await in_thread(write_plan, asked)
     wanted = site.looks.ask(work.id)
@@ -74,7 +81,7 @@ async def confirm(request: Request, form: FormData) -> Response:
     try:
         asked = await in_thread(_read_form, work, form, site)
     except InputError as problem:
-        return await _page(request, work, work, form, problem=_hide(str(problem), work, site))
+        return await _page(request, work, work, form, problem=_hide(problem.message, work, site))
     seen = await in_thread(site.looks.look, asked, site.places)
     if seen.problem or (seen.mistakes and not asked.forced):
         return await _page(request, work, asked, form, problem=seen.problem, seen=seen)
@@ -94,19 +101,19 @@ async def add_file(request: Request) -> Response:
         if request.headers.get("hx-request") != "true":
             raise
         return page(
-            request, "open_beside", work=work, choices=[], name="", value="", problem=_hide(str(problem), work, site)
+            request, "open_beside", work=work, choices=[], name="", value="", problem=_hide(problem.message, work, site)
         )
     name = taken.fields.get("as", "")
     if name not in FIELDS:
-        raise InputError("the form does not say what the file is for")
+        raise InputError("form_without_purpose")
     if request.headers.get("hx-request") != "true":
         return go(f"/work/{work.id}/{'open' if name in BESIDE else 'ask'}", request)
     choices = list_choices(site.places, work)
-    return page(request, "open_beside", work=work, choices=choices, name=name, value=chosen.value, problem="")
+    return page(request, "open_beside", work=work, choices=choices, name=name, value=chosen.value, problem=None)
 
 
-def _hide(text: str, work: Work, site: Any) -> str:
-    return hide_paths(text, work, site.places)
+def _hide(said: Message, work: Work, site: Any) -> Message:
+    return hide_paths(said, work, site.places.private, site.places.start)
 
 
 async def _page(
@@ -115,19 +122,19 @@ async def _page(
     asked: Work,
     form: FormData | None = None,
     *,
-    problem: str = "",
+    problem: Message | None = None,
     seen: Seen | None = None,
 ) -> Response:
     site = site_of(request)
     found: Preview | None = None
-    unread = ""
+    unread: Message | None = None
     try:
         part = {name: str(form.get(name, "")) if form else asked.said.get(name, "") for name in ("sheet", "layer")}
         codes = bool(form.get("codes")) if form else bool(asked.said.get("codes"))
         sheet, layer = part["sheet"] or None, part["layer"] or None
         found = await in_thread(site.previews.get, Path(work.file), sheet, layer, codes=codes)
     except DiscliqueError as error:
-        unread = _hide(str(error), work, site)
+        unread = _hide(error.message, work, site)
     parts = found.parts if found else await in_thread(_parts, Path(work.file))
     choices = list_choices(site.places, work)
     guesses = _guesses(asked, found, form)
@@ -225,20 +232,18 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
     def having(role: str) -> list[str]:
         return [name for name, one in roles.items() if one == role]
 
-    for role, what in ((ID, "the id"), (EAST, "the longitude or east"), (NORTH, "the latitude or north")):
+    for role, what in ((ID, mark("the_id")), (EAST, mark("the_longitude")), (NORTH, mark("the_latitude"))):
         if len(having(role)) > 1:
-            raise InputError(f"{', '.join(map(repr, having(role)))}: only one column is {what}")
+            raise InputError("one_column_only", columns=map(repr, having(role)), what=Message(what))
     if len(having(ENCODING)) > 1:
-        raise InputError(f"{', '.join(map(repr, having(ENCODING)))}: one column holds the encodings")
+        raise InputError("one_column_of_encodings", columns=map(repr, having(ENCODING)))
     if bool(having(EAST)) != bool(having(NORTH)):
         alone = [*having(EAST), *having(NORTH)][0]
-        raise InputError(f"{alone!r}: it is one coordinate of a place; say which column is the other")
+        raise InputError("coordinate_alone", alone=alone)
     places = [*having(EAST), *having(NORTH), *having(NUMBER)]
     for name in (*places, *having(TEXT)):
         if "," in name or name != name.strip() or not name:
-            raise InputError(
-                f"column {name!r}: rename it, as a name with a comma or blanks at its ends cannot be used here"
-            )
+            raise InputError("column_name_unusable", name=name)
     return {
         "id": next(iter(having(ID)), None),
         "label": having(LABEL),
@@ -256,14 +261,14 @@ def _read_form(work: Work, form: FormData, site: Any) -> Work:
     roles = {name.removeprefix(ROLE): str(role) for name, role in form.items() if name.startswith(ROLE)}
     for name, role in roles.items():
         if role not in known:
-            raise InputError(f"column {name!r}: there is no role {role!r}")
+            raise InputError("no_such_role", name=name, role=role)
     layout = _layout_of({name: role for name, role in roles.items() if role})
     layout["label"] = list(dict.fromkeys([*layout["label"], *read_lines(str(form.get("more_labels", "")))]))
     choices = list_choices(site.places, work)
     for name in BESIDE:
         if value := str(form.get(name, "")):
             if layout.get(name):
-                raise InputError(f"encodings: both column {layout[name]!r} and a file are chosen; choose one of them")
+                raise InputError("encodings_chosen_twice", column=layout[name])
             layout[name] = find_file(value, choices)
     for name in WORDS:
         layout[name] = str(form.get(name, "")).strip() or None
@@ -271,12 +276,12 @@ def _read_form(work: Work, form: FormData, site: Any) -> Work:
         layout[name] = True if form.get(name) else None
     joined = str(form.get("by_position", ""))
     if joined not in ("", "yes", "no"):
-        raise InputError(f"{FIELDS['by_position'].title}: choose one of the answers")
+        raise InputError("choose_an_answer", title=FIELDS["by_position"].title)
     layout["by_position"] = {"yes": True, "no": False}.get(joined)
     fixed = read_lines(str(form.get("generalise", "")))
     for rule in fixed:
         if is_dial(rule):
-            raise InputError(f"generaliser {rule!r}: ranges belong to the next step, where labels are a dial")
+            raise InputError("generaliser_range_too_early", rule=rule)
     dials = [rule for rule in work.said.get("generalise", []) if is_dial(rule)]
     layout["generalise"] = [*fixed, *dials]
     rest = {name: value for name, value in work.said.items() if name not in LAYOUT}

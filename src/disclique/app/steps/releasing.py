@@ -26,6 +26,7 @@ from disclique.app.publishing import (
 from disclique.app.steps.reading import as_file
 from disclique.app.works import Missing, Work
 from disclique.errors import InputError
+from disclique.messages import Message
 
 if TYPE_CHECKING:
     from disclique.audits import AuditResult
@@ -63,22 +64,22 @@ async def _make(request: Request, form: FormData) -> Response:
     chosen, spec = str(form.get("setting", "")), str(form.get("spec", "")).strip()
     setting = spec if chosen == OTHER else chosen
     known = {one.spec: one for one in result.settings}
-    problems = []
+    problems: list[Message] = []
     if not setting or (chosen != OTHER and setting not in known):
-        problems.append("setting")
+        problems.append(Message("release_without_setting"))
     elif not (setting in known and known[setting].meets) and form.get("confirm") != "yes":
-        problems.append("confirm")
+        problems.append(Message("release_not_confirmed"))
     if await in_thread(_again, request, work, result) and form.get("again") != "yes":
-        problems.append("again")
+        problems.append(Message("release_again_not_confirmed"))
     matrix = str(form.get("matrix", ""))
     if matrix and matrix not in MATRICES:
-        problems.append("matrix")
+        problems.append(Message("release_without_matrix_form"))
     name = str(form.get("folder", ""))
     if not problems:
         try:
             await in_thread(make_release, work, site.places, result, setting, name, matrix)
         except InputError as problem:
-            problems.append(str(problem))
+            problems.append(problem.message)
         else:
             return go(f"/work/{work.id}/release#made", request)
     content = await in_thread(_content, request, work, result)

@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from disclique.app.beside import plainly, suggest_folder
+from disclique.app.beside import suggest_folder
 from disclique.app.forms import changing, in_thread
 from disclique.app.pages import go, page, site_of
 from disclique.app.runner import is_changed
-from disclique.app.status import read_status
+from disclique.app.status import SettingRow, Status, read_status
 from disclique.app.works import DONE, RUNNING, WAITING
 from disclique.errors import InputError
 from disclique.show.report.vega import draw_settings
@@ -34,12 +34,12 @@ async def show(request: Request) -> Response:
         "here": "run",
         "state": state,
         "changed": await in_thread(is_changed, work),
-        "problem": await in_thread(plainly, work, status["problem"]),
+        "problem": status.problem,
         "kept": site.works.is_kept(work),
         "suggested": await in_thread(suggest_folder, site.places.start, "audit", work),
         "ready": bool(work.checked and work.said.get("mask")),
         "draw": await in_thread(_drawing, status) if told["settings"] else None,
-        "measure": status["utility"].get("title", ""),
+        "measure": status.utility.get("title", ""),
         "polled": state in (RUNNING, WAITING),
         "seen": "",
         "rows_seen": "",
@@ -75,7 +75,7 @@ async def start(request: Request, form: FormData) -> Response:
     site = site_of(request)
     work = await in_thread(site.works.get, request.path_params["id"])
     if not (work.checked and work.said.get("mask")):
-        raise InputError("name the columns and at least one mask before the audit is started")
+        raise InputError("columns_or_mask_missing")
     if await in_thread(is_changed, work):
         return go(f"/work/{work.id}/run", request)  # which asks what to do about it
     name = str(form.get("folder", "")).strip()
@@ -118,42 +118,40 @@ async def take_back(request: Request, form: FormData) -> Response:
     return go(f"/work/{work.id}/run", request)
 
 
-def _tell(status: dict[str, Any]) -> dict[str, Any]:
+def _tell(status: Status) -> dict[str, Any]:
     """Return what a page shows of a status."""
-    words, settings = status["words"], status["settings"]
     return {
-        "words": words,
-        "share": words["share"],
-        "lines": status["lines"],
-        "settings": settings,
-        "measure_format": status["utility"].get("format", ""),
-        "points": [_point(row) for row in settings if row["risk"] is not None and row["use"] is not None],
+        "words": status.words,
+        "share": status.words.share,
+        "lines": status.lines,
+        "settings": status.settings,
+        "measure_format": status.utility.get("format", ""),
+        "points": [_point(row) for row in status.settings if row.risk is not None and row.use is not None],
     }
 
 
-def _point(row: dict[str, Any]) -> dict[str, Any]:
-    sure = f"{row['done']} / {row['wanted']}"
+def _point(row: SettingRow) -> dict[str, Any]:
+    sure = f"{row.done} / {row.wanted}"
     return {
-        "setting": row["brief"],
-        "group": row["mask"],
-        "risk": row["risk"],
-        "high": max(row["risk"], row["oracle"] or 0.0),
-        "use": row["use"],
-        "sure": f"{sure}, ≥" if row["bound"] else sure,
+        "setting": row.brief,
+        "group": row.mask,
+        "risk": row.risk,
+        "high": max(row.risk or 0.0, row.oracle or 0.0),
+        "use": row.use,
+        "sure": f"{sure}, ≥" if row.bound else sure,
     }
 
 
-def _drawing(status: dict[str, Any]) -> Callable[..., dict[str, Any]]:
+def _drawing(status: Status) -> Callable[..., dict[str, Any]]:
     """Return what draws the picture, once the template has said its words."""
     import disclique.show.report.vega  # noqa: F401 - which takes its time, and not that of the other pages
 
-    limit = status["limit"]
     return partial(
         draw_settings,
         _tell(status)["points"],
-        status["masks"],
-        utility=status["utility"],
-        limits=[] if limit is None else [limit],
+        status.masks,
+        utility=status.utility,
+        limits=[] if status.limit is None else [status.limit],
     )
 
 
