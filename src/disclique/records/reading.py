@@ -355,7 +355,7 @@ def place_records(
     found = points(table, coordinates, metric, name=name)
     if metric == "cosine" and found.ndim == 2 and found.dtype.kind in "fiu":
         for row in np.flatnonzero((found == 0).all(axis=1)):
-            raise InputError("row_refused", file=name, row=row + 1, why=ZERO)
+            raise InputError("row_refused", file=name, row=row + 1, why=Message(ZERO))
     return Points(found, metric, directed)
 
 

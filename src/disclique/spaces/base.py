@@ -158,7 +158,7 @@ class Distances:
         Of a matrix that fits no map, of encodings or in a metric of one's own nobody can be invented, because nothing
         says how far an invented person would lie from the others.
         """
-        raise InputError("nobody can be invented from these distances: give a file of other people")
+        raise InputError("nobody_can_be_invented")
 
     def to_map(self, *, radius: float | None = None) -> ScaledMatrix | None:
         """Return the distances with the map that they make; None if they fit none.
@@ -254,7 +254,7 @@ def wrap(given: object) -> Distances | None:
 
 def no_join(one: Distances, other: Distances) -> InputError:
     """Return the error that two files cannot be put together."""
-    return InputError(f"{one!r} and {other!r}: how far the records of one are from those of the other is not known")
+    return InputError("files_cannot_be_joined", one=repr(one), other=repr(other))
 
 
 def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatArray:
@@ -277,8 +277,8 @@ def shared_unit(one: Distances, other: Distances, names: tuple[str, str] = ("tar
     names = names if names[0] != names[1] else ("target", "known")
     km, rest = names if found[0] == KM else names[::-1]
     if None in found:
-        raise InputError(f"{rest}: the distances do not say their unit, but those of {km} are in km; {ASK} of {rest}")
-    raise InputError(f"{rest}: the distances have no unit of length, but those of {km} are in km: they never agree")
+        raise InputError("unit_not_said_beside_km", rest=rest, km=km, ask=ASK)
+    raise InputError("no_length_beside_km", rest=rest, km=km)
 
 
 def spaced(records: int, most: int) -> NDArray[np.int64]:

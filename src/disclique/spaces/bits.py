@@ -17,6 +17,7 @@ from scipy import sparse
 
 from disclique.arguments import check_whole, show
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.spaces.base import ENCODINGS, Distances, digest, no_join
 from disclique.spaces.lazy import HiddenRecords
 from disclique.spaces.sets import Sets, in_parts
@@ -28,10 +29,11 @@ COLUMN = "encoding"  # what a release calls its column of encodings
 _SPARSE = 0.05  # with fewer bits set than this, counting those that two records share goes by lists of them
 _FEW = 4  # records whose bits are compared with those of others as they are packed
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)  # bits set in each byte
+BINARY, HEXADECIMAL, BASE64 = "form_binary", "form_hexadecimal", "form_base64"
 _FORMS = {
-    "0 and 1": re.compile(r"[01]+"),
-    "hexadecimal": re.compile(r"(0[xX])?[0-9a-fA-F]+"),
-    "base64": re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"),
+    BINARY: re.compile(r"[01]+"),
+    HEXADECIMAL: re.compile(r"(0[xX])?[0-9a-fA-F]+"),
+    BASE64: re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"),
 }
 
 
@@ -44,7 +46,7 @@ def parse_bit_metric(spec: object) -> str:
     name = str(spec).strip().lower()
     name = "dice" if name.startswith("dice:") else name
     if name not in BIT_METRICS:
-        raise InputError(f"metric {str(spec)!r}: encodings are compared by one of {', '.join(BIT_METRICS)}")
+        raise InputError("no_metric_of_encodings", spec=str(spec), metrics=BIT_METRICS)
     return name
 
 
@@ -78,13 +80,15 @@ class Encodings(Distances):
         try:
             bits = np.array(self.bits, dtype=np.uint8)
         except (TypeError, ValueError, OverflowError):
-            raise InputError(f"bits = {show(self.bits)}: give packed bits, as np.packbits makes them") from None
+            raise InputError("bits_not_packed", bits=show(self.bits)) from None
         if self.length < 1 or bits.ndim != 2 or bits.shape[1] != (self.length + 7) // 8:
-            raise InputError(f"encodings of shape {bits.shape}: {self.length} bits take {(self.length + 7) // 8} bytes")
+            raise InputError(
+                "encodings_of_wrong_shape", shape=str(bits.shape), length=self.length, size=(self.length + 7) // 8
+            )
         rest = -self.length % 8
         if (bits[:, -1] & ((1 << rest) - 1)).any():
             row = int(np.flatnonzero(bits[:, -1] & ((1 << rest) - 1))[0])
-            raise InputError(f"encodings[{row}]: there are bits behind the last of {self.length}")
+            raise InputError("bits_behind_the_last", row=row, length=self.length)
         bits.setflags(write=False)
         object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "metric", parse_bit_metric(self.metric))
@@ -135,7 +139,7 @@ class Encodings(Distances):
         if not (isinstance(other, Encodings) and self.can_join(other)):
             raise no_join(self, other)
         if self.length != other.length:
-            raise InputError(f"encodings of {self.length} and of {other.length} bits cannot be compared")
+            raise InputError("encodings_of_two_lengths", one=self.length, other=other.length)
         return replace(self, bits=np.concatenate([self.bits, other.bits]))
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -209,17 +213,15 @@ def parse_encodings(values: Sequence[Any], metric: str = "dice", *, name: str, c
     cells = ["" if value is None or value is pd.NA else str(value).strip() for value in values]
     for row, (value, text) in enumerate(zip(values, cells, strict=True)):
         if not text or (isinstance(value, float) and np.isnan(value)):
-            raise InputError(f"{name}: row {row + 1}, column {column!r}: the encoding is missing")
+            raise InputError("encoding_missing", name=name, row=row + 1, column=column)
         if not isinstance(value, str):
-            raise InputError(f"{name}: row {row + 1}, column {column!r} = {text}: an encoding is text, not a number")
+            raise InputError("encoding_is_number", name=name, row=row + 1, column=column, text=text)
     form = _form_of(cells, name, column)
     length = _bits_in(cells[0], form)
     for row, text in enumerate(cells):
         if _bits_in(text, form) != length:
-            raise InputError(
-                f"{name}: row {row + 1}, column {column!r} = {_short(text)}: it has {_bits_in(text, form)} bits, but "
-                f"row 1 has {length}; encodings have one length"
-            )
+            found = {"text": _short(text), "bits": _bits_in(text, form), "length": length}
+            raise InputError("encodings_differ_in_length", name=name, row=row + 1, column=column, **found)
     return Encodings(np.stack([_packed(text, form) for text in cells]), length, metric)
 
 
@@ -232,8 +234,11 @@ def _form_of(cells: Sequence[str], name: str, column: str) -> str:
     odd = next((row for row in range(len(cells)) if not any(found[row] for found in fits.values())), None)
     usual = max(fits, key=lambda form: sum(fits[form]))  # the first of those that fit the most rows
     row = fits[usual].index(False) if odd is None else odd
-    like = f"not {usual} as in other rows" if odd is None else f"neither {', '.join(_FORMS)}"
-    raise InputError(f"{name}: row {row + 1}, column {column!r} = {_short(cells[row])}: {like}")
+    if odd is None:
+        like = Message("encoding_unlike_others", form=Message(usual))
+    else:
+        like = Message("encoding_of_no_form", forms=[Message(form) for form in _FORMS])
+    raise InputError("encoding_unreadable", name=name, row=row + 1, column=column, text=_short(cells[row]), like=like)
 
 
 def _short(text: str) -> str:
@@ -241,9 +246,9 @@ def _short(text: str) -> str:
 
 
 def _bits_in(text: str, form: str) -> int:
-    if form == "0 and 1":
+    if form == BINARY:
         return len(text)
-    if form == "hexadecimal":
+    if form == HEXADECIMAL:
         return 4 * len(_digits(text))
     return 8 * (len(text) // 4 * 3 - text.count("="))
 
@@ -253,13 +258,13 @@ def _digits(text: str) -> str:
 
 
 def _packed(text: str, form: str) -> NDArray[np.uint8]:
-    if form == "0 and 1":
+    if form == BINARY:
         return np.packbits(np.frombuffer(text.encode("ascii"), dtype=np.uint8) - ord("0"))
     try:
         digits = _digits(text)
-        raw = bytes.fromhex(digits + "0" * (len(digits) % 2)) if form == "hexadecimal" else base64.b64decode(text)
+        raw = bytes.fromhex(digits + "0" * (len(digits) % 2)) if form == HEXADECIMAL else base64.b64decode(text)
     except binascii.Error as error:
-        raise InputError(f"{_short(text)}: not {form} ({error})") from None
+        raise InputError("not_of_form", text=_short(text), form=Message(form), error=str(error)) from None
     return np.frombuffer(raw, dtype=np.uint8)
 
 
@@ -270,11 +275,11 @@ def encodings_of_array(array: NDArray[Any], metric: str = "dice", *, name: str =
     (2 encodings of 3 bits, dice, 2 encodings of 8 bits, dice)
     """
     if array.ndim != 2 or 0 in array.shape:
-        raise InputError(f"{name}: an array of shape {array.shape}; encodings have one row a record, one column a bit")
+        raise InputError("encodings_no_table", name=name, shape=str(array.shape))
     if array.dtype == np.uint8 and (array > 1).any():
         return Encodings(array, 8 * array.shape[1], metric)
     bad = ~((array == 0) | (array == 1))
     if bad.any():
         i, j = map(int, np.argwhere(bad)[0])
-        raise InputError(f"{name}: row {i + 1}, column {j + 1} = {array[i, j]}: a bit is 0 or 1")
+        raise InputError("no_bit", name=name, row=i + 1, column=j + 1, value=array[i, j])
     return Encodings(np.packbits(array.astype(bool), axis=1), array.shape[1], metric)

@@ -67,10 +67,7 @@ class Gower(Measure):
         found = self.pairwise(points.coordinates[rows], points.coordinates[columns])
         found[np.asarray(rows)[:, None] == np.asarray(columns)[None, :]] = 0.0
         for i, j in np.argwhere(np.isnan(found)):
-            raise InputError(
-                f"gower: records {rows[i] + 1} and {columns[j] + 1} have no column in which both have a value, "
-                "so there is no distance between them"
-            )
+            raise InputError("gower_without_common_column", one=rows[i] + 1, other=columns[j] + 1)
         return found
 
     def invent(self, points: Points, count: int, rng: np.random.Generator) -> NDArray[Any]:
@@ -92,13 +89,11 @@ class Gower(Measure):
     def share_ranges(self, other: Gower, name: str) -> Gower:
         """Return this metric for the records of another file, called ``name``, if it has the same columns."""
         if len(self.ranges) != len(other.ranges):
-            raise InputError(f"{name}: it has {len(other.ranges)} columns to compare, not {len(self.ranges)}")
+            raise InputError("gower_columns_differ", name=name, found=len(other.ranges), wanted=len(self.ranges))
         for k, (here, there) in enumerate(zip(self.ranges, other.ranges, strict=True)):
             if (here is None) != (there is None):
-                kinds = ("numbers", "categories") if here is None else ("categories", "numbers")
-                raise InputError(
-                    f"{name}: column {k + 1} to compare holds {kinds[0]}, but {kinds[1]} in the other file"
-                )
+                code = "gower_numbers_here" if here is None else "gower_categories_here"
+                raise InputError(code, name=name, column=k + 1)
         return self
 
     def __call__(self, x: NDArray[Any], y: NDArray[Any]) -> float:
@@ -122,7 +117,7 @@ class GowerOfFile(Measure):
 
     def paired(self, a: NDArray[Any], b: NDArray[Any]) -> FloatArray:
         """Refuse rows of which nobody knows the file."""
-        raise InputError("gower scales numbers by their range in a file: give the records of a file")
+        raise InputError("gower_needs_a_file")
 
 
 def mixed_table(values: Any, categories: Sequence[bool] | None = None, *, name: str = "coordinates") -> NDArray[Any]:
@@ -141,7 +136,7 @@ def mixed_table(values: Any, categories: Sequence[bool] | None = None, *, name: 
             found[:, k] = [None if gone else str(canonical(value)) for gone, value in zip(missing, column, strict=True)]
             continue
         for row in np.flatnonzero(np.isinf(numbers)):
-            raise InputError(f"{name}: row {row + 1}, column {k + 1} = {numbers[row]}: not a finite number")
+            raise InputError("number_not_finite", name=name, row=row + 1, column=k + 1, value=numbers[row])
         found[:, k] = [None if gone else float(number) for gone, number in zip(missing, numbers, strict=True)]
     return found
 

@@ -115,7 +115,7 @@ class Listed(Unformed):
 
     def __post_init__(self) -> None:
         if not len(self.first) == len(self.second) == len(self.value):
-            raise InputError("a list of distances has two records and a value in every line")
+            raise InputError("list_of_unequal_columns")
 
     @cached_property
     def _numbers(self) -> Any:

@@ -37,33 +37,30 @@ def check_matrix(values: FloatArray, *, directed: bool, unpublished: bool, where
     more than ``ROUNDING`` become the smaller of them, which does not depend on the order of the records.
     """
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
-        shape = " x ".join(map(str, values.shape))
-        raise InputError(f"{where(0, 0)}: the distances are {shape}, but a distance matrix is square")
+        raise InputError("matrix_not_square", where=where(0, 0), shape=" x ".join(map(str, values.shape)))
 
-    def first(bad: NDArray[np.bool_], why: str) -> None:
+    def first(bad: NDArray[np.bool_], code: str) -> None:
         if bad.any():
             i, j = map(int, np.argwhere(bad)[0])
-            raise InputError(f"{where(i, j)} = {values[i, j]}: {why}")
+            raise InputError(code, where=where(i, j), value=values[i, j])
 
     absent = np.isnan(values)
     if not unpublished:
-        first(absent, "not a number; if it means that the distance is not published, say so (unpublished)")
-    first(np.isinf(values), "a distance cannot be infinite")
+        first(absent, "distance_not_a_number")
+    first(np.isinf(values), "distance_infinite")
     values = np.array(values)
     diagonal = np.diagonal(values)
     small = np.abs(diagonal) <= ROUNDING * np.nanmax(values, initial=0.0)
     np.fill_diagonal(values, np.where(small | np.isnan(diagonal), 0.0, diagonal))
-    first(values < 0, "a distance cannot be negative")
-    first(np.eye(len(values), dtype=bool) & (values != 0), "the distance of a record from itself must be 0")
+    first(values < 0, "distance_negative")
+    first(np.eye(len(values), dtype=bool) & (values != 0), "distance_from_itself")
     if directed:
         return values
     odd = np.triu(~same_distance(values, values.T) & ~(absent & absent.T))
     if odd.any():
         i, j = map(int, np.argwhere(odd)[0])
-        raise InputError(
-            f"{where(i, j)} = {values[i, j]}, but {where(j, i)} = {values[j, i]}: the distances are not "
-            "symmetric; if they have a direction (travel times), say so (directed)"
-        )
+        both = {"where": where(i, j), "value": values[i, j], "back": where(j, i), "other": values[j, i]}
+        raise InputError("matrix_not_symmetric", **both)
     return np.minimum(values, values.T)
 
 
@@ -94,7 +91,7 @@ class Matrix(Distances):
         try:
             values = np.asarray(self.values, dtype=float)
         except (TypeError, ValueError) as error:
-            raise InputError(f"the distances are not numbers ({error})") from None
+            raise InputError("distances_not_numbers", error=str(error)) from None
         if check_unit(self.unit) == "m":
             values = values * KM_IN["m"]
             object.__setattr__(self, "unit", KM)

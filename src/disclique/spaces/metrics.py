@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.spaces.base import RECORDS
 from disclique.values import FloatArray, IntArray
 
@@ -59,7 +60,7 @@ class Measure:
         found[i == j] = 0.0
         if not (np.isfinite(found) & (found >= 0)).all():
             k = int(np.flatnonzero(~(np.isfinite(found) & (found >= 0)))[0])
-            raise InputError(f"the metric gives {found[k]} between records {i[k] + 1} and {j[k] + 1}: not a distance")
+            raise InputError("metric_gives_no_distance", value=found[k], one=i[k] + 1, other=j[k] + 1)
         return found.reshape(len(rows), len(columns))
 
     def identify(self, coordinates: NDArray[Any]) -> NDArray[Any]:
@@ -103,7 +104,7 @@ def measure_of(metric: Metric | Measure) -> Measure:
         return OwnMeasure(metric)
     if isinstance(metric, str) and metric in _MEASURES:
         return _MEASURES[metric]
-    raise InputError(f"metric {metric!r}: choose one of {', '.join(_MEASURES)} or give a function of two points")
+    raise InputError("unknown_metric", metric=repr(metric), metrics=list(_MEASURES))
 
 
 def pairwise(a: NDArray[Any], b: NDArray[Any], metric: Metric = "sphere") -> FloatArray:
@@ -121,20 +122,20 @@ def read_numbers(coordinates: Any, name: str, *, degrees: bool = False) -> Float
     try:
         points = np.array(coordinates).astype(float)
     except (TypeError, ValueError) as error:
-        raise InputError(f"the coordinates are not numbers ({error})") from None
+        raise InputError("coordinates_not_numbers", error=str(error)) from None
     if degrees and (points.ndim != 2 or points.shape[1] != 2):
-        raise InputError(f"coordinates of shape {points.shape}: {name} takes one (longitude, latitude) row per record")
+        raise InputError("coordinates_no_degrees", shape=str(points.shape), metric=name)
     if points.ndim != 2 or points.shape[1] < 1:
-        raise InputError(f"coordinates of shape {points.shape}: {name} takes one row of numbers per record")
-    refuse_first(points, ~np.isfinite(points), "a coordinate must be a finite number")
+        raise InputError("coordinates_no_table", shape=str(points.shape), metric=name)
+    refuse_first(points, ~np.isfinite(points), "coordinate_not_finite")
     return points
 
 
-def refuse_first(points: FloatArray, bad: NDArray[np.bool_], why: str) -> None:
-    """Raise an InputError that names the first bad coordinate."""
+def refuse_first(points: FloatArray, bad: NDArray[np.bool_], code: str) -> None:
+    """Raise an InputError of this code that names the first bad coordinate."""
     if bad.any():
         i, k = map(int, np.argwhere(bad)[0])
-        raise InputError(f"coordinates[{i}, {k}] = {points[i, k]}: {why}")
+        raise InputError("coordinate_refused", row=i, column=k, value=points[i, k], why=Message(code))
 
 
 NEAREST = (

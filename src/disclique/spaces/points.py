@@ -78,14 +78,11 @@ class Points(Distances):
         said, measure = check_unit(self.unit), self.measure
         if measure.unit is not None:
             if said not in (None, measure.unit):
-                are = "in km" if measure.unit == KM else "plain numbers"
-                raise InputError(
-                    f"unit = {said!r}: distances by {measure.name} are {are}; a unit is said of a matrix of distances, "
-                    "or of euclidean coordinates"
-                )
+                code = "metric_in_km" if measure.unit == KM else "metric_without_unit"
+                raise InputError(code, unit=said, metric=measure.name)
             object.__setattr__(self, "unit", measure.unit)
         elif said == "m" and not measure.in_coordinates:
-            raise InputError(f"unit = 'm': let the metric {measure.name} return kilometres, and say unit = 'km'")
+            raise InputError("own_metric_in_metres", metric=measure.name)
         return said
 
     @property
@@ -201,16 +198,8 @@ class EarthMeasure(Measure):
     def adopt(self, metric: Metric, coordinates: Any) -> tuple[Metric, NDArray[Any]]:
         """Return longitudes and latitudes; refuse what cannot be degrees."""
         points, column = read_numbers(coordinates, self.name, degrees=True), np.arange(2)[None, :]
-        refuse_first(
-            points,
-            (np.abs(points) > 90) & (column == 1),
-            "a latitude lies between -90 and 90; are longitude and latitude swapped?",
-        )
-        refuse_first(
-            points,
-            (np.abs(points) > 360) & (column == 0),
-            "a longitude lies between -180 and 360 degrees; are these metres of a projection? then use euclidean",
-        )
+        refuse_first(points, (np.abs(points) > 90) & (column == 1), "no_latitude")
+        refuse_first(points, (np.abs(points) > 360) & (column == 0), "no_longitude")
         return metric, points
 
     def invent(self, points: Points, count: int, rng: np.random.Generator) -> NDArray[Any]:

@@ -27,10 +27,10 @@ class Series(Distances):
 
     def __post_init__(self) -> None:
         if not self.members:
-            raise InputError("a series needs at least one release")
+            raise InputError("series_empty")
         sizes = {one.size for one in self.members}
         if len(sizes) > 1:
-            raise InputError(f"the releases of a series have the same records, not {min(sizes)} and {max(sizes)}")
+            raise InputError("series_of_two_sizes", one=min(sizes), other=max(sizes))
 
     @property
     def releases(self) -> tuple[Distances, ...]:

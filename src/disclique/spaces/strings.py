@@ -107,19 +107,19 @@ def parse_text_metric(spec: object) -> TextMetric:
     asked = parse_spec(str(spec).lower())
     name = asked.name
     if name not in {parse_spec(known).name for known in TEXT_METRICS}:
-        raise InputError(f"metric {str(spec)!r}: texts are compared by one of {', '.join(TEXT_METRICS)}")
+        raise InputError("no_metric_of_texts", spec=str(spec), metrics=TEXT_METRICS)
     found = TextMetric(name)
     for part in asked.parameters:
         key, value = part.key, part.value
         least = {"q": 1, "pad": 0}.get(key) if name == "dice" else None
         if least is None:
-            there = "dice has q and pad" if name == "dice" else f"{name} has none"
-            raise InputError(f"metric {str(spec)!r}: there is no parameter {key!r}; {there}")
+            code = "dice_has_no_parameter" if name == "dice" else "metric_has_no_parameters"
+            raise InputError(code, spec=str(spec), key=key, metric=name)
         if not (value.isascii() and value.isdigit() and least <= int(value) <= 100):
-            raise InputError(f"metric {str(spec)!r}, {key} = {value}: it must be a whole number from {least} to 100")
+            raise InputError("metric_parameter_out_of_range", spec=str(spec), key=key, value=value, least=least)
         found = replace(found, q=int(value)) if key == "q" else replace(found, pad=int(value))
     if found.pad >= found.q and found.pad:
-        raise InputError(f"metric {str(spec)!r}, pad = {found.pad}: more blanks than q - 1 make grams of blanks alone")
+        raise InputError("grams_of_blanks", spec=str(spec), pad=found.pad)
     return found
 
 
@@ -153,11 +153,11 @@ class Texts(Distances):
     def __post_init__(self) -> None:
         given: object = self.strings
         if isinstance(given, str) or not isinstance(given, Iterable):
-            raise InputError(f"strings = {show(given)}: give one string for each record")
+            raise InputError("strings_are_none", strings=show(given))
         strings = tuple(normalise(str(text)) for text in self.strings)
         for row, text in enumerate(strings):
             if not text:
-                raise InputError(f"strings[{row}] = {self.strings[row]!r}: an empty string cannot be compared")
+                raise InputError("string_empty", row=row, text=repr(self.strings[row]))
         object.__setattr__(self, "strings", strings)
         object.__setattr__(self, "metric", str(parse_text_metric(self.metric)))
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -289,7 +289,7 @@ def _invent_texts(texts: Texts, count: int, rng: np.random.Generator) -> tuple[s
                 found = draw().strip()
                 if found and found not in there:
                     return found
-        raise InputError("the texts of the file are too few or too alike to invent others: give a file of other people")
+        raise InputError("texts_too_alike_to_invent")
 
     return tuple(fresh() for _ in range(count))
 
@@ -312,19 +312,21 @@ def join_columns(table: pd.DataFrame, columns: Sequence[str], *, name: str) -> t
     ('ada lee', 'bo')
     """
     if not columns:
-        raise InputError(f"{name}: name at least one column of text")
+        raise InputError("no_column_of_text", name=name)
     parts = []
     for column in columns:
         if column not in table.columns:
-            raise InputError(f"{name}: no column {column!r}; it has {', '.join(map(repr, map(str, table.columns)))}")
+            raise InputError(
+                "no_such_column", name=name, column=column, columns=[repr(str(one)) for one in table.columns]
+            )
         if isinstance(table[column], pd.DataFrame):
-            raise InputError(f"{name}: several columns are called {column!r}")
+            raise InputError("columns_of_one_name", name=name, column=column)
         parts.append([_cell(value) for value in table[column]])
     joined = tuple(" ".join(filter(None, row)) for row in zip(*parts, strict=True))
     for row, text in enumerate(joined):
         if not text:
-            where = " and ".join(repr(str(column)) for column in columns)
-            raise InputError(f"{name}: row {row + 1}, column {where}: there is no text to compare")
+            where = [repr(str(column)) for column in columns]
+            raise InputError("text_missing", name=name, row=row + 1, columns=where)
     return joined
 
 

@@ -14,7 +14,7 @@ from disclique.spaces.points import Points, draw_near
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray
 
-ZERO = "the vector is zero, and has no direction by which the cosine could compare it"
+ZERO = "vector_is_zero"  # the code of what is wrong with it
 
 
 class VectorMeasure(Measure):
