@@ -46,7 +46,7 @@ def check_matrix(values: FloatArray, *, directed: bool, unpublished: bool, where
 
     absent = np.isnan(values)
     if not unpublished:
-        first(absent, "distance_not_a_number")
+        first(absent, "entry_not_a_number")
     first(np.isinf(values), "distance_infinite")
     values = np.array(values)
     diagonal = np.diagonal(values)
@@ -91,7 +91,7 @@ class Matrix(Distances):
         try:
             values = np.asarray(self.values, dtype=float)
         except (TypeError, ValueError) as error:
-            raise InputError("distances_not_numbers", error=str(error)) from None
+            raise InputError("values_not_numbers", error=str(error)) from None
         if check_unit(self.unit) == "m":
             values = values * KM_IN["m"]
             object.__setattr__(self, "unit", KM)

@@ -317,10 +317,10 @@ def join_columns(table: pd.DataFrame, columns: Sequence[str], *, name: str) -> t
     for column in columns:
         if column not in table.columns:
             raise InputError(
-                "no_such_column", name=name, column=column, columns=[repr(str(one)) for one in table.columns]
+                "no_such_column", file=name, column=column, columns=[repr(str(one)) for one in table.columns]
             )
         if isinstance(table[column], pd.DataFrame):
-            raise InputError("columns_of_one_name", name=name, column=column)
+            raise InputError("columns_of_one_name", path=name, column=column)
         parts.append([_cell(value) for value in table[column]])
     joined = tuple(" ".join(filter(None, row)) for row in zip(*parts, strict=True))
     for row, text in enumerate(joined):
