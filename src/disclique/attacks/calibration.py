@@ -44,7 +44,7 @@ class LawAgreement:
         """Return ends of the open interval of known distances for each masked one."""
         ends = self.mask.known_interval(distance, self.alpha)
         if ends is None:
-            raise InputError(f"mask {self.mask}: theory gives no interval; calibrate it by simulation")
+            raise InputError("no_interval_by_theory", mask=self.mask)
         return ends
 
     def words(self, unit: str | None) -> str:
@@ -266,7 +266,7 @@ def _from_files(
         before, after = full_matrix(file), full_matrix(mask.apply(file, rng))
         i, j = np.nonzero(np.triu(~np.isnan(after), 1))
         if not len(i):
-            raise InputError(f"mask {mask}: it publishes no distance of a file of {records} records")
+            raise InputError("mask_publishes_no_distance", mask=mask, records=records)
         taken = rng.choice(len(i), size=len(share), replace=len(share) > len(i))
         original.append(before[i[taken], j[taken]])
         masked.append(after[i[taken], j[taken]])
@@ -279,13 +279,13 @@ def _source(points: PlaceSource, metric: Metric) -> DrawPlaces:
         return points
     if points is None:
         if metric not in GEOGRAPHIC:
-            raise InputError(f"metric {metric}: give the points from which pairs are drawn")
+            raise InputError("calibration_needs_points", metric=metric)
         return area_points
     places = np.asarray(points)
     if places.ndim < 1:
-        raise InputError(f"points = {show(points)}: give an array of places, or a function of (n, rng)")
+        raise InputError("points_are_no_places", points=show(points))
     if len(places) < 2:
-        raise InputError(f"{len(places)} points: a calibration needs at least 2")
+        raise InputError("too_few_points_to_calibrate", count=len(places))
     return lambda n, rng: np.asarray(places[rng.choice(len(places), size=n, replace=n > len(places))])
 
 
@@ -326,4 +326,4 @@ def _by_distance(masked: FloatArray, deviation: FloatArray, alpha: float, roundi
 
 def _check_alpha(alpha: float) -> None:
     if not 0 < alpha < 1:
-        raise InputError(f"alpha = {alpha}: a detection probability lies strictly between 0 and 1")
+        raise InputError("alpha_not_between_0_and_1", alpha=alpha)

@@ -104,7 +104,7 @@ class AttackResult:
     baseline: Baseline
     twins: tuple[tuple[int, ...], ...]
     risk: Risk | None
-    notes: tuple[str, ...]
+    notes: tuple[Message | str, ...]
     seconds: float
     files: tuple[Microdata, Microdata]
     agreement: Agreement | None = None
@@ -201,7 +201,7 @@ class AttackResult:
             "label_unique": self.baseline.unique,
             "twins": [list(group) for group in self.twins],
             **{name: getattr(risk, name) if risk else None for name in rates},
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
             "details": claims.details,
             "seconds": self.seconds,
         }
@@ -215,7 +215,7 @@ class AttackResult:
             f"labels alone: {self.baseline.pairs} possible pairs, {self.baseline.unique} records identified",
             *(f"target records {_and(group)} cannot be told apart" for group in self.twins),
             *describe_risk(self.risk),
-            *self.notes,
+            *map(str, self.notes),
         ]
 
     def _agree(self) -> str:
@@ -269,7 +269,7 @@ class ComparedFiles:
     target: Microdata
     known: Microdata
     candidates: Candidates
-    odd: tuple[str, ...] = ()
+    odd: tuple[Message | str, ...] = ()
     known_rows: NDArray[np.int64] | None = None
 
     def show(
@@ -317,15 +317,15 @@ class ComparedFiles:
         return find_twins(self.target)
 
 
-def note_labels(target: Microdata, known: Microdata, candidates: Candidates) -> tuple[str, ...]:
+def note_labels(target: Microdata, known: Microdata, candidates: Candidates) -> tuple[Message, ...]:
     """Say what the reader should know about the labels: missing values, and why nothing matches if nothing does."""
     said = []
     for data, of_row in ((target, candidates.target_class), (known, candidates.known_class)):
         out = int(np.count_nonzero(of_row < 0))
         if out:
-            said.append(f"{data.name}: {out} records have a missing label value and were never matched")
+            said.append(Message("labels_missing_never_matched", name=data.name, count=out))
     if len(candidates.relation) == 0:
-        said.append("no label in common: no record of the target shares its label with a known record")
+        said.append(Message("no_label_in_common"))
     return tuple(said)
 
 

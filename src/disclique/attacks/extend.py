@@ -116,11 +116,11 @@ class ExtendAttack(Attack):
             by=self.tuning if by_clique else replace(self.tuning, plane_weight=0),
         )
         found = replace(found, work=start.work, details={**found.details, "start": start.attack})
-        cut = Message(f"it rests on the {start.attack}: {start.cut}")
+        cut = Message("rests_on_cut_attack", attack=start.attack, reason=start.cut)
         if start.complete:
             if given_up is None or len(found.claimed()[0]):
                 return found
-            cut = Message(f"it would rather rest on the clique: {given_up}")
+            cut = Message("would_rest_on_clique", reason=given_up)
         return replace(found, cut=cut, most=min(len(target), len(known)))
 
     def _start(self, fetch: Fetch) -> tuple[Claims, bool, Note]:
@@ -137,7 +137,7 @@ class ExtendAttack(Attack):
             if clique is None or len(other.claimed()[0]) >= LEAST:
                 return other, False, None if clique is None else clique.cut
         if clique is None:
-            raise InputError(f"the attack {self.name} needs matches to start from: give an agreement such as Within(5)")
+            raise InputError("attack_needs_matches", name=self.name)
         return clique, True, None
 
 
@@ -181,7 +181,7 @@ def extend(
     anchors, true or false.
     """
     if not (np.isfinite(spread) and spread >= 0):
-        raise InputError(f"spread = {spread}: a standard deviation is a finite number from 0 up")
+        raise InputError("spread_is_no_deviation", spread=spread)
     spread = max(spread, _exactness(target))
     anchors = _consistent(target, known, anchors, by.consistent * spread)
     law = TrueScores(*by.plane)
@@ -191,13 +191,8 @@ def extend(
     for _ in range(by.rounds):
         key = tuple(sorted(zip(anchors[0].tolist(), anchors[1].tolist(), strict=True)))
         if len(key) < LEAST:
-            left = Message(
-                f"{len(key)} of {begun} matches are left: at least {LEAST} are needed to judge others by their "
-                "distances"
-            )
-            none = Message(
-                f"{len(key)} matches to start from: at least {LEAST} are needed to judge others by their distances"
-            )
+            left = Message("too_few_matches_left", count=len(key), begun=begun, least=LEAST)
+            none = Message("too_few_matches_to_start", count=len(key), least=LEAST)
             return no_claims(left if seen else none, attack="extend")
         if key in seen:
             break

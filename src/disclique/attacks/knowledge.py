@@ -75,7 +75,7 @@ class Knowledge:
         try:
             object.__setattr__(self, "seeds", tuple((int(t), int(k)) for t, k in self.seeds))
         except (TypeError, ValueError):
-            raise InputError(f"seeds = {show(self.seeds)}: give pairs (target row, known row), from 0") from None
+            raise InputError("seeds_are_no_pairs", seeds=show(self.seeds)) from None
         lengths = {"matrix noise": self.matrix_noise, "coordinate error": self.coordinate_error}
         lengths |= {"relative noise": self.relative_noise}
         why = "wanted_deviation_of_distances"
@@ -87,10 +87,10 @@ class Knowledge:
             check_share(self.common, "common share")
         for side, rows in zip(("target", "known"), zip(*self.seeds, strict=True), strict=False):
             if min(rows) < 0:
-                raise InputError(f"seed in {side} row {min(rows)}: rows count from 0")
+                raise InputError("seed_row_negative", side=side, row=min(rows))
             if len(set(rows)) < len(rows):
                 twice = next(row for row in rows if rows.count(row) > 1)
-                raise InputError(f"seeds: {side} row {twice} stands in two pairs, but a seed is one person")
+                raise InputError("seed_row_twice", side=side, twice=twice)
 
     def _check_kinds(self) -> None:
         if self.noise is not None:
@@ -120,10 +120,7 @@ class Knowledge:
     def needed_agreement(self, attack: str) -> Agreement:
         """Return ≈; raise if the snooper was not told when distances agree."""
         if self.agreement is None:
-            raise InputError(
-                f"the attack {attack} needs to know when distances agree: give an agreement such as Within(5) "
-                "(--within, --relative, --between), or the mask (--mask)"
-            )
+            raise InputError("attack_needs_agreement", attack=attack)
         return self.agreement
 
     @property
@@ -164,7 +161,7 @@ class Search:
         if self.memory is not None:
             check_whole(self.memory, "memory", 1)
         if self.executor is not None and not callable(getattr(self.executor, "map", None)):
-            raise InputError(f"executor = {show(self.executor)}: give OnDask(...), Processes(...) or Serial()")
+            raise InputError("executor_unknown", executor=show(self.executor))
         check_kind(self.budget, Budget, "budget", "wanted_budget")
         check_whole(self.limit, "limit of maximum cliques", 1)
         check_seed(self.seed)

@@ -115,10 +115,7 @@ class CliqueAttack(Attack):
         assert found.work is not None
         clique = replace(found.work.clique, bound=min(len(target), len(known)), trace=None)
         cliques = replace(found.work.cliques, complete=False)
-        cut = Message(
-            f"the product graph was thinned to the {len(pairs.target):,} pairs that {self.thinner.name} holds for "
-            f"possible: nothing is proven; as a whole it is too large: {said}"
-        )
+        cut = Message("product_graph_thinned", count=len(pairs.target), name=self.thinner.name, reason=said)
         return replace(
             found,
             cut=None if clique.proven else cut,
@@ -208,10 +205,7 @@ def single_pairs(target: NDArray[Any], known: NDArray[Any], sizes: tuple[int, in
 
 
 def _unproven(clique: Clique) -> Message:
-    return Message(
-        f"no proof that {clique.size} is the size of the largest clique: the search by {clique.solver} ended before, "
-        f"and up to {clique.bound} members are possible"
-    )
+    return Message("clique_not_proven", size=clique.size, solver=clique.solver, bound=clique.bound)
 
 
 def _search_teller() -> Callable[[int, int, int], None]:

@@ -34,9 +34,9 @@ class LabelRule:
 
     def __post_init__(self) -> None:
         if self.missing not in MISSING_POLICIES:
-            raise InputError(f"missing = {self.missing!r}: choose one of {', '.join(MISSING_POLICIES)}")
+            raise InputError("missing_policy_unknown", missing=self.missing, known=MISSING_POLICIES)
         if not isinstance(self.comparators, Mapping):
-            raise InputError(f"comparators = {show(self.comparators)}: give them by column, as {{'sex': Exact(0.01)}}")
+            raise InputError("comparators_by_column", comparators=show(self.comparators))
 
     def candidates(self, target: Microdata, known: Microdata) -> Candidates:
         """Find the pairs of records that may match."""

@@ -76,10 +76,10 @@ def attack(  # noqa: PLR0913 - the public door
         check_kind(target, Microdata, "target", "wanted_microdata")
     else:
         if executor is not None or memory is not None:
-            raise InputError("executor and memory are for a known file that is a register (read_register)")
+            raise InputError("executor_is_for_registers")
         _check_files(target, known)
     if progress is not None and not callable(progress):
-        raise InputError(f"progress = {show(progress)}: give a function of the step's name and the share done")
+        raise InputError("progress_is_no_function", progress=show(progress))
     rule = check_kind(labels or LabelRule(), LabelRule, "labels", "wanted_label_rule")
     if truth is not None and isinstance(known, Microdata):
         truth_of(target, known, truth)  # before any work
@@ -97,9 +97,7 @@ def attack(  # noqa: PLR0913 - the public door
             told = told.fit(target.distances, known.distances, (target.name, known.name))
             built = parse_attack(by).build(told, how)  # type: ignore[arg-type]
         elif agreement is not None or knowledge is not None or search is not None:
-            raise InputError(
-                f"the attack {built.name} is built already: agreement, knowledge and search have no effect on it"
-            )
+            raise InputError("attack_built_already", name=built.name)
         one = {built.name: built}
         if work is None:
             found = _attack_files(target, known, one, truth, rule, alone=True)[built.name]
@@ -173,7 +171,7 @@ def truth_of(target: Microdata, known: Microdata, column: str) -> Truth:
     people = []
     for data in (target, known):
         if not isinstance(column, Hashable) or column not in data.table.columns:
-            columns = ", ".join(map(repr, map(str, data.table.columns)))
-            raise InputError(f"{data.name}: no truth column {column!r}; it has {columns}")
+            columns = [repr(str(name)) for name in data.table.columns]
+            raise InputError("no_truth_column", name=data.name, column=repr(column), columns=columns)
         people.append([canonical(value) for value in data.table[column]])
     return Truth.of_people(*people)

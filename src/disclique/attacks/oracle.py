@@ -26,6 +26,7 @@ from disclique.attacks.weigh.pairs import weigh_matchings
 from disclique.errors import InputError
 from disclique.geodesy import Spread
 from disclique.masks.base import Mask
+from disclique.messages import Message
 from disclique.model import Claims, Distances, FloatArray, IntArray
 from disclique.spaces import FORMED, Points, spaced
 from disclique.spaces.metrics import pairwise
@@ -38,7 +39,6 @@ UNSAID = 0.5  # the share of common records where it is not known
 SOME = 40  # distances by which most strangers are told apart before all are compared
 PARTNERS = 2000  # records of a large file from whose distances the error of a place is found
 PAIRS = 20_000_000  # pairs of vectors that are weighed at the most
-_UNMODELLED = "what the masked data give under the exact law of {} is not modelled for {}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +83,12 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder) -> Claims:
     """
     knowledge, mask = holder.knowledge, holder.knowledge.mask
     if mask is None:
-        raise InputError("the oracle is for a known mask")
+        raise InputError("oracle_needs_mask")
     places = _find_places(holder)
     if mask.rigid or mask.replayed:
         return _replay(holder, places)
     if places is None:
-        raise InputError(_UNMODELLED.format(mask.name, "bare distances"))
+        raise _not_modelled(mask, "data_bare_distances")
     points = [points for one in masked if (points := one.points()) is not None]
     if len(points) == len(masked):
         if places.are_maps:
@@ -96,10 +96,14 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder) -> Claims:
             return ceiling(points, people, candidates=holder.candidates, knowledge=knowledge)
         return _weigh_vectors(points, places.theirs, holder)
     if not places.are_maps:
-        raise InputError(_UNMODELLED.format(mask.name, "vectors"))
+        raise _not_modelled(mask, "data_vectors")
     if knowledge.coordinate_error == 0 and mask.possible(np.zeros(1), holder.exact.distances.unit) is not None:
         return _list_possible(masked, mask, holder, places)
     return _undo_noise(masked, mask, holder, places)
+
+
+def _not_modelled(mask: Mask, data: str) -> InputError:
+    return InputError("oracle_not_modelled", mask=mask.name, data=Message(data))
 
 
 def _replay(holder: Holder, places: Places | None) -> Claims:
@@ -109,7 +113,7 @@ def _replay(holder: Holder, places: Places | None) -> Claims:
     """
     if holder.knowledge.coordinate_error:
         if places is None or not places.are_maps:
-            raise InputError("what errors of the snooper's own data leave is not modelled for these")
+            raise InputError("oracle_not_modelled_for_errors")
         there = locate_known(places.theirs).place(Points(places.own.coordinates, metric=places.theirs.metric))
         return _weigh(there, np.zeros(places.own.size), places.theirs, holder)
     find_twins = _twins(holder.exact.distances)
@@ -158,11 +162,11 @@ def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder) -> 
     assert mask is not None
     spread = mask.displacement_spread()
     if spread is None or not mask.gaussian or theirs.metric != "euclidean":
-        raise InputError(_UNMODELLED.format(mask.name, "vectors"))
+        raise _not_modelled(mask, "data_vectors")
     variance = spread.east**2 / len(masked) + knowledge.coordinate_error**2
     mean = np.mean([one.coordinates for one in masked], axis=0)
     if theirs.size * len(mean) > PAIRS and holder.candidates.count > PAIRS:
-        raise InputError(_UNMODELLED.format("a mask", "so many vectors"))
+        raise _not_modelled(mask, "data_many_vectors")
     known_rows, target = holder.candidates.swapped.pairs()
     ratio = np.concatenate(
         [
@@ -253,7 +257,7 @@ def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, places:
             found = one.block(rows, others)
             score = _score(mask, found, true, unit)
             if score is None:
-                raise InputError(_UNMODELLED.format(mask.name, "a map"))
+                raise _not_modelled(mask, "data_map")
             there = ~np.isnan(found) & (rows[:, None] != others[None, :]) & (true > 0)
             first, second = (np.where(there, part, 0.0) for part in score)
             slope += np.einsum("ij,ija->ia", first, towards)

@@ -78,8 +78,7 @@ class Attack:
         for data, most in zip((target, known), self.most or (), strict=False):
             if len(data) > most:
                 raise TooLarge(
-                    f"{data.name}: {len(data):,} records are too many for {self.name}, which needs all their distances "
-                    f"at once; it takes at most {most:,}"
+                    "too_many_records_for_attack", name=data.name, count=len(data), attack=self.name, most=most
                 )
 
     def find_most(self, target: Microdata, holder: Holder) -> int | None:
@@ -107,12 +106,12 @@ def register_attack(cls: A) -> A:
     >>> _ = _ATTACKS.pop("nobody")
     """
     if not (isinstance(cls, type) and issubclass(cls, Attack)):
-        raise InputError(f"attack = {show(cls)}: an attack is a class derived from Attack")
+        raise InputError("attack_is_no_class", text=show(cls))
     name = getattr(cls, "name", "")
     if not str(name).replace("-", "").isalnum() or name == ALL:
-        raise InputError(f"{cls.__name__}: an attack needs a name of letters, digits and hyphens other than {ALL}")
+        raise InputError("attack_name_invalid", name=cls.__name__, all=ALL)
     if name in _ATTACKS and _ATTACKS[name].__qualname__ != cls.__qualname__:
-        raise InputError(f"attack {name}: the name is already taken by {_ATTACKS[name].__qualname__}")
+        raise InputError("attack_name_taken", name=name, other=_ATTACKS[name].__qualname__)
     _ATTACKS[name] = cls
     return cls
 
@@ -156,18 +155,19 @@ def parse_attack(spec: str) -> AttackSpec:
     (('gamma', 0.7),)
     """
     if not isinstance(spec, str):
-        raise InputError(f"attack = {show(spec)}: name an attack, one of {', '.join(_ATTACKS)}")
+        raise InputError("attack_is_no_text", spec=show(spec), known=list(_ATTACKS))
     asked = parse_spec(spec)
     name = asked.name
     cls = _ATTACKS.get(name)
     if cls is None:
-        meant = guess_meant(name, _ATTACKS) or ""
-        raise InputError(f"attack {spec!r}: there is no attack {name!r}; there are {', '.join(_ATTACKS)}{meant}")
+        raise InputError(
+            "no_such_attack", spec=spec, name=name, known=list(_ATTACKS), meant=guess_meant(name, _ATTACKS)
+        )
     settable = {field.name: field for field in dataclasses.fields(cls) if field.metadata.get("spec")}
     given: dict[str, float] = {}
     for part in asked.parameters:
         if part.key not in settable:
-            raise InputError(f"attack {spec!r}: {name} has no parameter {part.key!r}")
+            raise InputError("attack_has_no_parameter", spec=spec, name=name, key=part.key)
         given[part.key] = _share(spec, part.key, part.value)
     return AttackSpec(str(spec).strip(), cls, tuple(given.items()))
 
@@ -176,20 +176,20 @@ def _share(spec: str, key: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise InputError(f"attack {spec!r}: {text!r} is not a number") from None
+        raise InputError("attack_value_no_number", spec=spec, text=text) from None
     if not 0 < value <= 1:
-        raise InputError(f"attack {spec!r}: {key} must be more than 0 and at most 1")
+        raise InputError("attack_value_outside", spec=spec, key=key)
     return value
 
 
 def parse_attacks(specs: str | Iterable[str]) -> tuple[AttackSpec, ...]:
     """Read several specs; ``all`` stands for every attack that is ``in_all``."""
     if not isinstance(specs, Iterable):
-        raise InputError(f"attacks = {show(specs)}: name attacks, from {', '.join(attack_names())} or {ALL}")
+        raise InputError("attacks_are_no_names", specs=show(specs), known=attack_names(), all=ALL)
     wanted = [specs] if isinstance(specs, str) else list(specs)
     named = [name for spec in wanted for name in (attack_names() if spec == ALL else (spec,))]
     if not named:
-        raise InputError(f"no attack: choose from {', '.join(attack_names())} or {ALL}")
+        raise InputError("no_attack_chosen", known=attack_names(), all=ALL)
     return tuple(parse_attack(spec) for spec in dict.fromkeys(named))
 
 

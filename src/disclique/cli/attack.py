@@ -389,7 +389,7 @@ def _show(
 
         save_figure(max(results, key=lambda result: len(result.matches)).plot(), to["plot"])
     if several:
-        screen.say(dict.fromkeys(note for result in results for note in result.notes))
+        screen.say(dict.fromkeys(str(note) for result in results for note in result.notes))
         screen.table(pd.DataFrame([_row(result) for result in results]), title="Attacks")
     elif results:
         screen.say(results[0].lines())

@@ -107,7 +107,7 @@ def _rows_of(people: Sequence[Hashable | None], name: str) -> dict[Hashable, int
     rows: dict[Hashable, int] = {}
     for row, person in enumerate(people):
         if person is not None and rows.setdefault(person, row) != row:
-            raise InputError(f"truth {person!r} stands in rows {rows[person] + 1} and {row + 1} of the {name} file")
+            raise InputError("person_stands_twice", person=person, first=rows[person] + 1, row=row + 1, name=name)
     return rows
 
 

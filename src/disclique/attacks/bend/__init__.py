@@ -117,7 +117,7 @@ class BendAttack(Attack):
                 ours.extend(expect_known(known.distances, self.knowledge.mask, rng, layout))
             total = candidates.count
             if not total:
-                return no_claims(Message("no target record has a possible counterpart by its label"), attack=self.name)
+                return no_claims(Message("no_counterpart_by_label"), attack=self.name)
             rows = np.arange(len(target))
             if total > most:
                 told = np.isin(rows, [t for t, _ in self.knowledge.seeds])
@@ -159,10 +159,7 @@ class BendAttack(Attack):
             "seconds": seconds,
         }
         if fit.evidence < sure:
-            doubt = Message(
-                "no smooth map from the known places to the release is clearly better than chance "
-                f"(log odds {fit.evidence:.1f}, {sure:.0f} are asked for)"
-            )
+            doubt = Message("no_smooth_map", evidence=fit.evidence, sure=sure)
             if not bold:
                 return no_claims(doubt, attack=self.name, details=details)
         sizes = problem.target.size, problem.known.size

@@ -74,13 +74,10 @@ def scale_target(target: Distances, layout: Layout = LAYOUT) -> Cloud:
     """Return the cloud of a complete release; an InputError says why there is none."""
     refuse_directed(target)
     if target.size < 4:
-        raise InputError("fewer than four records: there is nothing to align")
+        raise InputError("fewer_than_four_records")
     places, explained = _scale(target, layout)
     if explained < layout.explained:
-        raise InputError(
-            f"the target's distances fit no space of {layout.dimensions} dimensions: the best one explains "
-            f"{explained:.0%} of them; bend does not apply, profiles does"
-        )
+        raise InputError("target_fits_no_space", dimensions=layout.dimensions, explained=explained)
     return _whiten(places, places.shape[1], layout)
 
 
@@ -99,10 +96,10 @@ def locate_known(known: Distances, layout: Layout = LAYOUT) -> Cloud:
             return _whiten(places, layout.dimensions, layout)
     refuse_directed(known)
     if known.size < 4:
-        raise InputError("fewer than four known records: there is nothing to align")
+        raise InputError("fewer_than_four_known")
     places, explained = _scale(known, layout)
     if explained < layout.explained:
-        raise InputError(f"the known distances fit no space of {layout.dimensions} dimensions; bend does not apply")
+        raise InputError("known_fits_no_space", dimensions=layout.dimensions)
     return _whiten(places, places.shape[1], layout)
 
 
@@ -111,13 +108,13 @@ def _scale(source: Distances, layout: Layout) -> tuple[FloatArray, float]:
     marks = choose_landmarks(source.size, layout.landmarks).astype(np.int32)
     square = np.asarray(full_matrix(source, rows=marks)) ** 2
     if np.isnan(square).any():
-        raise InputError("some distances are not published: bend needs all of them; equal and isomap do not")
+        raise InputError("bend_needs_all_distances")
     mean = square.mean(axis=0)
     values, vectors = eigh((mean[:, None] + mean[None, :] - mean.mean() - square) / 2)
     values, vectors = values[::-1], vectors[:, ::-1]
     keep = np.flatnonzero(values[: layout.dimensions] > layout.rounding * max(float(values[0]), 1e-300))
     if not len(keep):
-        raise InputError("all records lie at one place: their distances say nothing beyond their labels")
+        raise InputError("all_at_one_place")
     explained = float(values[keep].sum() / np.abs(values).sum())
     axes = vectors[:, keep] / np.sqrt(values[keep])
     if len(marks) == source.size:
@@ -126,7 +123,7 @@ def _scale(source: Distances, layout: Layout) -> tuple[FloatArray, float]:
     for begin in range(0, source.size, 2000):
         block = source.block(rows[begin : begin + 2000], marks)
         if np.isnan(block).any():
-            raise InputError("some distances are not published: bend needs all of them; equal and isomap do not")
+            raise InputError("bend_needs_all_distances")
         found[begin : begin + 2000] = (mean - block**2) @ axes / 2
     return found, explained
 
@@ -138,7 +135,7 @@ def _whiten(places: FloatArray, sheet: int, layout: Layout) -> Cloud:
     values, vectors = values[::-1], vectors[:, ::-1]
     keep = np.flatnonzero(values[: layout.dimensions] > layout.rounding * max(float(values[0]), 1e-300))
     if not len(keep):
-        raise InputError("all records lie at one place: their distances say nothing beyond their labels")
+        raise InputError("all_at_one_place")
     return Cloud(np.asarray(centred @ vectors[:, keep] / np.sqrt(values[keep])), min(sheet, len(keep)))
 
 

@@ -93,7 +93,7 @@ class EqualAttack(Attack):
         tell("listing the published distances")
         entries = list_entries(files.target, ordered=files.ordered, rng=rng, by=self.tuning.lookup)
         if not len(entries.value) or min(sizes) < 2:
-            return no_claims(Message("no distance above 0 is published between two records"), attack=self.name)
+            return no_claims(Message("no_distance_above_zero"), attack=self.name)
         tell("looking up equal distances")
         evidence, doubt = _choose_evidence(entries, files, rng)
         if evidence is None or (doubt is not None and not self.knowledge.bold):
@@ -174,10 +174,7 @@ class Evidence:
 
     def explain(self) -> Message:
         """Return why nothing is claimed."""
-        return Message(
-            f"published distances equal known ones of fitting labels {len(self.ties.a)} times, chance explains "
-            f"{self.expected:.3g}: they are not published exactly, or nobody is in both files"
-        )
+        return Message("equal_by_chance", count=len(self.ties.a), expected=self.expected)
 
 
 def _choose_tolerances(entries: Entries, known: Distances, widths: tuple[float, ...]) -> list[Tolerance]:
@@ -214,15 +211,15 @@ def gather(entries: Entries, files: Files, tolerance: Tolerance, rng: np.random.
     tuning, by = files.tuning, files.tuning.lookup
     telling = drop_shared(entries, tolerance, by.shared)
     if not len(telling.value):
-        return Message("every published distance is shared by many pairs of records: an equal one tells nothing")
+        return Message("distances_shared_by_many")
     repeats = measure_repeats(files.known, tolerance, ordered=files.ordered, rng=rng, by=by)
     size = files.known.size
     if repeats * size * (size - 1) / 2 > tuning.repeated:
-        return Message("distances repeat among the known records themselves: an equal one tells nothing")
+        return Message("known_distances_repeat")
     found = look_up(telling, files.known, tolerance, ordered=files.ordered, rng=rng, by=by)
     chance = max((found.near + 1 / by.window) / max(found.compared, 1.0), repeats, 1e-15)
     if chance * found.compared / len(telling.value) > tuning.crowded:
-        return Message("so many known distances are as long as each published one that an equal one tells nothing")
+        return Message("known_distances_crowd")
     pairs, ties = tie_pairs(found.hits, files.candidates, ordered=files.ordered)
     ways = 1 if files.ordered else 2
     fitting = files.candidates.count / max(files.sizes[0] * files.sizes[1], 1)  # share of all pairs of records

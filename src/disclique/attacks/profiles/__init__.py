@@ -139,7 +139,7 @@ class ProfilesAttack(Attack):
         sizes = (len(target), len(known))
         self._check_seeds(sizes)
         if min(sizes) < FEWEST_PAIRS:
-            why = Message(f"{min(sizes)} records: at least {FEWEST_PAIRS} are needed to align files")
+            why = Message("too_few_records_to_align", records=min(sizes), least=FEWEST_PAIRS)
             return no_claims(why, attack=self.name)
         with threadpool_limits(1):  # the same sums on every machine; threads are used for whole alignments
             rng = np.random.default_rng(self.chance)
@@ -161,7 +161,7 @@ class ProfilesAttack(Attack):
             "draws": len(ours.draws) if len(ours.draws) > 1 else 0,
         }
         if found.confirmed <= tuning.by_chance or len(found.claimed) < tuning.few:
-            why = Message(f"none of {tried} alignments of the two files is clearly better than chance")
+            why = Message("no_alignment_better_than_chance", tried=tried)
             return no_claims(why, attack=self.name, details=details)
         rows = found.target.astype(np.int32), found.known.astype(np.int32)
         return make_claims((*rows, found.probability), attack=self.name, details=details)
@@ -171,7 +171,7 @@ class ProfilesAttack(Attack):
         for pair in self.seeds:
             for side, row, records in zip(("target", "known"), pair, sizes, strict=True):
                 if not 0 <= row < records:
-                    raise InputError(f"seed in {side} row {row}: the file has the rows 0 to {records - 1}")
+                    raise InputError("seed_row_outside", side=side, row=row, last=records - 1)
 
 
 @dataclass(frozen=True, eq=False)
