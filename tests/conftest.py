@@ -26,14 +26,15 @@ Run = Callable[..., tuple[int, str, str]]
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     """A function that runs the command line in an empty folder: exit code, output, errors."""
     from disclique.cli import main
+    from disclique.cli.screen import Pace
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("disclique.cli.screen.SOON", 600.0)  # what is said must not depend on how busy the machine is
+    pace = Pace(soon=600.0)  # what is said must not depend on how busy the machine is
 
     def call(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["disclique", *arguments])
         with pytest.raises(SystemExit) as ended:
-            main()
+            main(pace)
         shown = capsys.readouterr()
         return int(ended.value.code or 0), shown.out, shown.err
 

@@ -7,12 +7,13 @@ from collections.abc import Sized
 from dataclasses import MISSING, fields, is_dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from disclique.errors import InputError
 from disclique.messages import Message
+
+if TYPE_CHECKING:
+    import numpy as np
 
 T = TypeVar("T")
 SHOWN = 60  # characters of a value in a message
@@ -86,6 +87,8 @@ def check_path(value: Any, what: str) -> Path:
 
 def check_rng(value: object) -> np.random.Generator:
     """Return random numbers, which come from an explicit seed."""
+    import numpy as np
+
     return check_kind(value, np.random.Generator, "rng", "wanted_rng")
 
 

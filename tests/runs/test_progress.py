@@ -17,8 +17,7 @@ from conftest import Run
 from disclique.audits import run_audit
 from disclique.audits.definition import People
 from disclique.audits.so_far import STAGES, RiskSoFar
-from disclique.cli import screen as screens
-from disclique.cli.screen import Screen
+from disclique.cli.screen import USUAL, Pace, Screen
 from disclique.masks.settings import Setting
 from disclique.progress import tell
 from disclique.runs import Executor, Forecast, Journal, Processes, Serial, Unit, run_units
@@ -78,17 +77,16 @@ def shown(screen: Screen) -> str:
     return screen.err.file.getvalue()
 
 
-def make_screen(*, terminal: bool) -> Screen:
-    screen = Screen()
+def make_screen(*, terminal: bool, pace: Pace = USUAL) -> Screen:
+    screen = Screen(pace=pace)
     screen.err = Console(file=io.StringIO(), force_terminal=terminal, width=160, highlight=False, soft_wrap=True)
     return screen
 
 
 def test_a_pipe_hears_of_a_single_release_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the first moment, and again and again: what is done to which release, and since when."""
-    monkeypatch.setattr(screens, "EVERY", 0.1)
     monkeypatch.setattr(counters, "FRESH", 0.0)
-    screen, journal = make_screen(terminal=False), Journal[str]()
+    screen, journal = make_screen(terminal=False, pace=Pace(every=0.1)), Journal[str]()
     about = Heard("releases", lambda unit, record: f"risk so far {record}", headings=("register",), beside=STAGES)
     with screen.units(about, Forecast(dict.fromkeys(UNITS, 1.0)), Serial()) as progress:
         run_units(partial(attack, 0.5), UNITS[:1], journal, progress=progress)

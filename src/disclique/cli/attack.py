@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import CONFIG, FORCE, OUTPUT, QUIET, RELEASED, with_options
+from disclique.cli.options import CONFIG, FORCE, OUTPUT, RELEASED, with_options
+from disclique.cli.screen import Screen
 from disclique.errors import InputError
 from disclique.options.files import INPUT, ReadOptions
 from disclique.options.table import list_of, numbers_in, option
@@ -18,7 +19,6 @@ from disclique.options.table import list_of, numbers_in, option
 if TYPE_CHECKING:
     from disclique.attacks import Attack, AttackResult, Knowledge, LabelRule
     from disclique.attacks.link_register import RegisterWork
-    from disclique.cli.screen import Screen
     from disclique.geodesy import Spread
     from disclique.model import Agreement, Distances, Microdata
     from disclique.records.registers import Register
@@ -220,6 +220,7 @@ def command(
         typer.Argument(help="The snooper's identification file; a register of millions as a Parquet file or folder."),
     ],
     options: AttackOptions,
+    screen: Screen,
     config: CONFIG = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the matches: CSV, TSV or Parquet.", rich_help_panel=OUTPUT)
@@ -240,7 +241,6 @@ def command(
         ),
     ] = None,
     force: FORCE = False,
-    quiet: QUIET = False,
 ) -> None:
     """Link a released file to a known one by labels and distances, and say what that is worth.
 
@@ -251,7 +251,6 @@ def command(
     """
     from disclique.attacks import LabelRule, Search, build_attacks, parse_attacks
     from disclique.attacks import attacks as every_attack
-    from disclique.cli.screen import Screen
     from disclique.memory import parse_memory
     from disclique.model import Budget
     from disclique.records.checks import inspect
@@ -261,7 +260,7 @@ def command(
     from disclique.runs import OnDask
     from disclique.spaces import shared_unit
 
-    screen, options = Screen(quiet), options.filled(config)
+    options = options.filled(config)
     check_writable([out, json, plot], force=force, sources=[target, known, config, options.key])
     rule = LabelRule(str(options.missing), dict(parse_comparator(spec) for spec in list_of(options.compare)))
     specs = parse_attacks(list_of(options.attack))

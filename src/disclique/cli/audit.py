@@ -15,11 +15,11 @@ from disclique.cli.options import (
     LANGUAGE,
     OUTPUT,
     PROCESSES,
-    QUIET,
     RELEASED,
     YES,
     with_options,
 )
+from disclique.cli.screen import Screen
 from disclique.errors import InputError
 from disclique.options.audits import WORK, AuditOptions
 from disclique.options.table import differing
@@ -27,7 +27,6 @@ from disclique.options.table import differing
 if TYPE_CHECKING:
     from disclique.audits import Audit
     from disclique.audits.summarise import About
-    from disclique.cli.screen import Screen
     from disclique.runs import Executor
 
 EXIT = {"meets": 0, "measured": 0, "unproven": 3, "fails": 4}  # 2 is bad input
@@ -52,6 +51,7 @@ def command(
     file: Annotated[Path, typer.Argument(help=f"The file to be released: {RELEASED}")],
     out: Annotated[Path, typer.Option(help="Folder for the result; an interrupted audit goes on there.")],
     options: AuditOptions,
+    screen: Screen,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -67,7 +67,6 @@ def command(
     language: LANGUAGE = "en",
     force: FORCE = False,
     yes: YES = False,
-    quiet: QUIET = False,
 ) -> None:
     """Mask a file in the ways considered, attack each release as a snooper would, and report risk and usefulness.
 
@@ -82,13 +81,11 @@ def command(
     from disclique.audits.from_options import read_audit, read_decision
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
-    from disclique.cli.screen import Screen
     from disclique.locale import texts_in
     from disclique.memory import default_memory, parse_memory, say_memory
     from disclique.runs import choose_executor
 
     texts_in(language)
-    screen = Screen(quiet)
     asked = options.filled(config)
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
     about = About(declare(read_decision(config)), write_command(["audit", file], said))
@@ -123,9 +120,8 @@ def _carry_out(
     """Carry out an audit, print its verdict and where everything is, and return the status of the verdict."""
     from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
     from disclique.audits.carry_out import carry_out
-    from disclique.cli.interrupt import keeping
 
-    with keeping(out):
+    with screen.keeping(out):
         result = carry_out(work, out, executor, told=screen, with_records=with_records, about=about, language=language)
     screen.say([*result.verdict.sentences, *(f"note: {line}" for line in result.verdict.cautions)])
     screen.table(result.table, title="Risk of every setting tried")
@@ -136,6 +132,7 @@ def _carry_out(
 
 def report(
     result: Annotated[Path, typer.Argument(help="result.json of an audit.")],
+    screen: Screen,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
     annex: Annotated[bool, typer.Option("--annex", help="Write annex.html for the board beside it.")] = False,
     config: Annotated[
@@ -143,12 +140,10 @@ def report(
     ] = None,
     language: LANGUAGE = "en",
     force: FORCE = False,
-    quiet: QUIET = False,
 ) -> None:
     """Render the report of an audit as one HTML file that needs no network, with its figures as CSV beside it."""
     from disclique.audits import ANNEX, read_result
     from disclique.audits.from_options import read_decision
-    from disclique.cli.screen import Screen
     from disclique.locale import texts_in
     from disclique.records.write import check_writable
 
@@ -159,7 +154,7 @@ def report(
         raise InputError("report_where_annex_goes", out=out)
     texts_in(language)
     check_writable([out, beside] if annex else [out], force=force, sources=[result, config])
-    found, screen = read_result(result), Screen(quiet)
+    found = read_result(result)
     if annex:
         found.annex(beside, decision=None if config is None else read_decision(config), language=language)
         screen.say([f"annex for the board: {beside}"])
@@ -168,20 +163,18 @@ def report(
 
 
 def demo(
+    screen: Screen,
     out: Annotated[Path, typer.Option(help="Folder for the result and the report.")] = Path("demo"),
     processes: PROCESSES = None,
-    quiet: QUIET = False,
 ) -> None:
     """Audit a bundled synthetic survey of 500 people and write the report."""
     from disclique.audits.call import write_command
     from disclique.audits.from_options import read_audit
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import About
-    from disclique.cli.screen import Screen
     from disclique.runs import choose_executor
     from disclique.synthetic.survey import survey_file
 
-    screen = Screen(quiet)
     with screen.steps("reading the survey"):
         work = read_audit(survey_file(), AuditOptions(**DEMO).filled())
         found = inspect_audit(work)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from disclique.cli.options import FORCE, QUIET
+from disclique.cli.options import FORCE
+from disclique.cli.screen import Screen
 
 if TYPE_CHECKING:
     from disclique.model import Clique
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 def command(
     file: Annotated[Path, typer.Argument(help="A graph: DIMACS (`e u v`) or an edge `u v` per line, vertices from 1.")],
+    screen: Screen,
     solver: Annotated[
         list[str] | None,
         typer.Option(help="{described solvers}, or all; repeatable (default: exact)."),
@@ -26,20 +28,17 @@ def command(
     limit: Annotated[int, typer.Option(help="Count at most this many.")] = 1000,
     json: Annotated[Path | None, typer.Option(help="Write the results as JSON.")] = None,
     force: FORCE = False,
-    quiet: QUIET = False,
 ) -> None:
     """Find a maximum clique of a plain graph with any of the solvers.
 
     A result that is not proven carries the largest size that is still possible as its bound.
     """
-    from disclique.cli.screen import Screen
     from disclique.engine import SOLVERS, is_clique, maximum_clique, maximum_cliques
     from disclique.engine.graphs import read_graph
     from disclique.errors import DiscliqueError, MissingDependency
     from disclique.model import Budget
     from disclique.records.write import check_writable, write_json
 
-    screen = Screen(quiet)
     check_writable([json], force=force, sources=[file])
     graph = read_graph(file)
     every = [name for name, known in SOLVERS.items() if not known.product]

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from disclique.cli.options import FORCE, QUIET
+from disclique.cli.options import FORCE
+from disclique.cli.screen import Screen
 from disclique.errors import InputError
-
-if TYPE_CHECKING:
-    from disclique.cli.screen import Screen
 
 
 def command(
     name: Annotated[str, typer.Argument(help="poets, cities or survey.", metavar="poets|cities|survey")],
+    screen: Screen,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for the data, matches and pictures; of the survey a file, such as survey.csv."),
     ] = None,
     force: FORCE = False,
-    quiet: QUIET = False,
 ) -> None:
     """Show one of the paper's examples (the attack on the poets, the graph model of four people), or write the survey.
 
     The survey is a table of 500 invented people in Germany with sex, age class, an illness and coordinates, to try
     commands on.
     """
-    from disclique.cli.screen import Screen
     from disclique.records.write import check_writable
     from disclique.synthetic.examples import shipped_files
 
@@ -43,7 +40,7 @@ def command(
         if out.exists() and not out.is_dir():
             raise InputError("file_where_folder_goes", path=out)
         check_writable([out / file for file in (*shipped_files(name), *_FILES[name])], force=force)
-    shows[name](Screen(quiet), out)
+    shows[name](screen, out)
 
 
 _PICTURES = ("target_graph.png", "known_graph.png", "product_graph.png", "matches.png")

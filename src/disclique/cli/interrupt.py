@@ -22,45 +22,36 @@ from types import FrameType
 GRACE = 1.0  # seconds in which a command may end by itself
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SHOW_CURSOR = "\x1b[?25h"
-_kept: list[Path] = []  # folders with a journal of the command at work
 
 
 @contextmanager
-def keeping(folder: Path) -> Iterator[None]:
-    """Give a block whose finished units are kept in a folder."""
-    _kept.append(folder)
-    try:
-        yield
-    finally:
-        if sys.exc_info()[0] is None:  # else it is still to be said where they are
-            _kept.remove(folder)
+def stopping() -> Iterator[list[Path]]:
+    """Give a block that a signal ends within two seconds: with status 130 or 143, in words, never in a traceback.
 
-
-@contextmanager
-def stopping() -> Iterator[None]:
-    """Give a block that a signal ends within two seconds: with status 130 or 143, in words, never in a traceback."""
+    It is given a list for the folders that keep what is finished.
+    """
+    kept: list[Path] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield kept
         return
-    _kept.clear()
-    watch = _Watch()
+    watch = _Watch(kept)
     try:
-        yield
+        yield kept
     except BaseException:
         if not watch.number:
             raise
     finally:
         watch.close()
     if watch.number:
-        _say(watch.number)
+        _say(watch.number, kept)
         raise SystemExit(128 + watch.number)
 
 
 class _Watch:
     """Handlers of the signals, and a thread that ends the process if these are not heeded."""
 
-    def __init__(self) -> None:
-        self.number = 0  # of the first signal
+    def __init__(self, kept: list[Path]) -> None:
+        self.kept, self.number = kept, 0  # of the first signal
         self.before = {number: signal.getsignal(number) for number in SIGNALS}
         for number, handler in self.before.items():
             if handler is not signal.SIG_IGN:  # as of a command in the background
@@ -90,7 +81,7 @@ class _Watch:
             with suppress(TimeoutError):
                 if not self.ours.recv(1):
                     return
-            _end(heard)
+            _end(heard, self.kept)
 
     def close(self) -> None:
         """Leave the signals as they were."""
@@ -103,18 +94,18 @@ class _Watch:
         self.ours.close()
 
 
-def _end(number: int) -> None:
+def _end(number: int, kept: list[Path]) -> None:
     """End this process and its children at once."""
     with suppress(Exception):
         for child in multiprocessing.active_children():
             child.kill()
-    words = threading.Thread(target=_say, args=(number,), daemon=True)
+    words = threading.Thread(target=_say, args=(number, kept), daemon=True)
     words.start()
     words.join(0.3)  # nobody may be reading them
     os._exit(128 + number)
 
 
-def _say(number: int) -> None:
+def _say(number: int, kept: list[Path]) -> None:
     """Say what is kept and which command goes on."""
     if {"--quiet", "-q"} & set(sys.argv):
         return
@@ -123,7 +114,7 @@ def _say(number: int) -> None:
     how = "interrupted" if number == signal.SIGINT else "ended by a signal"
     name = Path(sys.argv[0]).name
     command = [*({"__main__.py": ["python", "-m", "disclique"], "-c": ["disclique"]}.get(name, [name])), *sys.argv[1:]]
-    places = [str(folder) for folder in _kept if (folder / "journal.jsonl").exists()]
+    places = [str(folder) for folder in kept if (folder / "journal.jsonl").exists()]
     if places:
         what = f"what is finished is kept in {places[0]}, and the same command goes on from there:"
     else:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import FORCE, OUTPUT, QUIET, RELEASED, with_options
+from disclique.cli.options import FORCE, OUTPUT, RELEASED, with_options
+from disclique.cli.screen import Screen
 from disclique.errors import InputError
 from disclique.options.files import FileOptions, refuse_hidden
 
@@ -27,6 +28,7 @@ def command(
     mask: Annotated[str, typer.Option(metavar="SPEC", help="How to alter it: gaussian:sigma=500m. There are {masks}.")],
     out: Annotated[Path, typer.Option(help="The released table: CSV, TSV or Parquet; the distances go beside it.")],
     options: FileOptions,
+    screen: Screen,
     seed: Annotated[
         int | None,
         typer.Option(help="Repeats a release, or for trials: by default 128 random bits, kept in the recipe."),
@@ -43,7 +45,6 @@ def command(
         Path | None, typer.Option(help="Also write who is who, for your own eyes only.", rich_help_panel=OUTPUT)
     ] = None,
     force: FORCE = False,
-    quiet: QUIET = False,
 ) -> None:
     """Write the release: the label columns in random order, without ids and coordinates, and the masked distances.
 
@@ -55,7 +56,6 @@ def command(
     be taken off again: keep it, and do not publish it. A seed of your own is for trials: a short one is found by
     trying, and what is made with it is not for publication.
     """
-    from disclique.cli.screen import Screen
     from disclique.masks.registry import refuse_bare
     from disclique.records.checks import inspect
     from disclique.records.reading import Layout, read
@@ -70,7 +70,7 @@ def command(
     refuse_bare(options.unit, [mask])
     refuse_hidden(options)
     data = read(file, layout, distances=options.distances, vectors=options.vectors)
-    made, screen = release(data, mask, seed), Screen(quiet)
+    made = release(data, mask, seed)
     kind = choose_kind(made, matrix)
     screen.look(inspect(data), force=force, yes=True)  # before anything is written
     size = None if kind == NO_MATRIX else describe_size(made.masked, kind)
@@ -89,6 +89,7 @@ def command(
 
 def calibrate(
     mask: Annotated[str, typer.Option(help="The mask, such as gaussian:sigma=0.01deg.")],
+    screen: Screen,
     pairs: Annotated[int | None, typer.Option(help="Pairs of points to simulate (1,000).")] = None,
     seed: Annotated[int, typer.Option(help="All chance follows from it.")] = 0,
     points: Annotated[Path | None, typer.Option(help="File of the places from which pairs are drawn.")] = None,
@@ -103,7 +104,6 @@ def calibrate(
     alpha: Annotated[str | None, typer.Option(metavar="A,A,...", help="Print the interval of these α too.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the row: CSV, TSV or Parquet.")] = None,
     force: FORCE = False,
-    quiet: QUIET = False,
 ) -> None:
     """Print the quantiles and the variance of d - d' under a mask: the snooper's little simulation.
 
@@ -113,7 +113,6 @@ def calibrate(
     import pandas as pd
 
     from disclique.attacks import calibration
-    from disclique.cli.screen import Screen
     from disclique.masks import parse_mask
     from disclique.masks.registry import refuse_bare
     from disclique.records.formats import has_places
@@ -121,7 +120,7 @@ def calibrate(
     from disclique.records.write import check_writable, write_table
 
     check_writable([out], force=force)
-    screen, source = Screen(quiet), None
+    source = None
     if points is not None:
         columns: Any = coordinates or (None if has_places(points) else "lon,lat")
         layout = Layout(coordinates=columns, metric=metric, crs=crs, sheet=sheet, layer=layer)

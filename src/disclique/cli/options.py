@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from disclique.cli.screen import Screen
 from disclique.options.table import Options, rows_of
 
 O = TypeVar("O", bound="Options")  # noqa: E741
@@ -53,17 +54,35 @@ def with_options(kind: type[O]) -> Callable[[Callable[..., None]], Callable[...,
             said = {name: given.pop(name) for name in rows}
             function(**given, options=kind(**said))
 
-        own = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.name != "options"]
-        own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-        first = [p for p in own if p.default is inspect.Parameter.empty]
-        last = [p for p in own if p.default is not inspect.Parameter.empty]
-        every = [*first, *made, *last]
-        command.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in every}
-        command.__doc__, command.__name__, command.__module__ = function.__doc__, function.__name__, function.__module__
-        return command
+        return _with_parameters(command, function, "options", made)
 
     return decorate
+
+
+def on_screen(function: Callable[..., None], opened: Callable[[bool], Screen]) -> Callable[..., None]:
+    """Give a command the screen that is its parameter, and the command line an option for a quiet one."""
+
+    def command(**given: Any) -> None:
+        screen = opened(given.pop("quiet"))
+        function(**given, screen=screen)
+
+    quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QUIET)
+    return _with_parameters(command, function, "screen", [quiet])
+
+
+def _with_parameters(
+    command: Callable[..., None], function: Callable[..., None], given: str, instead: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """Return a command that shows the parameters of a function, with others in the place of one that it is given."""
+    own = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.name != given]
+    own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+    first = [p for p in own if p.default is inspect.Parameter.empty]
+    last = [p for p in own if p.default is not inspect.Parameter.empty]
+    every = [*first, *instead, *last] if given == "options" else [*first, *last, *instead]
+    command.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in every}
+    command.__doc__, command.__name__, command.__module__ = function.__doc__, function.__name__, function.__module__
+    return command
 
 
 def _registry(room: str, name: str) -> Any:

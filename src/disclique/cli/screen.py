@@ -10,20 +10,30 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
-
-from disclique.runs.counter import Counter, Heard, say_clock
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console, RenderableType
     from rich.progress import Progress
 
+    from disclique.messages import Message
     from disclique.records.checks import Inspection
     from disclique.runs import Executor, Forecast
+    from disclique.runs.counter import Counter, Heard
 
 
-SOON, EVERY = 0.8, 15.0  # seconds until the first plain line of progress, and between the others
+@dataclass(frozen=True)
+class Pace:
+    """When progress is told in plain lines: seconds until the first one, and between the others."""
+
+    soon: float = 0.8
+    every: float = 15.0
+
+
+USUAL = Pace()
 
 
 def _nothing(step: str, share: float | None = None) -> None:
@@ -33,18 +43,19 @@ def _nothing(step: str, share: float | None = None) -> None:
 class Screen:
     """Where output goes, and how much of it."""
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, quiet: bool = False, *, pace: Pace = USUAL, kept: list[Path] | None = None) -> None:
         from rich.console import Console
 
-        self.quiet = quiet
+        self.quiet, self.pace = quiet, pace
+        self.kept = [] if kept is None else kept  # folders that hold what is finished, for whoever ends the command
         self.out = Console(highlight=False, soft_wrap=True)
         self.err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-    def say(self, lines: Iterable[str]) -> None:
+    def say(self, lines: Iterable[str | Message]) -> None:
         """Sentences about a result, as they are: no markup is read from data."""
         if not self.quiet:
             for line in lines:
-                self.err.print(line, markup=False)
+                self.err.print(str(line), markup=False)
 
     def look(self, found: Inspection, *, force: bool, yes: bool) -> Inspection:
         """Show a look at the input; end if it can only be mistaken, and on a terminal ask about what looks odd."""
@@ -86,8 +97,8 @@ class Screen:
             yield _nothing
             return
         if not self.err.is_terminal:
-            steps = _Steps(first)
-            with _Lines(self, steps.say, SOON) as lines:
+            steps = _Steps(first, self.pace.every)
+            with _Lines(self, steps.say, self.pace.soon) as lines:
 
                 def note(step: str, share: float | None = None) -> None:
                     steps.note(step)
@@ -108,6 +119,13 @@ class Screen:
                 progress.update(task, description=step, total=None if share is None else 1.0, completed=share or 0.0)
 
             yield announce
+
+    @contextmanager
+    def keeping(self, folder: Path) -> Iterator[None]:
+        """Give a block whose finished units are kept in a folder; one that is interrupted is still said to be there."""
+        self.kept.append(folder)
+        yield
+        self.kept.remove(folder)
 
     @contextmanager
     def search(self, name: str) -> Iterator[Callable[[int, int, int], None]]:
@@ -132,6 +150,8 @@ class Screen:
     @contextmanager
     def units(self, about: Heard, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
         """Show how many units are done, how long the rest takes by the forecast, and what runs now."""
+        from disclique.runs.counter import Counter
+
         counter = Counter(about, forecast, executor)
         if self.quiet:
             yield counter
@@ -174,8 +194,8 @@ def _draw(counter: Counter, console: Console) -> Progress:
 class _Steps:
     """The step at work, and since when."""
 
-    def __init__(self, first: str) -> None:
-        self.step, self.begun = first, time.monotonic()
+    def __init__(self, first: str, long: float) -> None:
+        self.step, self.begun, self.long = first, time.monotonic(), long
 
     def note(self, step: str) -> None:
         """Note that a step is at work."""
@@ -184,8 +204,10 @@ class _Steps:
 
     def say(self) -> str:
         """Say the step, and how long it has been at work if that is long."""
+        from disclique.runs.counter import say_clock
+
         since = time.monotonic() - self.begun
-        return f"{self.step} (since {say_clock(since)})" if since >= EVERY else self.step
+        return f"{self.step} (since {say_clock(since)})" if since >= self.long else self.step
 
 
 class _Lines:
@@ -213,7 +235,7 @@ class _Lines:
     def say(self) -> None:
         """Say a line now, unless it is the last one again."""
         with self.lock:
-            self.due, line = time.monotonic() + EVERY, self.words()
+            self.due, line = time.monotonic() + self.screen.pace.every, self.words()
             if line != self.last:
                 self.last = line
                 self.screen.say([line])

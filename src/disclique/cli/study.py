@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import CONFIG, DASK, DRY_RUN, FORCE, PROCESSES, QUIET, with_options
+from disclique.cli.options import CONFIG, DASK, DRY_RUN, FORCE, PROCESSES, with_options
+from disclique.cli.screen import Screen
 from disclique.errors import InputError
 from disclique.options.studies import StudyOptions
 from disclique.options.table import numbers_in, read_toml, rows_of
 
 if TYPE_CHECKING:
-    from disclique.cli.screen import Screen
     from disclique.runs import Executor
     from disclique.studies import Study, StudyResult
 
@@ -26,26 +26,23 @@ TRIED = 4  # masks of which a unit is carried out for an estimate
 def command(
     out: Annotated[Path, typer.Option(help="Folder of the study; a run that was interrupted goes on there.")],
     options: StudyOptions,
+    screen: Screen,
     config: CONFIG = None,
     processes: PROCESSES = None,
     dask: DASK = None,
     dry_run: DRY_RUN = False,
     figures: Annotated[bool, typer.Option(help="Draw the figures.")] = True,
-    quiet: QUIET = False,
 ) -> None:
     """Attack synthetic people over a grid of masks and detection probabilities, and average the risk.
 
     The paper's values stand for every axis that is not given. Killed at any moment, the same command goes on where it
     stopped. Options override the TOML file, which overrides the preset.
     """
-    from disclique.cli.interrupt import keeping
-    from disclique.cli.screen import Screen
     from disclique.runs import Forecast, choose_executor
     from disclique.runs.counter import Heard
     from disclique.runs.journal import check_folder
     from disclique.studies import study
 
-    screen = Screen(quiet)
     with screen.steps("reading"):
         work = read_study(options, config)
     executor = choose_executor(processes, dask)
@@ -57,7 +54,7 @@ def command(
         return
     forecast = Forecast(dict.fromkeys(work.units(), 1.0))
     with (
-        keeping(out),
+        screen.keeping(out),
         screen.opened(executor) as running,
         screen.units(Heard("units", headings=work.grid.attacks), forecast, running) as progress,
     ):
@@ -137,16 +134,15 @@ def draw_all(result: StudyResult, folder: Path) -> list[Path]:
 
 def compare(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study.")],
+    screen: Screen,
     spread: Annotated[
         Path | None, typer.Option(help="Folder of a study with --datasets: how much the data set itself matters.")
     ] = None,
     attack: Annotated[str, typer.Option(help="Which attack of the study to compare.")] = "clique",
     out: Annotated[Path | None, typer.Option(help="Write the comparison: a page (.md) or its cells (.csv).")] = None,
     force: FORCE = False,
-    quiet: QUIET = False,
 ) -> None:
     """Put each cell of a study beside the paper's, with the difference and whether chance explains it."""
-    from disclique.cli.screen import Screen
     from disclique.records.write import check_writable, whole_file, write_table
     from disclique.studies import compare as comparison
     from disclique.studies import load_study
@@ -160,6 +156,5 @@ def compare(
             draft.write_text(comparison.markdown(found), encoding="utf-8")
     elif out is not None:
         write_table(found.cells, out)
-    screen = Screen(quiet)
     screen.table(found.cells.drop(columns="dataset_sd").round(4), title="ours and the paper's")
     screen.say(found.lines())

@@ -235,7 +235,7 @@ class PlanFields:
         WORK,
         default=0.5,
         called="called_alpha",
-        bounds=Bounds(0, 1, "wanted_detection_probability", above=True, below=True),
+        bounds=Bounds(0, 1, "wanted_alpha", above=True, below=True),
         title=mark("Detection probability of the clique attack"),
         hint=mark("How surely a true pair of distances counts as agreeing: between 0 and 1."),
         told=Told(mark("detection probability")),
