@@ -27,10 +27,10 @@ from disclique.measures.risk import Truth
 from disclique.model import FloatArray
 from disclique.records import Layout
 from disclique.releases.files import Writing, describe_size, estimate_size, write_distances
-from disclique.spaces import FORMED, Listed, Matrix, Points, Unformed, full_matrix
+from disclique.spaces import SIZES, Listed, Matrix, Points, Sizes, Unformed, full_matrix
 from disclique.spaces.metrics import paired
 
-MANY = FORMED + 200
+MANY = SIZES.formed_records + 200
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -220,19 +220,12 @@ def test_identities_of_hidden_records_name_no_place() -> None:
     assert len(set(turned)) == MANY - 2
 
 
-@pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let blocks be small, so that several are needed."""
-    monkeypatch.setattr("disclique.spaces.lazy.AT_ONCE", 2_000)
-
-
 def brute(values: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     """Return the distance of the k-th nearest of every record, and the matrix without the diagonal."""
     away = np.where(np.eye(len(values), dtype=bool), np.inf, values)
     return np.sort(away, axis=1)[:, k - 1], away
 
 
-@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("metric", ["sphere", "euclidean", "wgs84", "cosine", "matrix"])
 @pytest.mark.parametrize("ties", [False, True])
 def test_lists_of_the_nearest_are_those_of_the_matrix(metric: str, ties: bool) -> None:
@@ -242,7 +235,8 @@ def test_lists_of_the_nearest_are_those_of_the_matrix(metric: str, ties: bool) -
     where = np.round(where * 1.2) / 1.2 if ties else where
     source = Points(where, "sphere" if metric == "matrix" else metric)
     whole = source.as_matrix()
-    found = list_nearest(whole if metric == "matrix" else source, k, rng(2), NeighbourSearch(records=70, pairs=2_000))
+    small = (whole if metric == "matrix" else source).with_sizes(Sizes(entries=2_000))  # several blocks are needed
+    found = list_nearest(small, k, rng(2), NeighbourSearch(records=70, pairs=2_000))
     values = full_matrix(whole)
     limit, away = brute(values, k)
     listed = ~np.isnan(full_matrix(found)) & ~np.eye(n, dtype=bool)
@@ -318,9 +312,7 @@ def test_embeddings_of_many_records(spec: str) -> None:
     source, mask = places(300), parse_mask(spec)
     whole = mask.apply(source, rng(3))
     assert isinstance(whole, Matrix)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("disclique.masks.publishing.FORMED", 200)
-        masked = mask.apply(source, rng(3))
+    masked = mask.apply(source.with_sizes(Sizes(formed_records=200)), rng(3))
     assert isinstance(masked, Unformed)
     np.testing.assert_allclose(full_matrix(masked), whole.values, rtol=1e-12, atol=1e-9)
     assert masked.unit == whole.unit == "km"
@@ -335,14 +327,13 @@ def people(n: int, seed: int = 0) -> dq.Microdata:
 
 @pytest.mark.parametrize("kind", ["csv", "npy", "parquet", "list"])
 @pytest.mark.parametrize("spec", ["gaussian:sigma=5km", "knn:k=3"])
-def test_distances_are_written_some_rows_at_a_time(
-    kind: str, spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distances_are_written_some_rows_at_a_time(kind: str, spec: str, tmp_path: Path) -> None:
     """Whatever the size of the blocks, the file holds the matrix, and is read back as such."""
-    monkeypatch.setattr("disclique.spaces.lazy.AT_ONCE", 500)
     made = dq.release(people(60), spec, seed=1)
     paths = made.save(tmp_path / "r.csv", kind=kind)
-    write_distances(made.masked, paths["distances"], kind=kind, writing=Writing(lines_at_once=77))
+    write_distances(
+        made.masked.with_sizes(Sizes(entries=500)), paths["distances"], kind=kind, writing=Writing(lines_at_once=77)
+    )
     found = dq.read(paths["table"], Layout(labels=("sex",), unit="km", unpublished=True), distances=paths["distances"])
     np.testing.assert_allclose(full_matrix(found.distances), made.distances, rtol=1e-15)
     size = paths["distances"].stat().st_size
@@ -378,8 +369,9 @@ def test_large_releases_say_their_size_and_refuse_what_does_not_fit(
     made = dq.release(people(20_000), "gaussian:sigma=5km", seed=1)
     assert isinstance(made.masked, Points)
     told = describe_size(made.masked, "csv")
-    assert told.startswith("the distances of 20,000 records will take about 7.")
-    assert told.endswith("GB as csv, 3.2 GB as npy")
+    assert told is not None
+    assert (told.code, told.values["records"], told.values["binary"]) == ("distances_will_take_or", 20_000, "3.2 GB")
+    assert str(told.values["size"]).startswith("7.")
     with pytest.raises(TooLarge, match=r"20,000 records takes 3\.2 GB"):
         _ = made.distances
     with pytest.raises(InputError, match="not made for 20,000"):
@@ -422,7 +414,8 @@ def test_the_oracle_reads_blocks_of_large_files(spec: str, monkeypatch: pytest.M
     masked = mask.apply(own, rng(1))
     holder = replace(holder, knowledge=told)
     formed = ask_oracle([masked], holder)
-    monkeypatch.setattr("disclique.attacks.oracle.FORMED", 100)
+    exact = holder.exact.distances.with_sizes(Sizes(formed_records=100))
+    holder = replace(holder, exact=replace(holder.exact, distances=exact))
     monkeypatch.setattr("disclique.attacks.oracle.PARTNERS", 300)
     blocks = ask_oracle([masked.as_matrix(most=100)] if spec != "affine" else [masked], holder)
     if spec.startswith("matrix"):
@@ -435,14 +428,12 @@ def test_the_oracle_reads_blocks_of_large_files(spec: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("spec", ["matrix-gaussian:sd=5km", "round:to=10km", "knn:k=4"])
-def test_a_large_matrix_is_calibrated_on_some_of_its_records(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_matrix_is_calibrated_on_some_of_its_records(spec: str) -> None:
     """Some rows of the masked matrix say what the mask does to all distances, as the whole of it does."""
     whole = places(600).as_matrix()
     mask = parse_mask(spec)
     small = calibrate_matrix(mask, whole, rng=rng(1))
-    monkeypatch.setattr("disclique.attacks.calibration.FORMED", 100)
-    monkeypatch.setattr("disclique.attacks.calibration.AT_ONCE", 60_000)
-    large = calibrate_matrix(mask, whole, rng=rng(2))
+    large = calibrate_matrix(mask, whole.with_sizes(Sizes(formed_records=100, entries=60_000)), rng=rng(2))
     assert (large.original > 0).all()
     assert len(large.original) > 300
     if spec == "knn:k=4":

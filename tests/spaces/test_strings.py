@@ -12,6 +12,7 @@ import disclique as dq
 from disclique.attacks.calibration import calibrate_matrix
 from disclique.masks import parse_mask
 from disclique.records import Layout, full_matrix, select_records
+from disclique.spaces import Sizes
 from disclique.spaces.strings import TEXT_METRICS, find_grams, grams_of, normalise, parse_text_metric
 
 NAMES = ("Anna Meier", "Hanna Mayer", "OTTO WEBER", "Otto  Weber ", "Óscar", "李小龍", "محمد", "x", "Jo", "J\u030co")
@@ -126,11 +127,10 @@ def test_blocks_selections_and_the_matrix_are_one(metric, words, more):
     assert np.array_equal(full_matrix(chosen), d[np.ix_(rows, rows)])
 
 
-def test_large_blocks_are_counted_in_parts(monkeypatch):
-    monkeypatch.setattr("disclique.spaces.sets._CELLS", 7)
+def test_large_blocks_are_counted_in_parts():
     words = [f"{a}{b}" for a in ("anna", "otto", "li") for b in range(5)]
     expected = [[twin(a, b, "dice:q=2") for b in words] for a in words]
-    np.testing.assert_allclose(matrix(words, "dice:q=2"), expected)
+    np.testing.assert_allclose(full_matrix(dq.Texts(words, "dice:q=2").with_sizes(Sizes(counted=7))), expected)
 
 
 @given(st.text(max_size=12))

@@ -18,8 +18,7 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks.base import EntryMask, Mask
 from disclique.model import Agreement, Distances, FloatArray, Json
-from disclique.spaces import FORMED, Points, full_matrix
-from disclique.spaces.lazy import AT_ONCE
+from disclique.spaces import Points, full_matrix
 from disclique.spaces.metrics import Metric, paired
 from disclique.synthetic.settlements import area_points
 from disclique.units import measured
@@ -236,15 +235,17 @@ def _sampled(mask: Mask, distances: Distances, rng: np.random.Generator) -> Dist
 def _own_pairs(mask: Mask, distances: Distances, pairs: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     """Return distances before and after one application of the mask; of a large file those of some of its records."""
     masked = mask.apply(distances, rng)
-    if distances.size > FORMED:
-        rows = np.sort(rng.choice(distances.size, max(AT_ONCE // distances.size, 1), replace=False)).astype(np.int32)
+    if distances.is_large:
+        rows = np.sort(
+            rng.choice(distances.size, max(distances.sizes.entries // distances.size, 1), replace=False)
+        ).astype(np.int32)
         everybody = np.arange(distances.size, dtype=np.int32)
         before, after = distances.block(rows, everybody), masked.block(rows, everybody)
         others = rows[:, None] != everybody[None, :]
     else:
         before, after = full_matrix(distances), full_matrix(masked)
         others = ~np.eye(len(before), dtype=bool)
-    once = others if distances.size > FORMED else np.triu(others)
+    once = others if distances.is_large else np.triu(others)
     i, j = np.nonzero(~np.isnan(before) & ~np.isnan(after) & once)
     if len(i) < 2:
         i, j = np.nonzero(others)

@@ -28,7 +28,7 @@ from disclique.geodesy import Spread
 from disclique.masks.base import Mask
 from disclique.messages import Message
 from disclique.model import Claims, Distances, FloatArray, IntArray
-from disclique.spaces import FORMED, Points, spaced
+from disclique.spaces import Points, spaced
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import KnownMap, locate_known
 
@@ -133,7 +133,7 @@ def _twins(distances: Distances) -> Callable[[int], IntArray]:
     Of many records these are asked what makes them the same, instead of all their distances.
     """
     everybody = np.arange(distances.size, dtype=np.int32)
-    if distances.size > FORMED and (named := distances.identities()) is not None:
+    if distances.is_large and (named := distances.identities()) is not None:
         places: dict[Hashable, list[int]] = {}
         for row, place in enumerate(named):
             places.setdefault(place, []).append(row)
@@ -210,7 +210,7 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, plac
         low, high = np.where(itself, 0.0, low), np.where(itself, np.inf, high)
         return low - ROOM * np.maximum(low, 1.0), high + ROOM * np.maximum(high, 1.0)
 
-    whole = find_ends(everybody, everybody) if own.size <= FORMED else None
+    whole = find_ends(everybody, everybody) if not own.is_large else None
     rows, columns = [], []
     first = spaced(own.size, SOME).astype(np.int32)
     lowest, highest = find_ends(everybody, first)
@@ -244,7 +244,7 @@ def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, places:
     """
     map_, n, unit = locate_known(places.own), places.own.size, holder.exact.distances.unit
     everybody = np.arange(n, dtype=np.int32)
-    others = everybody if n <= FORMED else spaced(n, PARTNERS).astype(np.int32)
+    others = everybody if not places.own.is_large else spaced(n, PARTNERS).astype(np.int32)
     part = len(others) / n
     moved, variance = np.empty((n, 3)), np.empty(n)
     step = max(2_000_000 // max(len(others), 1), 1)

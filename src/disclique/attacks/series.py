@@ -14,7 +14,7 @@ from disclique.attacks.registration import RegisterAttack
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, from_space
 from disclique.model import Candidates, Claims, Distances, Microdata
-from disclique.spaces import FORMED, Matrix, Points, Series, full_matrix, matrix_like
+from disclique.spaces import Matrix, Points, Series, full_matrix, matrix_like
 from disclique.spaces.positions import lay_on
 from disclique.spaces.rebuild import rebuild_map
 from disclique.spaces.rebuild.landmarks import measure_distances
@@ -54,7 +54,7 @@ def link_releases(releases: Sequence[Microdata], knowledge: Knowledge, *, metric
     mean = total / many[:, None]
     if radius:
         mean *= radius / np.linalg.norm(mean, axis=1, keepdims=True)
-    if len(mean) > FORMED:
+    if first.distances.is_large:
         where = from_space(mean) if radius else mean[:, :2]
         return Points(where, metric=metric, unit=first.distances.unit).hidden()
     values = measure_distances(mean, mean, radius)

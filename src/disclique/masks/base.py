@@ -16,7 +16,7 @@ from disclique.masks.entrywise import Entrywise, draw_key
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
 from disclique.messages import Message
 from disclique.model import Distances, FloatArray
-from disclique.spaces import FORMED, Matrix, Points, full_matrix, matrix_like
+from disclique.spaces import Matrix, Points, full_matrix, matrix_like
 from disclique.spaces.base import ENCODINGS, TEXTS
 from disclique.units import (
     KM,
@@ -322,7 +322,7 @@ class EntryMask(Mask):
 
         Of many records none is formed; every distance then has its noise whenever it is asked for.
         """
-        if distances.size > FORMED:
+        if distances.is_large:
             masked = Entrywise(distances, self.in_unit_of(distances), draw_key(rng))
             masked.block(np.arange(2, dtype=np.int32), np.arange(2, dtype=np.int32))  # what does not fit is said now
             return masked

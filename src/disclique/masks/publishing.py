@@ -17,8 +17,7 @@ from disclique.masks.base import Mask, one_of, whole
 from disclique.masks.registry import register_mask
 from disclique.messages import Message
 from disclique.model import Distances, FloatArray, IntArray
-from disclique.spaces import FORMED, Listed, Matrix, Points, Unformed, full_matrix, matrix_like, read_in_blocks
-from disclique.spaces.lazy import AT_ONCE
+from disclique.spaces import SIZES, Listed, Matrix, Points, Unformed, full_matrix, matrix_like, read_in_blocks
 from disclique.spaces.metrics import VECTORIAL, paired, pairwise
 
 Ints = NDArray[np.int64]
@@ -46,7 +45,7 @@ class Nearest(Mask):
 
         Of many records no matrix is formed: the published distances are listed.
         """
-        if distances.size > FORMED:
+        if distances.is_large:
             return list_nearest(distances, self.k, rng)
         values = np.array(full_matrix(distances))
         size = len(values)
@@ -68,7 +67,7 @@ class NeighbourSearch:
     rounding: float = 1e-9  # of a distance, by which straight lengths and those along the Earth may order otherwise
     grain: float = 1e-13  # of the largest coordinate: what floating point loses
     records: int = 20_000  # whose neighbours are held at a time
-    pairs: int = AT_ONCE  # that are held at a time, where ties leave open who is near
+    pairs: int = SIZES.entries  # that are held at a time, where ties leave open who is near
 
     def find(self, points: Points, k: int, rng: np.random.Generator) -> Iterator[Found]:
         """Find neighbours by a tree; where ties leave open who is among the nearest, all who may be are compared."""
@@ -177,7 +176,7 @@ class Embedded(Unformed):
 
 def _between(images: Embedded, distances: Distances) -> Matrix | Embedded:
     """Return a matrix in the place of the distances, or of many records what shows its entries."""
-    if images.size > FORMED:
+    if distances.is_large:
         return images
     values = full_matrix(images)
     return matrix_like((values + values.T) / 2, distances)
@@ -275,8 +274,8 @@ def _places(distances: Distances) -> FloatArray:
         return np.asarray(own.coordinates) if own.metric == "cosine" else to_space(own.coordinates, own.metric)
     if distances.directed:
         raise InputError("projection_directed")
-    if distances.size > FORMED:
-        raise TooLarge("projection_too_many_records", most=FORMED, records=distances.size)
+    if distances.is_large:
+        raise TooLarge("projection_too_many_records", most=distances.sizes.formed_records, records=distances.size)
     values = full_matrix(distances)
     if np.isnan(values).any():
         raise InputError("projection_unpublished")

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from disclique.model import Distances, FloatArray, IntArray
 from disclique.spaces import Points, full_matrix
-from disclique.spaces.lazy import AT_ONCE
 from disclique.spaces.metrics import paired
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
@@ -71,7 +70,7 @@ class BeforeAfter:
     def shares_kept(self) -> dict[int, FloatArray]:
         """Of each of ``rows`` the share of its k nearest records that are found again, by k; NaN where it has none."""
         shares: dict[int, list[FloatArray]] = {k: [] for k in NEIGHBOURS if k < self.original.size}
-        for some in np.array_split(self.rows, -(-len(self.rows) * self.original.size // AT_ONCE)):
+        for some in np.array_split(self.rows, -(-len(self.rows) * self.original.size // self.original.sizes.entries)):
             before, after = (_nearest(which, some, self.order) for which in (self.original, self.released))
             for k, found in shares.items():
                 there = before[:, :k] >= 0

@@ -28,7 +28,7 @@ from disclique.model import Distances, FloatArray
 from disclique.records.checks.lengths import name_unit
 from disclique.records.formats import read_table
 from disclique.records.write import check_writable, versions, whole_file, write_json, write_table
-from disclique.spaces import FORMED, full_matrix, read_in_blocks, spaced
+from disclique.spaces import full_matrix, read_in_blocks, spaced
 from disclique.values import canonical
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def describe_size(masked: Distances, kind: str) -> Message | None:
 
 def check_size(masked: Distances, path: Path, kind: str) -> None:
     """Raise an error before anything is written if the file would not fit on the disk, or nobody could read it."""
-    if kind == PARQUET and masked.size > FORMED:
+    if kind == PARQUET and masked.is_large:
         raise InputError("parquet_of_too_many", path=path, size=masked.size)
     folder = path.absolute().parent
     while not folder.exists():

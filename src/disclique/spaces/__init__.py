@@ -4,10 +4,10 @@ Nobody outside asks of which kind a space is; a space says what it can do (``bas
 attacks one. A new kind is a module, and a line here.
 """
 
-from disclique.spaces.base import FORMED, Distances, full_matrix, shared_unit, spaced, wrap
+from disclique.spaces.base import SIZES, Distances, Sizes, full_matrix, read_in_blocks, shared_unit, spaced, wrap
 from disclique.spaces.bits import Encodings
 from disclique.spaces.gower import Gower
-from disclique.spaces.lazy import Listed, Unformed, read_in_blocks
+from disclique.spaces.lazy import Listed, Unformed
 from disclique.spaces.matrix import Matrix, ScaledMatrix, matrix_like
 from disclique.spaces.points import Points
 from disclique.spaces.series import Series
@@ -15,7 +15,7 @@ from disclique.spaces.strings import Texts
 from disclique.spaces.vectors import Cosine, Euclidean
 
 __all__ = [
-    "FORMED",
+    "SIZES",
     "Cosine",
     "Distances",
     "Encodings",
@@ -26,6 +26,7 @@ __all__ = [
     "Points",
     "ScaledMatrix",
     "Series",
+    "Sizes",
     "Texts",
     "Unformed",
     "full_matrix",

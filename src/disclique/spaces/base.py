@@ -7,8 +7,10 @@ Nobody outside this room asks of which class distances are. They ask for an abil
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +25,21 @@ if TYPE_CHECKING:
     from disclique.spaces.points import Points
     from disclique.spaces.strings import Texts
 
-FORMED = 4000  # records of which a matrix is formed: 128 MB
 EARTH, PLANE, VECTORS, RECORDS = "coordinates", "plane", "vectors", "records"
 TEXTS, ENCODINGS, MATRIX = "texts", "encodings", "matrix"
 MAPS = (EARTH, PLANE)  # what has places that can be drawn
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of the distances of a file is held at a time."""
+
+    formed_records: int = 4000  # of which a matrix is formed: 128 MB
+    entries: int = 4_000_000  # of a matrix that are read at a time
+    counted: int = 1 << 22  # distances that are counted at a time: what is in between takes several times their memory
+
+
+SIZES = Sizes()
 
 
 class Distances:
@@ -54,9 +67,22 @@ class Distances:
     else:
         unit = None
 
+    sizes: ClassVar[Sizes] = SIZES
+
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``, shape (len(rows), len(columns))."""
         raise NotImplementedError
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are so many records that no matrix of them is formed."""
+        return self.size > self.sizes.formed_records
+
+    def with_sizes(self, sizes: Sizes) -> Self:
+        """Return the same, of which more or less is held at a time."""
+        found = copy(self)
+        object.__setattr__(found, "sizes", sizes)
+        return found
 
     # what the records are
 
@@ -179,7 +205,7 @@ class Distances:
         """Return the same compared by the ranges of another file where both depend on ranges; it is called ``name``."""
         return self
 
-    def as_matrix(self, *, most: int = FORMED) -> Distances:
+    def as_matrix(self, *, most: int | None = None) -> Distances:
         """Return the distances as a matrix, symmetric bit by bit; of more than ``most`` records none is formed.
 
         This is what a release shows: distances, without the coordinates from which they come, also where there are so
@@ -187,7 +213,7 @@ class Distances:
         """
         from disclique.spaces.matrix import matrix_like
 
-        if self.size > most:
+        if self.size > (self.sizes.formed_records if most is None else most):
             return self.hidden()
         values = full_matrix(self)
         if not self.directed:
@@ -261,6 +287,25 @@ def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatA
     """Return the distances between ``rows`` (all records by default) as one square array."""
     index = np.arange(distances.size, dtype=np.int32) if rows is None else rows
     return np.asarray(distances.block(index, index))
+
+
+def read_in_blocks(source: Distances, rows: IntArray | None = None) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield ``rows``, all by default, and their distances to all records, few enough at a time for any memory."""
+    everybody = np.arange(source.size, dtype=np.int32)
+    rows = everybody if rows is None else np.asarray(rows, dtype=np.int32)
+    for _, some in in_parts(rows, source.size, source.sizes.entries):
+        yield some, source.block(some, everybody)
+
+
+def in_parts(rows: IntArray, width: int, most: int) -> Iterator[tuple[slice, IntArray]]:
+    """Yield the rows of a block in parts, each with its place, such that ``width`` numbers a row are at most ``most``.
+
+    >>> [(place.start, part.size) for place, part in in_parts(np.arange(5), 10, 20)]
+    [(0, 2), (2, 2), (4, 1)]
+    """
+    step = max(1, most // max(width, 1))
+    for start in range(0, len(rows), step):
+        yield slice(start, start + step), rows[start : start + step]
 
 
 def shared_unit(one: Distances, other: Distances, names: tuple[str, str] = ("target", "known")) -> str | None:

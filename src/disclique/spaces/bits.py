@@ -18,9 +18,9 @@ from scipy import sparse
 from disclique.arguments import check_whole, show
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.spaces.base import ENCODINGS, Distances, digest, no_join
+from disclique.spaces.base import ENCODINGS, Distances, digest, in_parts, no_join
 from disclique.spaces.lazy import HiddenRecords
-from disclique.spaces.sets import Sets, in_parts
+from disclique.spaces.sets import Sets
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray
 
@@ -146,7 +146,7 @@ class Encodings(Distances):
         """Return distances from each of ``rows`` to each of ``columns``; all counts are exact."""
         found = np.empty((len(rows), len(columns)))
         count, width = self._counter(rows, columns)
-        for place, part in in_parts(rows, width):
+        for place, part in in_parts(rows, width, self.sizes.counted):
             found[place] = self._distance(count(part), self.weights[part][:, None] + self.weights[columns])
         return found
 
@@ -173,7 +173,8 @@ class Encodings(Distances):
     @cached_property
     def _sets(self) -> Sets:
         """The positions of the bits that are set, which is less than the bits where few are."""
-        parts = [self._open(self.bits[part]) for _, part in in_parts(np.arange(self.size, dtype=np.int32), self.length)]
+        rows = np.arange(self.size, dtype=np.int32)
+        parts = [self._open(self.bits[part]) for _, part in in_parts(rows, self.length, self.sizes.counted)]
         return Sets(sparse.vstack([sparse.csr_matrix(part, dtype=np.int32) for part in parts], format="csr"))
 
     def _few(self, rows: IntArray, columns: IntArray) -> FloatArray:

@@ -1,13 +1,13 @@
 """Distances of many records, of which no matrix is formed: computed when they are asked for, or listed.
 
-A release shows distances and nothing from which they come. Up to ``FORMED`` records that is a matrix; of more it would
+A release shows distances and nothing from which they come. Of few records that is a matrix; of more it would
 take gigabytes, and these sources stand in its place. An attack can ask them for any block of distances, and for nothing
 else: they have no coordinates, strings or exact distances to show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from disclique.errors import InputError
-from disclique.spaces.base import FORMED, Distances
+from disclique.spaces.base import Distances
 from disclique.values import FloatArray, IntArray
 
-AT_ONCE = 4_000_000  # entries of a matrix that are held at a time
 Ints = NDArray[np.int64]
 
 
@@ -33,7 +32,8 @@ class Unformed(Distances):
 
     def select(self, rows: NDArray[np.integer]) -> Distances:
         """Return the distances between some records, in the order of ``rows``: of few of them a matrix."""
-        return self.part(np.asarray(rows, dtype=np.int32)) if len(rows) > FORMED else super().select(rows)
+        few = len(rows) <= self.sizes.formed_records
+        return super().select(rows) if few else self.part(np.asarray(rows, dtype=np.int32))
 
     def part(self, rows: IntArray) -> Unformed:
         """Return the distances between some records without forming a matrix of however few."""
@@ -158,13 +158,3 @@ class Listed(Unformed):
 
     def __repr__(self) -> str:
         return f"{len(self.value):,} distances of {self.size:,} records"
-
-
-def read_in_blocks(source: Distances, rows: IntArray | None = None) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Yield ``rows``, all by default, and their distances to all records, few enough at a time for any memory."""
-    everybody = np.arange(source.size, dtype=np.int32)
-    rows = everybody if rows is None else np.asarray(rows, dtype=np.int32)
-    step = max(AT_ONCE // max(source.size, 1), 1)
-    for begin in range(0, len(rows), step):
-        some = rows[begin : begin + step]
-        yield some, source.block(some, everybody)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.spaces.base import FORMED, Distances, digest, full_matrix, no_join, say_unit
+from disclique.spaces.base import Distances, digest, full_matrix, no_join, say_unit
 from disclique.spaces.lazy import HiddenRecords
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.points import Points
@@ -112,7 +112,7 @@ class Matrix(Distances):
         """Return it as it is."""
         return self
 
-    def as_matrix(self, *, most: int = FORMED) -> Matrix:
+    def as_matrix(self, *, most: int | None = None) -> Matrix:
         """Return it as it is, of however many records."""
         return self
 
@@ -151,7 +151,8 @@ class Matrix(Distances):
 
 def matrix_like(values: FloatArray, distances: Distances) -> Matrix:
     """Return a matrix in the place of other distances, with their direction and their unit."""
-    return Matrix(values, distances.directed, bool(np.isnan(values).any()), distances.unit)
+    found = Matrix(values, distances.directed, bool(np.isnan(values).any()), distances.unit)
+    return found.with_sizes(distances.sizes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

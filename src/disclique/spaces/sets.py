@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,19 +9,6 @@ from typing import Any
 import numpy as np
 
 from disclique.values import FloatArray, IntArray
-
-_CELLS = 1 << 22  # distances that are computed at a time: what is in between takes several times their memory
-
-
-def in_parts(rows: IntArray, width: int) -> Iterator[tuple[slice, IntArray]]:
-    """Return the rows of a block in parts, each with its place, such that ``width`` numbers for each row are few.
-
-    >>> [(place.start, part.size) for place, part in in_parts(np.arange(5), _CELLS // 2)]
-    [(0, 2), (2, 2), (4, 1)]
-    """
-    step = max(1, _CELLS // max(width, 1))
-    for start in range(0, len(rows), step):
-        yield slice(start, start + step), rows[start : start + step]
 
 
 @dataclass(frozen=True, eq=False)

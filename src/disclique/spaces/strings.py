@@ -15,9 +15,9 @@ from scipy import sparse
 
 from disclique.arguments import show
 from disclique.errors import InputError
-from disclique.spaces.base import TEXTS, Distances, no_join
+from disclique.spaces.base import TEXTS, Distances, in_parts, no_join
 from disclique.spaces.lazy import HiddenRecords
-from disclique.spaces.sets import Sets, in_parts
+from disclique.spaces.sets import Sets
 from disclique.specs import parse_spec
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray, canonical
@@ -244,7 +244,7 @@ class Texts(Distances):
 
     def _dice(self, rows: IntArray, columns: IntArray) -> FloatArray:
         counts, found = self.grams.counts, np.empty((len(rows), len(columns)))
-        for place, part in in_parts(rows, max(len(columns), self.size)):
+        for place, part in in_parts(rows, max(len(columns), self.size), self.sizes.counted):
             shared = self.grams.sets.shared(part, columns)
             found[place] = 1 - 2 * shared / (counts[part][:, None] + counts[columns])
         return found
