@@ -194,7 +194,7 @@ def stream_attack(
     truth: str | None = None,
 ) -> dq.AttackResult:
     """The attack with a register whose sample and pieces are forced small."""
-    few = Thresholds(THRESHOLDS.align, THRESHOLDS.weigh, Streaming(sample=sample))
+    few = Thresholds(stream=Streaming(sample=sample))
     rules: dict[str, Any] = {"missing": "never", "comparators": {}}
     work = open_work(target, open_small(path, 5000), mapper=mapper, thresholds=few, **rules)
     told = knowledge.fit(target.distances, work.survey.look.distances, (target.name, "known"))

@@ -11,8 +11,9 @@ from disclique.errors import InputError
 from disclique.geodesy import EARTH_KM, Spread, to_space
 from disclique.masks import parse_mask
 from disclique.model import Candidates
-from disclique.spaces import Matrix, Points, full_matrix, rebuild
+from disclique.spaces import Matrix, Points, full_matrix, rebuild, spaced
 from disclique.spaces.rebuild import relative
+from disclique.spaces.rebuild.landmarks import Rebuilding
 from disclique.synthetic.settlements import home_points
 
 
@@ -45,11 +46,10 @@ def test_records_lie_where_they_are_said_to_lie(metric, radius, told):
     assert 0.75 < np.sqrt(np.mean(np.minimum(shares, 5) ** 2)) < 1.4
 
 
-def test_records_outside_the_core_are_placed_as_honestly(monkeypatch):
-    monkeypatch.setattr(relative, "CORE", 150)
+def test_records_outside_the_core_are_placed_as_honestly():
     points, target = release(400, "multiplicative:sd=0.3", seed=1)
-    found = relative.rebuild_from_relative(target, EARTH_KM, noise=0.3)
-    outside = np.setdiff1d(np.arange(400), relative.choose_landmarks(400, 150))
+    found = relative.rebuild_from_relative(target, EARTH_KM, noise=0.3, how=Rebuilding(core=150))
+    outside = np.setdiff1d(np.arange(400), spaced(400, 150))
     off, shares = errors(found, points)
     assert np.median(off[outside]) < 3 * np.median(off)
     assert 0.6 < np.sqrt(np.mean(np.minimum(shares[outside], 5) ** 2)) < 1.5

@@ -42,12 +42,12 @@ from disclique.spaces import Points
 from disclique.spaces.positions import average_places
 from disclique.spaces.rebuild import find_different, join_maps, rebuild_from_short, rebuild_map
 from disclique.spaces.rebuild.incomplete import MapInParts, MapNotFound
-from disclique.spaces.rebuild.landmarks import TargetMap, refuse_directed
+from disclique.spaces.rebuild.landmarks import Rebuilding, TargetMap, refuse_directed
 from disclique.spaces.rebuild.parts import rebuild_parts
 
 __all__ = ["best_of_each_target", "ceiling", "isomap", "register"]
 
-Rebuild = Callable[[Distances, float, float | None, float | None], TargetMap]
+Rebuild = Callable[[Distances, float, float | None, float | None, Rebuilding], TargetMap]
 _IN_PARTS = "the parts of the release's map were not laid on the register, which is too large to be held at once"
 _MAP_CUT = "the search for a map of the target ended without one; a longer one may succeed"
 
@@ -120,8 +120,8 @@ def _rebuild_and_link(
         if not inputs.population.whole:
             return no_claims(str(why), attack=attack, cut=_IN_PARTS, details={"unlaid": target.size})
         inputs.tell("rebuilding the parts of the map")
-        told = inputs.known_map.radius, inputs.knowledge.matrix_noise, inputs.knowledge.relative_noise
-        parts, unplaced = rebuild_parts(why.published, told[0], lambda part: rebuild_map(part, *told))
+        how, told = inputs.thresholds.rebuild, _tell_rebuilding(inputs)
+        parts, unplaced = rebuild_parts(why.published, told[0], lambda part: rebuild_map(part, *told), how)
         if not parts and not issubclass(MapInParts, unless):
             raise
         spent: Json = {"seconds": {"map": perf_counter() - began}}
@@ -139,9 +139,7 @@ def _rebuild_and_link(
 
 def _rebuild_all(target: Distances, inputs: AttackInputs, rebuild: Rebuild, unless: type[InputError]) -> TargetMap:
     """Rebuild the map of a release; of a series that of every release from which it can be done, as one."""
-    knowledge = inputs.knowledge
-    radius = inputs.known_map.radius
-    rest = radius, knowledge.matrix_noise, knowledge.relative_noise
+    rest = _tell_rebuilding(inputs)
     if len(target.releases) == 1:
         return rebuild(target.releases[0], *rest)
     maps, failed = [], None
@@ -152,7 +150,13 @@ def _rebuild_all(target: Distances, inputs: AttackInputs, rebuild: Rebuild, unle
             failed = why
     if failed is not None and not maps:
         raise failed
-    return join_maps(maps, radius, inputs.least_difference)
+    return join_maps(maps, inputs.known_map.radius, inputs.least_difference)
+
+
+def _tell_rebuilding(inputs: AttackInputs) -> tuple[float, float | None, float | None, Rebuilding]:
+    """Return what is told to whoever rebuilds a map."""
+    knowledge = inputs.knowledge
+    return inputs.known_map.radius, knowledge.matrix_noise, knowledge.relative_noise, inputs.thresholds.rebuild
 
 
 def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, details: Json) -> Claims:

@@ -1,12 +1,15 @@
 """The thresholds of registration: what each is, in which unit, and where it was measured by what.
 
-One frozen value for each step: ``Aligning`` a map with the known file, ``Weighing`` the pairs that then lie together,
-and ``Streaming`` over a register that is too large to be held. ``Thresholds`` has all three and is passed along.
+One frozen value for each step: ``Rebuilding`` the target's map (``spaces/rebuild``), ``Aligning`` it with the known
+file, ``Weighing`` the pairs that then lie together, and ``Streaming`` over a register that is too large to be held.
+``Thresholds`` has all of them and is passed along.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
+from disclique.spaces.rebuild.landmarks import REBUILDING, Rebuilding
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,7 @@ class Streaming:
 class Thresholds:
     """Those of all steps of registration."""
 
+    rebuild: Rebuilding = REBUILDING
     align: Aligning = field(default_factory=Aligning)
     weigh: Weighing = field(default_factory=Weighing)
     stream: Streaming = field(default_factory=Streaming)

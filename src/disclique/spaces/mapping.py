@@ -14,14 +14,14 @@ from scipy.spatial import cKDTree
 
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, from_space
-from disclique.spaces.base import Distances
+from disclique.spaces.base import Distances, spaced
 from disclique.spaces.matrix import Matrix, ScaledMatrix
 from disclique.spaces.points import Points
 from disclique.spaces.positions import Motion, fit_motion, locate_known
 from disclique.spaces.rebuild.incomplete import rebuild_from_incomplete
 from disclique.spaces.rebuild.landmarks import (
+    REBUILDING,
     TargetMap,
-    choose_landmarks,
     measure_distances,
     rebuild_from_landmarks,
 )
@@ -113,7 +113,7 @@ def _find_common_misfit(matrix: Matrix, positions: FloatArray, radius: float) ->
 
     Of distances that are curved in another way than the map they miss the same; of rounded ones, nothing.
     """
-    marks = choose_landmarks(matrix.size)
+    marks = spaced(matrix.size, REBUILDING.landmarks)
     missed = matrix.values[:, marks] - measure_distances(positions, positions[marks], radius)
     beside = cKDTree(positions).query(positions, k=2)[1][:, 1]
     itself = np.arange(matrix.size)[:, None] == marks[None, :]
@@ -134,7 +134,7 @@ def _rebuild(matrix: Matrix, radius: float, exact: float) -> TargetMap:
     """Return the map of the matrix: from a few columns where it is ``exact``, by least squares where it is not."""
     if np.isnan(matrix.values).any():
         return rebuild_from_incomplete(matrix, radius)
-    marks = choose_landmarks(matrix.size)
+    marks = spaced(matrix.size, REBUILDING.landmarks)
     block = matrix.values[:, marks]
     positions = rebuild_from_landmarks(block, marks, radius)
     misfit = float(np.sqrt(np.mean((measure_distances(positions, positions[marks], radius) - block) ** 2)))

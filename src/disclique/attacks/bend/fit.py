@@ -21,8 +21,8 @@ from disclique.errors import DiscliqueError, InputError
 from disclique.geodesy import to_space
 from disclique.masks import Mask
 from disclique.model import Distances, FloatArray
-from disclique.spaces import Matrix, full_matrix
-from disclique.spaces.rebuild.landmarks import choose_landmarks, refuse_directed
+from disclique.spaces import Matrix, full_matrix, spaced
+from disclique.spaces.rebuild.landmarks import refuse_directed
 
 Ints = NDArray[np.int64]
 FINEST = 1e-9  # width of residuals, in standard deviations of the cloud, that is rounding
@@ -105,7 +105,7 @@ def locate_known(known: Distances, layout: Layout = LAYOUT) -> Cloud:
 
 def _scale(source: Distances, layout: Layout) -> tuple[FloatArray, float]:
     """Return places by classical scaling, and the share of the eigenvalues' mass that they hold."""
-    marks = choose_landmarks(source.size, layout.landmarks).astype(np.int32)
+    marks = spaced(source.size, layout.landmarks).astype(np.int32)
     square = np.asarray(full_matrix(source, rows=marks)) ** 2
     if np.isnan(square).any():
         raise InputError("bend_needs_all_distances")

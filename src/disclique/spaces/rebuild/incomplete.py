@@ -18,8 +18,14 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import eigsh
 
 from disclique.errors import InputError
-from disclique.spaces.base import Distances
-from disclique.spaces.rebuild.landmarks import TargetMap, choose_landmarks, rebuild_from_landmarks, refuse_directed
+from disclique.spaces.base import Distances, spaced
+from disclique.spaces.rebuild.landmarks import (
+    REBUILDING,
+    Rebuilding,
+    TargetMap,
+    rebuild_from_landmarks,
+    refuse_directed,
+)
 from disclique.spaces.rebuild.least_squares import (
     CHUNK,
     FitOptions,
@@ -41,16 +47,6 @@ from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-ENOUGH = 0.9  # share of the records that a map must place
-KEPT = 200  # lengths of each record that are looked at one by one
-THIN = 12  # lengths of each record that are enough to find the map
-DENSE = 0.2  # share of the matrix from which on sweeps over all of it finish the fit
-ROUNDS = (1, 2, 2, 3, 3, 4, 4, 6)  # how far around a fold the map is lifted, attempt by attempt
-CRUMPLED = 0.08  # share of the records near folds from which on the whole map is lifted
-LIDS = (1e-4, 1e-2)  # price of leaving the surface, as a share of a record's hold, while unfolding
-SEEDS = 1000  # records around which a body is looked for
-SAME = 1e-5  # of the size of a kernel vector, by which records of one body may leave its affine function
-LIFT = 0.4  # height at which unfolding starts, in typical lengths
 _FREE = (
     "the release does not determine a map: the published distances leave all but {} of {} records free to move or to "
     "flip over"
@@ -83,7 +79,9 @@ class PublishedPairs(NamedTuple):
     members: Ints  # the record behind each number
 
 
-def rebuild_from_incomplete(target: Distances, radius: float, *, noise: float = 0.0) -> TargetMap:
+def rebuild_from_incomplete(
+    target: Distances, radius: float, *, noise: float = 0.0, how: Rebuilding = REBUILDING
+) -> TargetMap:
     """Rebuild the map of a release in which some distances are not published (NaN).
 
     ``noise`` is the standard deviation of the published lengths; what the fit leaves unexplained counts as well. The
@@ -93,21 +91,22 @@ def rebuild_from_incomplete(target: Distances, radius: float, *, noise: float = 
     n = target.size
     if n < 2:
         return _place_together(n, radius, noise)
-    pairs, share = collect_pairs(target)
-    published = Lengths(pairs.i, pairs.j, to_chords(pairs.arc, radius), len(pairs.members), radius)
+    pairs, share = collect_pairs(target, how)
+    published = Lengths(pairs.i, pairs.j, to_chords(pairs.arc, radius), len(pairs.members), radius, how)
     if not published.chord.any():
         return _place_together(n, radius, noise)
     sample = sample_lengths(published)
     few = published if sample is None else published.some(sample.which)
-    positions = place_roughly(pairs, radius)
+    positions = place_roughly(pairs, radius, how.landmarks)
     fixed = np.ones(n, bool) if share == 1 else find_determined(positions, few)
-    if _too_few(fixed):
+    if fixed.sum() < how.placed_share * len(fixed):
         raise MapInParts(_FREE.format(fixed.sum(), n), target)
     everywhere, variance = np.zeros((n, 3)), np.full(n, np.inf)
     everywhere[:, 0] = radius
-    if share > DENSE and n > KEPT:  # of fewer records all lengths are looked at anyway
+    if share > how.dense_share and n > how.kept_lengths:  # of fewer records all lengths are looked at anyway
         everywhere[pairs.members] = positions
-        whole = sweep_positions(target, radius, everywhere, partners=np.arange(n, dtype=np.int32), noise=noise)
+        everybody = np.arange(n, dtype=np.int32)
+        whole = sweep_positions(target, radius, everywhere, partners=everybody, noise=noise, how=how)
         variance[pairs.members[fixed]] = whole.variance[pairs.members[fixed]]
         return TargetMap(whole.positions, variance, whole.misfit)
     positions = polish(unfold(positions, few, noise), published, sample, noise)
@@ -116,7 +115,7 @@ def rebuild_from_incomplete(target: Distances, radius: float, *, noise: float = 
     if odd.any():
         kept = np.ones(len(r), bool) if sample is None else np.isin(np.arange(len(r)), sample.which)
         fixed &= find_determined(positions, published.some(np.flatnonzero(kept & ~odd)))
-        if _too_few(fixed):
+        if fixed.sum() < how.placed_share * len(fixed):
             raise MapNotFound(_NOT_FOUND.format(fixed.sum(), n))
     everywhere[pairs.members] = positions
     variance[pairs.members] = estimate_errors(positions, published, fixed=fixed, noise=noise, sample=sample)
@@ -128,10 +127,6 @@ def _place_together(n: int, radius: float, noise: float) -> TargetMap:
     positions = np.zeros((n, 3))
     positions[:, 0] = radius
     return TargetMap(positions, np.full(n, noise**2), 0.0)
-
-
-def _too_few(placed: Bools) -> bool:
-    return bool(placed.sum() < ENOUGH * len(placed))
 
 
 class PublishedGraph(NamedTuple):
@@ -160,7 +155,7 @@ class PublishedGraph(NamedTuple):
         return PublishedPairs(np.minimum(i, j)[order], np.maximum(i, j)[order], arc[order], members)
 
 
-def read_graph(target: Distances) -> PublishedGraph:
+def read_graph(target: Distances, how: Rebuilding = REBUILDING) -> PublishedGraph:
     """Return the published pairs: those that either side lists.
 
     Of a record with very many lengths some are taken, short to long.
@@ -174,11 +169,11 @@ def read_graph(target: Distances) -> PublishedGraph:
         block[np.arange(len(rows)), rows] = np.nan
         listed = np.isfinite(block)
         count += int(listed.sum())
-        for row in np.flatnonzero(listed.sum(axis=1) > KEPT):
+        for row in np.flatnonzero(listed.sum(axis=1) > how.kept_lengths):
             own = np.flatnonzero(listed[row])
             own = own[np.argsort(block[row, own], kind="stable")]
             listed[row] = False
-            listed[row, own[np.linspace(0, len(own) - 1, KEPT).astype(np.int64)]] = True
+            listed[row, own[np.linspace(0, len(own) - 1, how.kept_lengths).astype(np.int64)]] = True
         i, j = np.nonzero(listed)
         keys.append(np.minimum(i + at, j) * n + np.maximum(i + at, j))
         values.append(block[i, j])
@@ -188,12 +183,12 @@ def read_graph(target: Distances) -> PublishedGraph:
     return PublishedGraph(i, j, np.concatenate(values)[first], part.astype(np.int64), count / (n * (n - 1)))
 
 
-def collect_pairs(target: Distances) -> tuple[PublishedPairs, float]:
+def collect_pairs(target: Distances, how: Rebuilding = REBUILDING) -> tuple[PublishedPairs, float]:
     """Return the published pairs of the largest connected part, and the share of all pairs that is published."""
-    graph, n = read_graph(target), target.size
+    graph, n = read_graph(target, how), target.size
     sizes = np.bincount(graph.part, minlength=1)
     members = np.flatnonzero(graph.part == sizes.argmax())
-    if len(members) < ENOUGH * n:
+    if len(members) < how.placed_share * n:
         why = (
             f"the release does not determine a map: the published distances leave {len(sizes)} parts without a "
             f"distance between them, the largest with {len(members)} of {n} records"
@@ -209,20 +204,20 @@ def collect_pairs(target: Distances) -> tuple[PublishedPairs, float]:
     return pairs, graph.share
 
 
-def place_roughly(pairs: PublishedPairs, radius: float) -> FloatArray:
+def place_roughly(pairs: PublishedPairs, radius: float, landmarks: int) -> FloatArray:
     """Place records by shortest paths, off by about a published length."""
     n = len(pairs.members)
     least = 1e-9 * float(pairs.arc.max())  # a length of 0 is a road as well
     graph = sparse.csr_matrix((np.maximum(pairs.arc, least), (pairs.i, pairs.j)), (n, n))
-    marks = choose_landmarks(n)
+    marks = spaced(n, landmarks)
     paths = dijkstra(graph, directed=False, indices=marks).T
     return rebuild_from_landmarks(np.minimum(paths, np.pi * radius) if radius else paths, marks, radius)
 
 
 def sample_lengths(published: Lengths) -> LengthSample | None:
     """Choose a few lengths of every record, short to long; None if there are few anyway."""
-    edges, n = len(published.chord), published.records
-    if edges <= THIN * n:
+    edges, n, thin = len(published.chord), published.records, published.how.thin_lengths
+    if edges <= thin * n:
         return None
     end = np.concatenate((published.i, published.j))
     which = np.tile(np.arange(edges), 2)
@@ -230,7 +225,7 @@ def sample_lengths(published: Lengths) -> LengthSample | None:
     end, which = end[order], which[order]
     degree = np.bincount(end, minlength=n)
     rank = np.arange(2 * edges) - (np.cumsum(degree) - degree)[end]
-    chosen = (rank * THIN) // degree[end] != ((rank - 1) * THIN) // degree[end]
+    chosen = (rank * thin) // degree[end] != ((rank - 1) * thin) // degree[end]
     some = np.unique(which[chosen])
     i, j = published.i[some], published.j[some]
     stands = degree / np.maximum(np.bincount(i, minlength=n) + np.bincount(j, minlength=n), 1)
@@ -250,7 +245,7 @@ def find_determined(positions: FloatArray, published: Lengths) -> Bools:
     body = np.flatnonzero(label == np.bincount(label).argmax())
     fixed = np.zeros(published.records, bool)
     if len(body) > 3:
-        fixed[body] = _find_affine(*_find_kernel(flat[body], tension[body][:, body], rng))
+        fixed[body] = _find_affine(*_find_kernel(flat[body], tension[body][:, body], rng), published.how.body_share)
     return fixed
 
 
@@ -271,11 +266,11 @@ def find_bodies(positions: FloatArray, published: Lengths, least: int) -> list[I
         if kernel.shape[1] == 0:
             continue
         free = np.ones(len(members), bool)
-        for seed in np.argsort(-np.diff(ties.indptr), kind="stable")[:SEEDS]:
+        for seed in np.argsort(-np.diff(ties.indptr), kind="stable")[: published.how.body_seeds]:
             near = np.append(ties[seed].indices, seed)
             if not free[seed] or len(near) <= 3:
                 continue
-            body = _grow_body(forms, kernel, near)
+            body = _grow_body(forms, kernel, near, published.how.body_share)
             free[seed] = False
             if body[seed] and (body & free).sum() + 1 >= least:
                 free &= ~body
@@ -326,7 +321,7 @@ def _find_kernel(
     return forms, np.zeros((n, 0))
 
 
-def _find_affine(forms: FloatArray, kernel: FloatArray) -> Bools:
+def _find_affine(forms: FloatArray, kernel: FloatArray, same: float) -> Bools:
     """Find the records that follow one affine function in every kernel vector; none in an empty kernel."""
     n = len(forms)
     if not kernel.shape[1]:
@@ -336,14 +331,14 @@ def _find_affine(forms: FloatArray, kernel: FloatArray) -> Bools:
         root = np.sqrt(weight)[:, None]
         off = _leave_affine(forms * root, kernel * root, forms, kernel)
         weight = 1 / np.maximum(off, 1e-7)
-    return np.asarray(off < SAME)
+    return np.asarray(off < same)
 
 
-def _grow_body(forms: FloatArray, kernel: FloatArray, near: Ints) -> Bools:
+def _grow_body(forms: FloatArray, kernel: FloatArray, near: Ints, same: float) -> Bools:
     """Find the records that follow the affine function of some of them; none if these do not follow one."""
     inside: Bools = np.isin(np.arange(len(forms)), near)
     for _ in range(3):
-        inside = _leave_affine(forms[inside], kernel[inside], forms, kernel) < SAME
+        inside = _leave_affine(forms[inside], kernel[inside], forms, kernel) < same
         if inside.sum() <= 3:
             return np.zeros(len(forms), bool)
     return inside
@@ -372,10 +367,10 @@ def unfold(positions: FloatArray, published: Lengths, noise: float) -> FloatArra
     rng = np.random.default_rng(0)
     smooth = fit_positions(positions, published, FitOptions(gain=1e-2, steps=40))
     positions = polish(smooth, published, None, noise)
-    if sum(map(len, _find_folds(positions, published, 1))) > CRUMPLED * published.records:
+    if sum(map(len, _find_folds(positions, published, 1))) > published.how.crumpled_share * published.records:
         new = _lift_part(smooth, published, np.arange(published.records), tilt=False, rng=rng)
         positions = polish(smooth if new is None else new, published, None, noise)
-    for turn, hops in enumerate(ROUNDS):
+    for turn, hops in enumerate(published.how.fold_hops):
         folds, changed = _find_folds(positions, published, hops), False
         if not folds:
             break
@@ -414,15 +409,15 @@ def _lift_part(
     members = np.unique(np.concatenate((few.i, few.j, part)))
     place = np.zeros(published.records, np.int64)
     place[members] = np.arange(len(members))
-    few = Lengths(place[few.i], place[few.j], few.chord, len(members), few.radius)
+    few = few._replace(i=place[few.i], j=place[few.j], records=len(members))
     free, before, typical = place[part], positions[members], few.typical
     up, rise = measure_heights(before, few.radius)[1], np.zeros(len(members))
-    rise[free] = LIFT * typical * rng.normal(size=len(free))
+    rise[free] = published.how.lift * typical * rng.normal(size=len(free))
     if tilt:  # a part that lies face down has to turn over as a whole
         axis = rng.normal(size=3)
         rise[free] += (before[free] - before[free].mean(axis=0)) @ (axis / np.linalg.norm(axis))
     after, hold = before + rise[:, None] * up, 2 * len(few.chord) / len(members)
-    for lid in LIDS:
+    for lid in published.how.lids:
         after = fit_positions(after, few, FitOptions(lid=lid * hold, gain=1e-2, steps=25), free=free)
     after = fit_positions(project_to_surface(after, few.radius), few, FitOptions(gain=1e-2, steps=30), free=free)
     scale = max(0.02 * typical, 2.4 * estimate_spread(measure_residuals(before, few)))

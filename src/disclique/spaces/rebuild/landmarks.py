@@ -13,11 +13,62 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from disclique.errors import InputError
-from disclique.spaces.base import Distances, spaced
+from disclique.spaces.base import Distances
 from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
-LANDMARKS = 200
+
+
+@dataclass(frozen=True)
+class Rebuilding:
+    """When a map is believed, and how much is done to find one; shares are of what is named."""
+
+    landmarks: int = 200  # records whose distances determine a map without noise
+    exact_share: float = 1e-6  # of the spread of the distances: a misfit that is rounding of floating point numbers
+    explained_share: float = 0.7  # of the variance of the distances: what a map must explain
+    rough_share: float = 0.02  # of the spread: a misfit from which on it matters what kind of noise there is
+    tiny_share: float = 1e-6  # of the mean distance: what is no length
+    better_log: float = 0.02  # likelihood per distance by which a factor must explain the release better
+    related_share: float = 0.3  # of the variance of the logarithms: what the map must explain under a factor
+    capped_share: float = 0.01  # of equal largest values, from which on they are a cap, not distances
+    short_neighbours: int = 12  # kept of a complete matrix when only small distances are trusted
+
+    # all distances, with noise
+    spectral_rows: int = 1500  # of a noisy matrix that the spectral start looks at
+    partners: int = 6000  # of each record in the sweeps; more would change nothing that a snooper could use
+    sweeps: int = 80
+    relaxed_share: float = 0.6  # of a record's own best move: all move at once, and a common stretch would overshoot
+    outlier_sd: float = 6.0  # a residual of so many robust standard deviations is no noise
+    rounding_share: float = 1e-6  # of a typical length: residuals below are rounding
+    error_samples: int = 64  # random errors of the lengths, from which those of the positions are taken
+
+    # some distances
+    placed_share: float = 0.9  # of the records that a map must place
+    kept_lengths: int = 200  # of each record that are looked at one by one
+    thin_lengths: int = 12  # of each record that are enough to find the map
+    dense_share: float = 0.2  # of the matrix from which on sweeps over all of it finish the fit
+    fold_hops: tuple[int, ...] = (1, 2, 2, 3, 3, 4, 4, 6)  # how far around a fold the map is lifted, by attempt
+    crumpled_share: float = 0.08  # of the records near folds from which on the whole map is lifted
+    lids: tuple[float, ...] = (1e-4, 1e-2)  # price of leaving the surface, of a record's hold, while unfolding
+    lift: float = 0.4  # height at which unfolding starts, in typical lengths
+    body_seeds: int = 1000  # records around which a body is looked for
+    body_share: float = 1e-5  # of the size of a kernel vector, by which records may leave a body's affine function
+    part_records: int = 5  # of a part, at the least: four always fit in some way
+    most_parts: int = 60  # that are attacked, the largest ones
+
+    # distances with a random factor each
+    core: int = 900  # records that are fitted together; the others are placed among them
+    # of the median distance: nearer ones count as that far
+    blurs: tuple[float, ...] = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.015, 0.007, 0.003)
+    stray_blurs: tuple[float, ...] = (0.25, 0.06)  # after which records that went astray are called back
+    stray_places: int = 80  # at which a stray record is tried
+    witnesses: int = 250  # records by whose distances it is judged
+    blur_steps: int = 4  # of Gauss and Newton at each blur
+    wild_sd: float = 3.0  # of the logarithm, beyond which a factor counts less
+    finest_share: float = 1e-9  # of the median distance
+
+
+REBUILDING = Rebuilding()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +90,6 @@ def refuse_directed(target: Distances) -> None:
     """Raise an InputError for distances that have no map at all."""
     if target.directed:
         raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
-
-
-def choose_landmarks(records: int, most: int = LANDMARKS) -> Ints:
-    """Return at most ``most`` rows, evenly spaced."""
-    return spaced(records, most)
 
 
 def measure_distances(a: FloatArray, b: FloatArray, radius: float) -> FloatArray:

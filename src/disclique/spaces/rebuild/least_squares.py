@@ -16,9 +16,9 @@ from scipy.sparse.linalg import LinearOperator, cg, splu
 from disclique.errors import InputError
 from disclique.spaces.base import Distances, spaced
 from disclique.spaces.rebuild.landmarks import (
-    LANDMARKS,
+    REBUILDING,
+    Rebuilding,
     TargetMap,
-    choose_landmarks,
     measure_distances,
     rebuild_from_landmarks,
     refuse_directed,
@@ -26,14 +26,7 @@ from disclique.spaces.rebuild.landmarks import (
 from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
-SPECTRAL = 1500  # rows of a noisy matrix that the spectral start looks at
-COLUMNS = 6000  # partners of each record in the sweeps; more would change nothing that a snooper could use
-SWEEPS = 80
-RELAXED = 0.6  # share of a record's own best move: all move at once, and a common stretch would overshoot
 CHUNK = 4_000_000  # entries of the matrix looked at together
-ODD = 6.0  # a residual of so many robust standard deviations is no noise
-EXACT = 1e-6  # residuals below this share of a typical length are rounding
-SAMPLES = 64  # random errors of the lengths, from which those of the positions are taken
 _CG_STEPS = 200
 
 
@@ -45,6 +38,7 @@ class Lengths(NamedTuple):
     chord: FloatArray
     records: int
     radius: float
+    how: Rebuilding = REBUILDING
 
     @property
     def typical(self) -> float:
@@ -53,7 +47,7 @@ class Lengths(NamedTuple):
 
     def some(self, which: Ints) -> Lengths:
         """Keep only the lengths ``which``."""
-        return Lengths(self.i[which], self.j[which], self.chord[which], self.records, self.radius)
+        return self._replace(i=self.i[which], j=self.j[which], chord=self.chord[which])
 
 
 def to_chords(arcs: FloatArray, radius: float) -> FloatArray:
@@ -101,7 +95,7 @@ def estimate_spread(values: FloatArray) -> float:
 
 def find_outlier_bound(r: FloatArray, published: Lengths) -> float:
     """Return the size above which a residual is no noise but a fold."""
-    return ODD * max(estimate_spread(r), EXACT * published.typical)
+    return published.how.outlier_sd * max(estimate_spread(r), published.how.rounding_share * published.typical)
 
 
 def differentiate_lengths(positions: FloatArray, published: Lengths, basis: FloatArray | None) -> sparse.csr_matrix:
@@ -250,6 +244,7 @@ def estimate_errors(
     A common motion of the map is no error. Infinite for records that are not ``fixed``.
     """
     r, rng = measure_residuals(positions, published), np.random.default_rng(0)
+    samples = published.how.error_samples
     fits = np.abs(r) <= find_outlier_bound(r, published)
     spare = max(int(fits.sum()) - 2 * published.records, len(r) // 10, 1)
     variance = max(noise**2, float((r[fits] ** 2).sum()) / spare)
@@ -260,14 +255,14 @@ def estimate_errors(
     slope = differentiate_lengths(positions, published, basis).multiply(root[:, None]).tocsr()
     loose = 1e-6  # inverse variance of the unheld, so that everything has a finite one
     size = slope.shape[1]
-    push = slope.T @ rng.normal(size=(len(root), SAMPLES)) + np.sqrt(loose) * rng.normal(size=(size, SAMPLES))
+    push = slope.T @ rng.normal(size=(len(root), samples)) + np.sqrt(loose) * rng.normal(size=(size, samples))
     shift = factorise(slope.T @ slope + loose * sparse.identity(size)) @ push
     motions = list_rigid_moves(positions, basis, published.radius)
     weight = np.repeat(fixed.astype(float), 2)
     for _ in range(3):  # the motion is judged by the records that are held best
         root = np.sqrt(weight)[:, None]
         left = shift - motions @ np.linalg.lstsq(motions * root, shift * root, rcond=None)[0]
-        square = (left.reshape(-1, 2, SAMPLES) ** 2).mean(axis=(1, 2))
+        square = (left.reshape(-1, 2, samples) ** 2).mean(axis=(1, 2))
         weight = np.repeat(fixed / np.maximum(square, 1e-12), 2)
     return np.where(fixed, variance * square, np.inf)
 
@@ -282,7 +277,9 @@ def list_rigid_moves(positions: FloatArray, basis: FloatArray, radius: float) ->
     return np.asarray(np.einsum("nak,nkm->nam", basis, moves).reshape(-1, 3))
 
 
-def rebuild_from_noisy(target: Distances, radius: float, *, noise: float | None) -> TargetMap:
+def rebuild_from_noisy(
+    target: Distances, radius: float, *, noise: float | None, how: Rebuilding = REBUILDING
+) -> TargetMap:
     """Rebuild the map from a complete matrix whose entries carry independent noise of standard deviation ``noise``.
 
     Every record has a length to every other one, so that the noise averages out: what is left of it on each axis is
@@ -291,14 +288,14 @@ def rebuild_from_noisy(target: Distances, radius: float, *, noise: float | None)
     refuse_directed(target)
     n = target.size
     rows = np.arange(n, dtype=np.int32)
-    marks = choose_landmarks(n, SPECTRAL if n <= 2 * SPECTRAL else LANDMARKS)
+    marks = spaced(n, how.spectral_rows if n <= 2 * how.spectral_rows else how.landmarks)
     block = target.block(rows, marks.astype(np.int32))
     if np.isnan(block).any():
         raise InputError("some distances are not published: fit the map to those that are")
     positions = rebuild_from_landmarks(block, marks, radius)
     del block
-    partners = rows if n <= COLUMNS else spaced(n, COLUMNS).astype(np.int32)
-    return sweep_positions(target, radius, positions, partners=partners, noise=noise)
+    partners = rows if n <= how.partners else spaced(n, how.partners).astype(np.int32)
+    return sweep_positions(target, radius, positions, partners=partners, noise=noise, how=how)
 
 
 class SweepResult(NamedTuple):
@@ -310,15 +307,23 @@ class SweepResult(NamedTuple):
 
 
 def sweep_positions(
-    target: Distances, radius: float, positions: FloatArray, *, partners: NDArray[np.int32], noise: float | None
+    target: Distances,
+    radius: float,
+    positions: FloatArray,
+    *,
+    partners: NDArray[np.int32],
+    noise: float | None,
+    how: Rebuilding = REBUILDING,
 ) -> TargetMap:
     """Fit the map by least-squares sweeps over the published lengths from every record to the ``partners``."""
     n, share = len(positions), 4 / max(len(partners) - 1, 5)  # share of the residuals that the fit has eaten
     fewest = float(np.sqrt(1 / max(len(partners), 1)))
     sweep, first = _sweep_once(target, radius, positions, partners), 0.0
-    for _ in range(SWEEPS):
+    for _ in range(how.sweeps):
         basis = find_tangents(positions, radius)
-        positions = project_to_surface(positions + RELAXED * np.einsum("na,nak->nk", sweep.step, basis), radius)
+        positions = project_to_surface(
+            positions + how.relaxed_share * np.einsum("na,nak->nk", sweep.step, basis), radius
+        )
         move, scale = float(np.sqrt((sweep.step**2).mean())), float(np.sqrt(sweep.squares))
         first = max(first, move)
         if move <= max(0.01 * scale * fewest, 1e-9 * first):

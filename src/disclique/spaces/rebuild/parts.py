@@ -22,13 +22,11 @@ from disclique.spaces.rebuild.incomplete import (
     read_graph,
     sample_lengths,
 )
-from disclique.spaces.rebuild.landmarks import TargetMap
+from disclique.spaces.rebuild.landmarks import REBUILDING, Rebuilding, TargetMap
 from disclique.spaces.rebuild.least_squares import Lengths, to_chords
 from disclique.values import FloatArray, IntArray, Json
 
 Ints = NDArray[np.int64]
-LEAST = 5  # records of a part: four always fit in some way
-MOST = 60  # parts that are attacked, the largest ones
 
 
 class MapPart(NamedTuple):
@@ -47,6 +45,7 @@ class Unplaced:
     free: int = 0  # free to move or to flip over
     missed: int = 0  # in parts whose map was not found, although it is determined
     later: int = 0  # in parts that were not attacked, as there were too many
+    how: Rebuilding = REBUILDING
 
     @property
     def total(self) -> int:
@@ -56,10 +55,10 @@ class Unplaced:
     def explain(self) -> str:
         """Say it in a clause; empty if all are placed."""
         reasons = {
-            f"in parts of fewer than {LEAST} records": self.small,
+            f"in parts of fewer than {self.how.part_records} records": self.small,
             "free to move or to flip over": self.free,
             "in parts whose map was not found": self.missed,
-            f"in parts beyond the {MOST} largest": self.later,
+            f"in parts beyond the {self.how.most_parts} largest": self.later,
         }
         said = ", ".join(f"{count} {why}" for why, count in reasons.items() if count)
         where = f"{self.total} of {self.records} released records lie on no map that could be laid anywhere"
@@ -93,22 +92,22 @@ class SomeDistances(Distances):
 
 
 def rebuild_parts(
-    published: Distances, radius: float, rebuild: Callable[[Distances], TargetMap]
+    published: Distances, radius: float, rebuild: Callable[[Distances], TargetMap], how: Rebuilding = REBUILDING
 ) -> tuple[list[MapPart], Unplaced]:
     """Rebuild the map of every part that the published distances determine, the largest first.
 
     ``rebuild`` makes the map of distances that determine one.
     """
-    n, graph = published.size, read_graph(published)
+    n, graph, least = published.size, read_graph(published, how), how.part_records
     bodies: list[Ints] = []
     small = 0
     for which, size in enumerate(np.bincount(graph.part)):
         members = np.flatnonzero(graph.part == which)
-        if size < LEAST:
+        if size < least:
             small += int(size)
             continue
         pairs = graph.within(members)
-        lengths = Lengths(pairs.i, pairs.j, to_chords(pairs.arc, radius), len(members), radius)
+        lengths = Lengths(pairs.i, pairs.j, to_chords(pairs.arc, radius), len(members), radius, how)
         if not lengths.chord.any():  # all at one place: nothing to align
             small += int(size)
             continue
@@ -117,12 +116,12 @@ def rebuild_parts(
             continue
         sample = sample_lengths(lengths)
         few = lengths if sample is None else lengths.some(sample.which)
-        bodies += [pairs.members[body] for body in find_bodies(place_roughly(pairs, radius), few, LEAST)]
+        bodies += [pairs.members[body] for body in find_bodies(place_roughly(pairs, radius, how.landmarks), few, least)]
     bodies.sort(key=len, reverse=True)
     found: list[MapPart] = []
     placed, missed, later = (np.zeros(n, bool) for _ in range(3))
     for body in bodies:
-        if len(found) == MOST:
+        if len(found) == how.most_parts:
             later[body] = True
             continue
         try:
@@ -134,10 +133,10 @@ def rebuild_parts(
             continue
         variance = np.where(placed[body], np.inf, part.variance)  # a hinge lies on one map only
         here = np.isfinite(variance)
-        if here.sum() >= LEAST:
+        if here.sum() >= least:
             placed[body[here]] = True
             found.append(MapPart(body, replace(part, variance=variance)))
     missed &= ~placed
     later &= ~placed & ~missed
     free = n - small - int(placed.sum() + missed.sum() + later.sum())
-    return found, Unplaced(n, small, free, int(missed.sum()), int(later.sum()))
+    return found, Unplaced(n, small, free, int(missed.sum()), int(later.sum()), how)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from disclique.errors import InputError
-from disclique.spaces.base import Distances
+from disclique.spaces.base import Distances, spaced
 from disclique.spaces.rebuild.landmarks import (
+    REBUILDING,
+    Rebuilding,
     TargetMap,
-    choose_landmarks,
     measure_distances,
     rebuild_from_landmarks,
     refuse_directed,
@@ -22,17 +23,10 @@ from disclique.spaces.rebuild.landmarks import (
 from disclique.spaces.rebuild.least_squares import find_tangents, list_rigid_moves, project_to_surface
 from disclique.values import FloatArray
 
-CORE = 900  # records that are fitted together; the others are placed among them
-BLUR = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03, 0.015, 0.007, 0.003)  # of the median distance: nearer ones count as that far
-STRAYS = (0.25, 0.06)  # blurs after which records that went astray are called back
-PLACES = 80  # places at which a stray record is tried
-WITNESSES = 250  # records by whose distances it is judged
-STEPS = 4  # of Gauss and Newton at each blur
-WILD = 3.0  # standard deviations of the logarithm beyond which a factor counts less
-FINEST = 1e-9  # of the median distance
 
-
-def rebuild_from_relative(target: Distances, radius: float, *, noise: float | None) -> TargetMap:
+def rebuild_from_relative(
+    target: Distances, radius: float, *, noise: float | None, how: Rebuilding = REBUILDING
+) -> TargetMap:
     """Rebuild the map from a complete matrix whose entries carry independent lognormal factors of mean 1.
 
     ``noise`` is the standard deviation of their logarithm, estimated from what the map leaves unexplained if it is
@@ -40,18 +34,18 @@ def rebuild_from_relative(target: Distances, radius: float, *, noise: float | No
     """
     refuse_directed(target)
     n = target.size
-    core = choose_landmarks(n, CORE).astype(np.int32)
+    core = spaced(n, how.core).astype(np.int32)
     published = np.array(target.block(core, core), dtype=float)
     if np.isnan(published).any():
         raise InputError("some distances are not published: fit the map to those that are")
     positions = rebuild_from_landmarks(published, np.arange(len(core)), radius)
-    fit = _LogFit(published, radius, noise)
+    fit = _LogFit(published, radius, noise, how)
     if not fit.use.any():  # all records lie at one place
         return TargetMap(np.repeat(positions[:1], n, axis=0), np.zeros(n), 0.0)
-    for blur in BLUR:
-        for _ in range(STEPS):
+    for blur in how.blurs:
+        for _ in range(how.blur_steps):
             positions = fit.step(positions, blur)
-        if blur in STRAYS:
+        if blur in how.stray_blurs:
             positions = _call_back(fit, positions)
     core_variance = fit.find_variances(positions)
     if len(core) == n:
@@ -62,8 +56,8 @@ def rebuild_from_relative(target: Distances, radius: float, *, noise: float | No
 class _LogFit:
     """Published distances between some records, and Gauss-Newton steps towards the map that their logarithms fit."""
 
-    def __init__(self, published: FloatArray, radius: float, noise: float | None) -> None:
-        self.radius, self.told = radius, noise
+    def __init__(self, published: FloatArray, radius: float, noise: float | None, how: Rebuilding) -> None:
+        self.radius, self.told, self.how = radius, noise, how
         self.use = (published > 0) & ~np.eye(len(published), dtype=bool)
         self.typical = float(np.median(published[self.use])) if self.use.any() else 1.0
         self.log = np.log(np.where(self.use, published, 1.0))
@@ -71,7 +65,7 @@ class _LogFit:
 
     def deviations(self, drawn: FloatArray) -> tuple[FloatArray, float]:
         """Return how much the logarithms differ from those on the map, freed of the factor's own mean, and their sd."""
-        off = self.log - np.log(np.maximum(drawn, FINEST * self.typical))
+        off = self.log - np.log(np.maximum(drawn, self.how.finest_share * self.typical))
         off = np.where(self.use, off, 0.0)
         spread = float(1.4826 * np.median(np.abs(off[self.use] - np.median(off[self.use])))) if self.use.any() else 0.0
         sd = spread if self.told is None else self.told
@@ -81,7 +75,7 @@ class _LogFit:
         """Return the positions after one step, all records moving together."""
         drawn = measure_distances(positions, positions, self.radius)
         off, sd = self.deviations(drawn)
-        damp = 1 / np.maximum(np.abs(off) / (WILD * sd), 1.0)
+        damp = 1 / np.maximum(np.abs(off) / (self.how.wild_sd * sd), 1.0)
         weight = np.where(self.use, damp / (drawn**2 + (blur * self.typical) ** 2), 0.0)
         basis = find_tangents(positions, self.radius)
         normal, pull = self._normal(positions, weight, drawn * np.clip(off, -1, 1), basis)
@@ -118,8 +112,8 @@ class _LogFit:
         """Return the variance per axis of each position, a common motion of all being none."""
         drawn = measure_distances(positions, positions, self.radius)
         off, told = self.deviations(drawn)
-        sd = max(float(np.sqrt((np.minimum(np.abs(off[self.use]), WILD * told) ** 2).mean())), told)
-        weight = np.where(self.use, 1 / (drawn**2 + (BLUR[-1] * self.typical) ** 2), 0.0)
+        sd = max(float(np.sqrt((np.minimum(np.abs(off[self.use]), self.how.wild_sd * told) ** 2).mean())), told)
+        weight = np.where(self.use, 1 / (drawn**2 + (self.how.blurs[-1] * self.typical) ** 2), 0.0)
         basis = find_tangents(positions, self.radius)
         normal, _ = self._normal(positions, weight, None, basis)
         moves = np.linalg.qr(list_rigid_moves(positions, basis, self.radius))[0]
@@ -134,33 +128,33 @@ class _LogFit:
         return float(np.sqrt(np.mean((drawn - self.published)[self.use] ** 2))) if self.use.any() else 0.0
 
 
-def _score_places(log: FloatArray, drawn: FloatArray, sd: float) -> FloatArray:
+def _score_places(log: FloatArray, drawn: FloatArray, sd: float, wild: float) -> FloatArray:
     """Return how badly each record, a row of ``log``, fits at each place, a row of ``drawn``."""
     want = np.log(np.maximum(drawn, 1e-300)) - sd**2 / 2
     found = np.empty((len(log), len(drawn)))
     for place, here in enumerate(want):
-        found[:, place] = _mean_of_said(((log - here) / sd) ** 2)
+        found[:, place] = _mean_of_said(((log - here) / sd) ** 2, wild)
     return found
 
 
-def _mean_of_said(square: FloatArray) -> FloatArray:
+def _mean_of_said(square: FloatArray, wild: float) -> FloatArray:
     """Return the mean of each row's squares, large ones cut, without what is not said; 0 where nothing is."""
     said = np.isfinite(square)
-    return np.asarray(np.where(said, np.minimum(square, WILD**2), 0.0).sum(axis=1) / np.maximum(said.sum(axis=1), 1))
+    return np.asarray(np.where(said, np.minimum(square, wild**2), 0.0).sum(axis=1) / np.maximum(said.sum(axis=1), 1))
 
 
 def _call_back(fit: _LogFit, positions: FloatArray) -> FloatArray:
     """Return the positions with every record that fits better where another one is put next to it."""
-    n = len(positions)
+    n, how = len(positions), fit.how
     if n < 4:
         return positions
     drawn = measure_distances(positions, positions, fit.radius)
     off, sd = fit.deviations(drawn)
-    places, witnesses = choose_landmarks(n, PLACES), choose_landmarks(n, WITNESSES)
+    places, witnesses = spaced(n, how.stray_places), spaced(n, how.witnesses)
     log = np.where(fit.use, fit.log, np.nan)[:, witnesses]
     floor = 0.01 * fit.typical  # a place is not nearer to itself than that
-    score = _score_places(log, np.maximum(drawn[np.ix_(places, witnesses)], floor), sd)
-    present = _mean_of_said(np.where(fit.use, (off / sd) ** 2, np.nan)[:, witnesses])
+    score = _score_places(log, np.maximum(drawn[np.ix_(places, witnesses)], floor), sd, how.wild_sd)
+    present = _mean_of_said(np.where(fit.use, (off / sd) ** 2, np.nan)[:, witnesses], how.wild_sd)
     better = score.min(axis=1) < present
     found = positions.copy()
     found[better] = positions[places[score[better].argmin(axis=1)]]
@@ -176,11 +170,11 @@ def _fan(n: int) -> FloatArray:
 
 def _place_others(target: Distances, core: NDArray[np.int32], core_map: TargetMap, fit: _LogFit) -> TargetMap:
     """Place every record by its distances to the core, each by itself."""
-    n, radius = target.size, fit.radius
+    n, radius, how = target.size, fit.radius, fit.how
     positions, variance = np.zeros((n, 3)), np.zeros(n)
     own = np.mean(core_map.variance)
     sd = fit.deviations(measure_distances(core_map.positions, core_map.positions, radius))[1]
-    places = choose_landmarks(len(core), PLACES)
+    places = spaced(len(core), how.stray_places)
     between = np.maximum(measure_distances(core_map.positions[places], core_map.positions, radius), 0.01 * fit.typical)
     rest = np.setdiff1d(np.arange(n, dtype=np.int32), core)
     for begin in range(0, len(rest), 2000):
@@ -188,24 +182,25 @@ def _place_others(target: Distances, core: NDArray[np.int32], core_map: TargetMa
         published = target.block(rows, core)
         if np.isnan(published).any():
             raise InputError("some distances are not published: fit the map to those that are")
-        log = np.log(np.maximum(published, FINEST * fit.typical))
-        at = core_map.positions[places[_score_places(log, between, sd).argmin(axis=1)]]
-        for blur in BLUR[2:]:
-            for _ in range(STEPS):
-                at, spread = _step_alone(at, core_map.positions, log, (blur * fit.typical, sd, radius, float(own)))
+        log = np.log(np.maximum(published, how.finest_share * fit.typical))
+        at = core_map.positions[places[_score_places(log, between, sd, how.wild_sd).argmin(axis=1)]]
+        for blur in how.blurs[2:]:
+            setting = blur * fit.typical, sd, radius, float(own)
+            for _ in range(how.blur_steps):
+                at, spread = _step_alone(at, core_map.positions, log, setting, how.wild_sd)
         positions[rows], variance[rows] = at, spread
     positions[core], variance[core] = core_map.positions, core_map.variance
     return TargetMap(positions, variance, core_map.misfit)
 
 
 def _step_alone(
-    at: FloatArray, core: FloatArray, log: FloatArray, setting: tuple[float, float, float, float]
+    at: FloatArray, core: FloatArray, log: FloatArray, setting: tuple[float, float, float, float], wild: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return each record after its own step, the core staying, and its variance per axis."""
     blur, sd, radius, own = setting
     drawn = measure_distances(at, core, radius)
     off = log - np.log(np.maximum(drawn, 1e-300)) + sd**2 / 2
-    damp = 1 / np.maximum(np.abs(off) / (WILD * sd), 1.0)
+    damp = 1 / np.maximum(np.abs(off) / (wild * sd), 1.0)
     weight = damp / (drawn**2 + blur**2 + own / sd**2)  # the core is not quite where it is
     basis = find_tangents(at, radius)
     u, v = (np.einsum("nk,nk->n", basis[:, a], at)[:, None] - basis[:, a] @ core.T for a in (0, 1))
