@@ -17,7 +17,7 @@ import disclique as dq
 from disclique.attacks import Knowledge, LabelRule
 from disclique.attacks.calibration import calibrate_matrix
 from disclique.attacks.knowledge import Holder
-from disclique.attacks.oracle import ask_oracle
+from disclique.attacks.oracle import Asking, ask_oracle
 from disclique.errors import InputError, TooLarge
 from disclique.geodesy import Spread, to_space
 from disclique.masks import EntryMask, parse_mask
@@ -406,7 +406,7 @@ def holder_of(n: int, known: int, seed: int = 0) -> tuple[Points, Holder]:
 
 
 @pytest.mark.parametrize("spec", ["round:to=20km", "matrix-gaussian:sd=40km", "affine"])
-def test_the_oracle_reads_blocks_of_large_files(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oracle_reads_blocks_of_large_files(spec: str) -> None:
     """What it says of a file is the same, or has the same law, whether the matrix is formed or not."""
     own, holder = holder_of(900, 120)
     mask, told = parse_mask(spec), Knowledge(noise=Spread(0, 0), common=0.15)
@@ -416,8 +416,7 @@ def test_the_oracle_reads_blocks_of_large_files(spec: str, monkeypatch: pytest.M
     formed = ask_oracle([masked], holder)
     exact = holder.exact.distances.with_sizes(Sizes(formed_records=100))
     holder = replace(holder, exact=replace(holder.exact, distances=exact))
-    monkeypatch.setattr("disclique.attacks.oracle.PARTNERS", 300)
-    blocks = ask_oracle([masked.as_matrix(most=100)] if spec != "affine" else [masked], holder)
+    blocks = ask_oracle([masked.as_matrix(most=100)] if spec != "affine" else [masked], holder, Asking(partners=300))
     if spec.startswith("matrix"):
         right = [sum(one.probability[one.target == one.known]) for one in (formed, blocks)]
         assert 10 < right[0] < 115  # neither nobody nor everybody

@@ -24,12 +24,22 @@ from disclique.synthetic.settlements import area_points
 from disclique.units import measured
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-_ATOM = 0.01  # a value that holds this share of a sample is an atom of its law
-_RECORDS = 1_000  # texts that are encoded for one part of a calibration
-_EXACT = 1e-9  # distances that differ by less than this share of the largest are the same but for rounding
+SAME = 1e-9  # distances that differ by less than this share of the largest are the same but for rounding
 
 DrawPlaces = Callable[[int, np.random.Generator], FloatArray]
 PlaceSource = NDArray[np.float64] | DrawPlaces | None
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """How much a calibration looks at, and what it takes for an atom."""
+
+    atom: float = 0.01  # a value that holds this share of a sample is an atom of its law
+    texts: int = 1_000  # that are encoded for one part of a calibration
+    bins: int = 40  # of masked distances, at the most, with bounds of their own
+
+
+SIMULATION = Simulation()
 
 
 @dataclass(frozen=True)
@@ -74,7 +84,7 @@ class ByDistance:
         if len(self.atoms):
             middles = (self.atoms[1:] + self.atoms[:-1]) / 2
             nearest = np.searchsorted(middles, distance)
-            known = np.isclose(self.atoms[nearest], distance, rtol=_EXACT, atol=0) | (not len(self.knots))
+            known = np.isclose(self.atoms[nearest], distance, rtol=SAME, atol=0) | (not len(self.knots))
             for side in range(2):
                 bounds[side] = np.where(known, self.atom_bounds[nearest, side], bounds[side])
         return distance + bounds[0], distance + bounds[1]
@@ -139,7 +149,7 @@ class Calibration:
         exact = exact_agreement(self.mask, alpha) if self.lawful else None
         if exact is not None:
             return exact
-        rounding = _EXACT * float(self.original.max(initial=0.0)) or _EXACT
+        rounding = SAME * float(self.original.max(initial=0.0)) or SAME
         if self.mask.conditional:
             return _by_distance(self.masked, self.deviation, alpha, rounding)
         return Between(*_bounds(self.deviation, alpha, rounding))
@@ -208,7 +218,9 @@ def calibrate(
     return Calibration(mask, original, masked, unit=found)
 
 
-def calibrate_matrix(mask: Mask, distances: Distances, *, pairs: int = 20_000, rng: np.random.Generator) -> Calibration:
+def calibrate_matrix(
+    mask: Mask, distances: Distances, *, pairs: int = 20_000, rng: np.random.Generator, by: Simulation = SIMULATION
+) -> Calibration:
     """Compare pairs of a file's own distances before and after the mask: a matrix, or texts under several keys.
 
     >>> from disclique.spaces.strings import Texts
@@ -220,16 +232,13 @@ def calibrate_matrix(mask: Mask, distances: Distances, *, pairs: int = 20_000, r
     """
     mask = mask.in_unit_of(distances)
     files = mask.simulated_files if mask.on == "text" else 1
-    parts = [_own_pairs(mask, _sampled(mask, distances, rng), max(2, pairs // files), rng) for _ in range(files)]
+    some = distances.size > by.texts and mask.on == "text"  # it treats each record by itself
+    parts = []
+    for _ in range(files):
+        file = distances.select(np.sort(rng.choice(distances.size, by.texts, replace=False))) if some else distances
+        parts.append(_own_pairs(mask, file, max(2, pairs // files), rng))
     before, after = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
     return Calibration(mask, before, after, unit=distances.unit)
-
-
-def _sampled(mask: Mask, distances: Distances, rng: np.random.Generator) -> Distances:
-    """Return some records of a large file where the mask treats each by itself."""
-    if mask.on != "text" or distances.size <= _RECORDS:
-        return distances
-    return distances.select(np.sort(rng.choice(distances.size, _RECORDS, replace=False)))
 
 
 def _own_pairs(mask: Mask, distances: Distances, pairs: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -302,21 +311,21 @@ def _pairs_of(points: PlaceSource, draw: DrawPlaces, pairs: int, rng: np.random.
 def _bounds(deviation: FloatArray, alpha: float, rounding: float) -> tuple[float, float]:
     """Return the two quantiles, moved apart by the rounding error where an atom sits on them: the interval is open."""
     low, high = np.quantile(deviation, [(1 - alpha) / 2, (1 + alpha) / 2])
-    if np.mean(np.abs(deviation - low) <= rounding) >= _ATOM or low == high:
+    if np.mean(np.abs(deviation - low) <= rounding) >= SIMULATION.atom or low == high:
         low -= 2 * rounding
-    if np.mean(np.abs(deviation - high) <= rounding) >= _ATOM or low == high:
+    if np.mean(np.abs(deviation - high) <= rounding) >= SIMULATION.atom or low == high:
         high += 2 * rounding
     return float(low), float(high)
 
 
 def _by_distance(masked: FloatArray, deviation: FloatArray, alpha: float, rounding: float) -> ByDistance:
     values, place, counts = np.unique(masked, return_inverse=True, return_counts=True)
-    is_atom = counts >= max(_ATOM * len(masked), 2)
+    is_atom = counts >= max(SIMULATION.atom * len(masked), 2)
     atoms = values[is_atom]
     atom_bounds = [_bounds(deviation[masked == atom], alpha, rounding) for atom in atoms]
     rest = np.flatnonzero(~is_atom[place])
     rest = rest[np.argsort(masked[rest], kind="stable")]
-    bins = np.array_split(rest, max(1, min(40, len(rest) // 100))) if len(rest) else []
+    bins = np.array_split(rest, max(1, min(SIMULATION.bins, len(rest) // 100))) if len(rest) else []
     return ByDistance(
         knots=np.array([float(np.median(masked[b])) for b in bins]),
         knot_bounds=np.array([_bounds(deviation[b], alpha, rounding) for b in bins]).reshape(-1, 2),

@@ -33,12 +33,22 @@ from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import KnownMap, locate_known
 
 NAME = "oracle"
-ROOM = 1e-9  # of a distance: what rounding may take from an interval
-SURE = 20.0  # log odds of a place from which all published distances are possible
-UNSAID = 0.5  # the share of common records where it is not known
-SOME = 40  # distances by which most strangers are told apart before all are compared
-PARTNERS = 2000  # records of a large file from whose distances the error of a place is found
-PAIRS = 20_000_000  # pairs of vectors that are weighed at the most
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How much the oracle looks at."""
+
+    room: float = 1e-9  # share of a distance that rounding may take from an interval
+    possible: float = 20.0  # log odds of a place from which all published distances are possible
+    unknown_share: float = 0.5  # of common records where it is not known
+    first: int = 40  # distances by which most strangers are told apart before all are compared
+    partners: int = 2000  # records of a large file from whose distances the error of a place is found
+    vector_pairs: int = 20_000_000  # pairs of vectors that are weighed at the most
+
+
+ASKING = Asking()
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +65,7 @@ class Places:
 
 
 def _find_places(holder: Holder) -> Places | None:
-    own, theirs = _points(holder.exact.distances), _points(holder.known.distances)
+    own, theirs = (one.distances.places() or one.distances.points() for one in (holder.exact, holder.known))
     return None if own is None or theirs is None else Places(own, theirs)
 
 
@@ -64,19 +74,14 @@ def _measure_gap(holder: Holder, places: Places) -> float:
 
     By the median, as of Gaussian errors: a few people under wrong ids must not blur all the others.
     """
-    scaled = [one.distances.scaled for one in (holder.exact, holder.known)]
-    if not any(scaled) or not len(holder.truth):
+    if not (holder.exact.distances.scaled or holder.known.distances.scaled) or not len(holder.truth):
         return 0.0
     rows, others = holder.truth.pairs.T
     apart = locate_known(places.own).positions[rows] - locate_known(places.theirs).positions[others]
     return float(np.median((apart**2).sum(axis=1)) / (2 * np.log(2)))
 
 
-def _points(distances: Distances) -> Points | None:
-    return distances.places() or distances.points()
-
-
-def ask_oracle(masked: Sequence[Distances], holder: Holder) -> Claims:
+def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING) -> Claims:
     """Weigh the pairs of two files as one could who knows how the releases lie; each is one draw of the same mask.
 
     InputError says that the law of the mask is not modelled for such data.
@@ -94,12 +99,12 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder) -> Claims:
         if places.are_maps:
             people = prepare(holder.known).population or places.theirs
             return ceiling(points, people, candidates=holder.candidates, knowledge=knowledge)
-        return _weigh_vectors(points, places.theirs, holder)
+        return _weigh_vectors(points, places.theirs, holder, by)
     if not places.are_maps:
         raise _not_modelled(mask, "data_vectors")
     if knowledge.coordinate_error == 0 and mask.possible(np.zeros(1), holder.exact.distances.unit) is not None:
-        return _list_possible(masked, mask, holder, places)
-    return _undo_noise(masked, mask, holder, places)
+        return _list_possible(masked, holder, places, by)
+    return _undo_noise(masked, holder, places, by)
 
 
 def _not_modelled(mask: Mask, data: str) -> InputError:
@@ -156,7 +161,7 @@ def _claims(rows: Sequence[IntArray], columns: Sequence[IntArray], chances: Sequ
     return make_claims(parts, attack=NAME, floor=0.0)
 
 
-def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder) -> Claims:
+def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder, by: Asking) -> Claims:
     """Weigh vectors that Gaussian noise has moved, by their straight distance from every known one, one-to-one."""
     knowledge, mask = holder.knowledge, holder.knowledge.mask
     assert mask is not None
@@ -165,7 +170,7 @@ def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder) -> 
         raise _not_modelled(mask, "data_vectors")
     variance = spread.east**2 / len(masked) + knowledge.coordinate_error**2
     mean = np.mean([one.coordinates for one in masked], axis=0)
-    if theirs.size * len(mean) > PAIRS and holder.candidates.count > PAIRS:
+    if theirs.size * len(mean) > by.vector_pairs and holder.candidates.count > by.vector_pairs:
         raise _not_modelled(mask, "data_many_vectors")
     known_rows, target = holder.candidates.swapped.pairs()
     ratio = np.concatenate(
@@ -180,25 +185,20 @@ def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder) -> 
     many = np.maximum(np.bincount(target, minlength=len(mean)), 1)
     total = np.bincount(target, np.exp(ratio - top[target]), len(mean)) / many
     ratio = ratio - top[target] - np.log(total[target])
-    return _match(target, known_rows, ratio, (len(mean), theirs.size), knowledge.common)
+    return _match(target, known_rows, ratio, holder, by)
 
 
-def _match(
-    target: NDArray[np.int64],
-    known: NDArray[np.int64],
-    ratio: FloatArray,
-    sizes: tuple[int, int],
-    common: float | None,
-) -> Claims:
+def _match(target: Ints, known: Ints, ratio: FloatArray, holder: Holder, by: Asking) -> Claims:
     """Claim pairs by their log likelihood ratios, when nobody is twice in a file."""
-    share = UNSAID if common is None else common
-    chances = matching_posterior(target, known, ratio, sizes=sizes, common=share)
+    share = by.unknown_share if holder.knowledge.common is None else holder.knowledge.common
+    chances = matching_posterior(target, known, ratio, sizes=holder.candidates.sizes, common=share)
     return _claims([target.astype(np.int32)], [known.astype(np.int32)], [chances])
 
 
-def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, places: Places) -> Claims:
+def _list_possible(masked: Sequence[Distances], holder: Holder, places: Places, by: Asking) -> Claims:
     """Name for every known person the records whose published distances are all possible from that person's place."""
-    own, theirs, exact = places.own, places.theirs, holder.exact.distances
+    own, theirs, exact, mask = places.own, places.theirs, holder.exact.distances, holder.knowledge.mask
+    assert mask is not None
     everybody, unit = np.arange(own.size, dtype=np.int32), exact.unit
 
     def find_ends(rows: IntArray, others: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -208,11 +208,11 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, plac
         high = np.min([part[1] for part in ends if part is not None], axis=0)
         itself = rows[:, None] == others[None, :]
         low, high = np.where(itself, 0.0, low), np.where(itself, np.inf, high)
-        return low - ROOM * np.maximum(low, 1.0), high + ROOM * np.maximum(high, 1.0)
+        return low - by.room * np.maximum(low, 1.0), high + by.room * np.maximum(high, 1.0)
 
     whole = find_ends(everybody, everybody) if not own.is_large else None
     rows, columns = [], []
-    first = spaced(own.size, SOME).astype(np.int32)
+    first = spaced(own.size, by.first).astype(np.int32)
     lowest, highest = find_ends(everybody, first)
     for target, known in holder.truth.pairs.tolist():
         if exact.scaled:  # the places are not as exact as the distances
@@ -233,18 +233,18 @@ def _list_possible(masked: Sequence[Distances], mask: Mask, holder: Holder, plac
     if not rows:
         return _claims([], [], [])
     target_rows, known_rows = np.concatenate(rows), np.concatenate(columns)
-    sure = np.full(len(target_rows), SURE)
-    return _match(target_rows, known_rows, sure, (own.size, theirs.size), holder.knowledge.common)
+    return _match(target_rows, known_rows, np.full(len(target_rows), by.possible), holder, by)
 
 
-def _undo_noise(masked: Sequence[Distances], mask: Mask, holder: Holder, places: Places) -> Claims:
+def _undo_noise(masked: Sequence[Distances], holder: Holder, places: Places, by: Asking) -> Claims:
     """Place every record as well as its published distances to the true places of all others allow, and weigh it.
 
     Of many records the distances to some say how large and of which shape the error is that those to all would leave.
     """
-    map_, n, unit = locate_known(places.own), places.own.size, holder.exact.distances.unit
+    mask, map_, n, unit = holder.knowledge.mask, locate_known(places.own), places.own.size, holder.exact.distances.unit
+    assert mask is not None
     everybody = np.arange(n, dtype=np.int32)
-    others = everybody if not places.own.is_large else spaced(n, PARTNERS).astype(np.int32)
+    others = everybody if not places.own.is_large else spaced(n, by.partners).astype(np.int32)
     part = len(others) / n
     moved, variance = np.empty((n, 3)), np.empty(n)
     step = max(2_000_000 // max(len(others), 1), 1)

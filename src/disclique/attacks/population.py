@@ -22,7 +22,6 @@ from disclique.attacks.weigh.background import (
     lay_bells,
     learn_background,
     number_rows,
-    smooth_share,
 )
 from disclique.engine.kernels.neighbours import build_index, count_around
 from disclique.memory import default_memory
@@ -107,10 +106,7 @@ class Population:
         The evidence of a label is that of the whole register.
         """
         assert self.survey is not None
-        evidence = candidates.evidence
-        if evidence is None:
-            counts = np.where(candidates.known_class >= 0, self.survey.counts, 0)
-            evidence = weigh_labels(candidates.relation.astype(np.int64), counts, self.size)
+        evidence = candidates.label_odds(self.survey.counts)
         known = candidates.known_class[self.survey.sample.classes].astype(np.int32)
         return Candidates(candidates.target_class, known, candidates.relation, evidence)
 
@@ -239,14 +235,3 @@ def measure_rarity(known_map: KnownMap, least: FloatArray, thresholds: Threshold
         count[coarse] = count_around(index, known_map.positions[coarse], radius[coarse]) - 1
     floor = 1e-9 * max(known_map.extent, 1e-9)
     return np.asarray(np.pi * np.maximum(radius, floor) ** 2 / np.maximum(count, 1))
-
-
-def weigh_labels(relation: Ints, counts: Ints, records: int) -> FloatArray:
-    """Return the evidence of a shared label: how much rarer it is than any label.
-
-    ``counts`` are how many of the known ``records`` have each class.
-    """
-    counts = np.pad(counts, (0, max(int(relation.max(initial=0)) + 1 - len(counts), 0))).astype(float)
-    seen = np.bincount(relation[:, 0], weights=counts[relation[:, 1]], minlength=1)
-    share = smooth_share(seen, np.bincount(relation[:, 0], minlength=1), records, int((counts > 0).sum()))
-    return np.asarray(-np.log(np.minimum(share, 1.0)[relation[:, 0]]))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.population import Population, weigh_labels
+from disclique.attacks.population import Population
 from disclique.attacks.thresholds import Thresholds
 from disclique.attacks.weigh.background import Background
 from disclique.engine.kernels.alignment import ClassMembers
@@ -118,14 +118,11 @@ def build_model(population: Population, candidates: Candidates, variances: Float
 
 def relate_classes(candidates: Candidates) -> RelatedClasses:
     """Return the known classes of every target class, with the evidence that each carries."""
-    relation, known_class = candidates.relation.astype(np.int64).reshape(-1, 2), candidates.known_class
+    relation = candidates.relation.astype(np.int64).reshape(-1, 2)
     classes = int(max(candidates.target_class.max(initial=-1), relation[:, 0].max(initial=-1))) + 1
     order = np.lexsort((relation[:, 1], relation[:, 0]))
     start = np.searchsorted(relation[order, 0], np.arange(classes + 1))
-    evidence = candidates.evidence
-    if evidence is None:
-        evidence = weigh_labels(relation, np.bincount(known_class[known_class >= 0]), len(known_class))
-    return RelatedClasses(start.astype(np.int64), relation[order, 1].copy(), np.asarray(evidence, float)[order])
+    return RelatedClasses(start.astype(np.int64), relation[order, 1].copy(), candidates.label_odds()[order])
 
 
 def group_by_class(model: LikelihoodModel) -> ClassMembers:

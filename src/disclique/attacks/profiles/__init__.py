@@ -24,7 +24,7 @@ from disclique.attacks.kroll import CliqueAttack
 from disclique.attacks.posterior import estimated_share, matching_posterior
 from disclique.attacks.profiles.anchors import (
     FEWEST_PAIRS,
-    NO_PAIRS,
+    NOBODY_PAIRED,
     Anchoring,
     Files,
     Pairs,
@@ -123,11 +123,11 @@ class ProfilesAttack(Attack):
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link by the best alignment of the two files; nothing is claimed where none is clearly better than chance."""
-        return self._link(target, known, candidates, NO_PAIRS)
+        return self._link(target, known, candidates, NOBODY_PAIRED)
 
     def run_from(self, fetch: Fetch, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Do the same, with the matches of a clique as one more start; that it finds none or is refused is no harm."""
-        pairs = NO_PAIRS
+        pairs = NOBODY_PAIRED
         if self.clique is not None:
             with suppress(InputError):
                 rows, others, _ = fetch(self.clique).claimed()
@@ -198,7 +198,7 @@ class Weighed:
         return Pairs(self.target[order], self.known[order])
 
 
-NOTHING = Weighed(*NO_PAIRS, np.zeros(0))
+NOTHING = Weighed(*NOBODY_PAIRED, np.zeros(0))
 
 
 class Task(NamedTuple):

@@ -75,7 +75,7 @@ class Pairs(NamedTuple):
         return self.some(np.arange(min(max(int(share * len(self)), FEWEST_PAIRS), len(self))))
 
 
-NO_PAIRS = Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
+NOBODY_PAIRED = Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def with_seeds(pairs: Pairs, seeds: Pairs) -> Pairs:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from disclique.engine.kernels.neighbours import (
     find_near,
     sum_bells,
 )
-from disclique.model import FloatArray
+from disclique.model import FloatArray, smooth_share
 from disclique.records.registers import Label, Mapper, Register, Survey, stream
 from disclique.spaces.positions import KnownMap, find_east_north
 
@@ -246,11 +246,6 @@ class Background:
         table = csr_array((odds[kept], (related.known[kept], column[kept])), shape=(classes, targets))
         present = np.bincount(self.known_class[self.known_class >= 0], minlength=classes) / len(self.known_class)
         return table, np.maximum(1 - present @ table, 0.0)
-
-
-def smooth_share(count: NDArray[Any], labels: NDArray[Any] | float, records: int, all_labels: int) -> FloatArray:
-    """Return the chance that the next person has one of ``labels`` labels seen ``count`` times among ``records``."""
-    return np.asarray((count + 0.5 * labels) / max(records + 0.5 * all_labels, 1.0))
 
 
 def learn_background(
