@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Hashable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,10 +64,15 @@ class Distances:
         def unit(self) -> str | None:
             """The unit of the distances, None where nobody said it."""
 
+        @property
+        def metric(self) -> Any:
+            """How two records are compared, None where only distances are given."""
+
     else:
-        unit = None
+        unit = metric = None
 
     sizes: ClassVar[Sizes] = SIZES
+    keeps_records: ClassVar[bool] = False  # whether something is kept for each record, so that files can be joined
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``, shape (len(rows), len(columns))."""
@@ -167,11 +172,18 @@ class Distances:
 
     def can_join(self, other: Distances) -> bool:
         """Say whether the distances between the records of two files follow from both: not from two bare matrices."""
-        return False
+        alike = type(self) is type(other) and self.metric == other.metric and self.unit == other.unit
+        return self.keeps_records and alike
 
-    def join(self, other: Any) -> Distances:
+    def join(self, other: Distances) -> Self:
         """Return the distances between the records of both files, one after the other."""
-        raise no_join(self, other)
+        if not self.can_join(other):
+            raise InputError("files_cannot_be_joined", one=repr(self), other=repr(other))
+        return self.append(cast(Self, other))
+
+    def append(self, other: Self) -> Self:
+        """Return the records of both where something is kept for each of them, from which their distances follow."""
+        raise NotImplementedError
 
     @property
     def can_invent(self) -> bool:
@@ -259,6 +271,20 @@ class OwnDistances(Distances):
         say = getattr(self._given, "identities", None)
         return say() if callable(say) else None
 
+    @property
+    def keeps_records(self) -> bool:  # type: ignore[override]
+        """True if the object can join another of its class."""
+        return callable(getattr(self._given, "join", None))
+
+    @property
+    def metric(self) -> Any:
+        """The class of the object and its metric, if it says one."""
+        return type(self._given), getattr(self._given, "metric", None)
+
+    def append(self, other: Self) -> Self:
+        """Return what the object makes of both."""
+        return type(self)(self._given.join(other._given))
+
     def select(self, rows: NDArray[np.integer]) -> Distances:
         """Return some records as the object selects them, else a matrix."""
         choose = getattr(self._given, "select", None)
@@ -276,11 +302,6 @@ def wrap(given: object) -> Distances | None:
     if isinstance(given, Distances):
         return given
     return OwnDistances(given) if callable(getattr(given, "block", None)) else None
-
-
-def no_join(one: Distances, other: Distances) -> InputError:
-    """Return the error that two files cannot be put together."""
-    return InputError("files_cannot_be_joined", one=repr(one), other=repr(other))
 
 
 def full_matrix(distances: Distances, *, rows: IntArray | None = None) -> FloatArray:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,7 @@ from scipy import sparse
 from disclique.arguments import check_whole, show
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.spaces.base import ENCODINGS, Distances, digest, in_parts, no_join
-from disclique.spaces.lazy import HiddenRecords
-from disclique.spaces.sets import Sets
+from disclique.spaces.base import ENCODINGS, Distances, digest, in_parts
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray
 
@@ -35,6 +33,29 @@ _FORMS = {
     HEXADECIMAL: re.compile(r"(0[xX])?[0-9a-fA-F]+"),
     BASE64: re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """A set for each record, to count what two of them share; row i of the sparse ``members`` marks set i.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> Sets(csr_matrix([[1, 1, 0], [0, 1, 1]])).shared(np.array([0]), np.array([0, 1]))
+    array([[2., 1.]])
+    """
+
+    members: Any
+
+    @cached_property
+    def _turned(self) -> Any:
+        return self.members.T.tocsr()
+
+    def shared(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return how much each of ``rows`` shares with each of ``columns``; exact."""
+        if 2 * len(columns) < self.members.shape[0]:
+            return np.asarray((self.members[rows] @ self.members[columns].T).toarray(), dtype=float)
+        counts = (self.members[rows] @ self._turned).toarray()  # choosing among all is cheaper than turning most
+        return np.asarray(counts[:, columns], dtype=float)
 
 
 def parse_bit_metric(spec: object) -> str:
@@ -71,6 +92,11 @@ class Encodings(Distances):
     without any bit are equal.
     """
 
+    kind: ClassVar[str] = ENCODINGS
+    directed: ClassVar[bool] = False
+    unit: ClassVar[str | None] = NO_UNIT  # these distances are no lengths
+    keeps_records: ClassVar[bool] = True
+
     bits: NDArray[np.uint8]
     length: int
     metric: str = "dice"
@@ -98,29 +124,10 @@ class Encodings(Distances):
         """Number of records."""
         return len(self.bits)
 
-    @property
-    def directed(self) -> bool:
-        """False: the order of two encodings does not matter."""
-        return False
-
-    @property
-    def unit(self) -> str:
-        """``none``: these distances are no lengths."""
-        return NO_UNIT
-
     @cached_property
     def weights(self) -> FloatArray:
         """How many bits each record has set."""
         return np.asarray(_ONES[self.bits].sum(axis=1, dtype=np.int64), dtype=float)
-
-    @property
-    def kind(self) -> str:
-        """``encodings``."""
-        return ENCODINGS
-
-    def hidden(self) -> Distances:
-        """Return the distances without the bits."""
-        return HiddenRecords(self)
 
     def content(self) -> object:
         """Return the metric, the length and a digest of the bits."""
@@ -130,14 +137,8 @@ class Encodings(Distances):
         """Return some of the encodings, in the order of ``rows``."""
         return replace(self, bits=self.bits[np.asarray(rows)])
 
-    def can_join(self, other: Distances) -> bool:
-        """Say whether the other are encodings in the same metric."""
-        return isinstance(other, Encodings) and self.metric == other.metric
-
-    def join(self, other: Distances) -> Encodings:
-        """Return the encodings of both, one after the other."""
-        if not (isinstance(other, Encodings) and self.can_join(other)):
-            raise no_join(self, other)
+    def append(self, other: Self) -> Self:
+        """Return the encodings of both."""
         if self.length != other.length:
             raise InputError("encodings_of_two_lengths", one=self.length, other=other.length)
         return replace(self, bits=np.concatenate([self.bits, other.bits]))

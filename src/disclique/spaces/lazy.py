@@ -82,15 +82,11 @@ class Hidden(Unformed):
         """Return the distances between some records, without forming a matrix."""
         return type(self)(self.source, rows if self.rows is None else self.rows[rows])
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class HiddenRecords(Hidden):
-    """The same of records that are kept one by one, so that it is known which of them nothing tells apart."""
-
-    def identities(self) -> list[Hashable]:
-        """Return for every record the number of the first one that is the same."""
+    def identities(self) -> list[Hashable] | None:
+        """Return for every record the number of the first one that is the same, where the source knows that."""
         numbers: dict[Hashable, int] = {}
-        named = self.source.identities() or []
+        if (named := self.source.identities()) is None:
+            return None
         whose = range(len(named)) if self.rows is None else self.rows.tolist()
         return [numbers.setdefault(named[row], row) for row in whose]
 

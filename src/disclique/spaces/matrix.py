@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.spaces.base import Distances, digest, full_matrix, no_join, say_unit
-from disclique.spaces.lazy import HiddenRecords
+from disclique.spaces.base import Distances, digest, full_matrix, say_unit
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.points import Points
 from disclique.units import KM, KM_IN, check_unit
@@ -163,6 +163,10 @@ class ScaledMatrix(Matrix):
     the unit of the last digit to which the distances were printed, 0 if they were not.
     """
 
+    scaled: ClassVar[bool] = True
+    keeps_records: ClassVar[bool] = True
+    can_invent: ClassVar[bool] = True  # the map says how far an invented person lies from the others
+
     map: Points = field(kw_only=True)
     error: float = field(default=0.0, kw_only=True)
     digit: float = field(default=0.0, kw_only=True)
@@ -174,14 +178,9 @@ class ScaledMatrix(Matrix):
         return cls(**given, map=places, error=error, digit=digit)
 
     @property
-    def metric(self) -> object:
+    def metric(self) -> Any:
         """The metric of the map."""
         return self.map.metric
-
-    @property
-    def scaled(self) -> bool:
-        """True."""
-        return True
 
     def to_map(self, *, radius: float | None = None) -> ScaledMatrix | None:
         """Return it as it is, unless another sphere is asked for."""
@@ -191,36 +190,21 @@ class ScaledMatrix(Matrix):
         """Return the map."""
         return self.map
 
-    def hidden(self) -> Distances:
-        """Return the distances without the map."""
-        return HiddenRecords(self)
-
     def select(self, rows: NDArray[np.integer]) -> ScaledMatrix:
         """Return some records, in the order of ``rows``."""
         return replace(self, values=self.values[np.ix_(rows, rows)], map=self.map.select(rows))
 
     def like(self, places: Points) -> ScaledMatrix:
         """Return other records of the same map: their distances on it, with as many digits."""
-        values = self._print(full_matrix(places))
-        return replace(self, values=_symmetric(values), map=places)
-
-    @property
-    def can_invent(self) -> bool:
-        """True: the map says how far an invented person lies from the others."""
-        return True
+        upper = np.triu(self._print(full_matrix(places)), 1)
+        return replace(self, values=upper + upper.T, map=places)
 
     def invent(self, count: int, rng: np.random.Generator) -> ScaledMatrix:
         """Return people invented on the map."""
         return self.like(replace(self.map, coordinates=self.map.measure.invent(self.map, count, rng)))
 
-    def can_join(self, other: Distances) -> bool:
-        """Say whether both lie on a map of the same metric and unit."""
-        return isinstance(other, ScaledMatrix) and self.metric == other.metric and self.unit == other.unit
-
-    def join(self, other: Distances) -> ScaledMatrix:
-        """Return the records of both, one after the other; the map says how far one's are from the other's."""
-        if not (isinstance(other, ScaledMatrix) and self.can_join(other)):
-            raise no_join(self, other)
+    def append(self, other: Self) -> Self:
+        """Return the records of both; the map says how far one's are from the other's."""
         between = self._print(pairwise(self.map.coordinates, other.map.coordinates, self.map.metric))
         values = np.block([[self.values, between], [between.T, other.values]])
         return replace(self, values=values, map=self.map.join(other.map))
@@ -231,8 +215,3 @@ class ScaledMatrix(Matrix):
 
     def _print(self, values: FloatArray) -> FloatArray:
         return np.asarray(np.round(values / self.digit) * self.digit) if self.digit else values
-
-
-def _symmetric(values: FloatArray) -> FloatArray:
-    upper = np.triu(values, 1)
-    return np.asarray(upper + upper.T)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ from scipy.spatial import cKDTree
 
 from disclique.errors import InputError
 from disclique.geodesy import ellipsoid_km, shift, sphere_km, to_space
-from disclique.spaces.base import EARTH, MAPS, RECORDS, Distances, no_join, say_unit
-from disclique.spaces.lazy import HiddenRecords
+from disclique.spaces.base import EARTH, MAPS, RECORDS, Distances, say_unit
 from disclique.spaces.metrics import (
     NEAREST,
     Measure,
@@ -53,6 +52,7 @@ class Points(Distances):
     metric: Metric = "sphere"
     directed: bool = False
     unit: str | None = None
+    keeps_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         metric, points = self.measure.adopt(self.metric, self.coordinates)
@@ -121,26 +121,16 @@ class Points(Distances):
         """Return distances from each of ``rows`` to each of ``columns``."""
         return self.measure.block(self, rows, columns)
 
-    def hidden(self) -> Distances:
-        """Return the distances without the coordinates."""
-        return HiddenRecords(self)
-
     def select(self, rows: NDArray[np.integer]) -> Points:
         """Return some of the points, in the order of ``rows``."""
         return replace(self, coordinates=self.coordinates[rows])
 
-    def can_join(self, other: Distances) -> bool:
-        """Say whether the other are points in the same metric and unit."""
-        return isinstance(other, Points) and self.metric == other.metric and self.unit == other.unit
-
-    def join(self, other: Distances) -> Points:
-        """Return the points of both, one after the other.
+    def append(self, other: Self) -> Self:
+        """Return the points of both.
 
         >>> Points([[0, 0]], "euclidean").join(Points([[3, 4]], "euclidean")).block([0], [1])
         array([[5.]])
         """
-        if not (isinstance(other, Points) and self.can_join(other)):
-            raise no_join(self, other)
         return replace(self, coordinates=np.concatenate([self.coordinates, other.coordinates]))
 
     @property

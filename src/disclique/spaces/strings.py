@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,8 @@ from scipy import sparse
 
 from disclique.arguments import show
 from disclique.errors import InputError
-from disclique.spaces.base import TEXTS, Distances, in_parts, no_join
-from disclique.spaces.lazy import HiddenRecords
-from disclique.spaces.sets import Sets
+from disclique.spaces.base import TEXTS, Distances, in_parts
+from disclique.spaces.bits import Sets
 from disclique.specs import parse_spec
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray, canonical
@@ -146,6 +145,12 @@ class Texts(Distances):
     released.
     """
 
+    kind: ClassVar[str] = TEXTS
+    directed: ClassVar[bool] = False
+    unit: ClassVar[str | None] = NO_UNIT  # these distances are no lengths
+    keeps_records: ClassVar[bool] = True
+    can_invent: ClassVar[bool] = True
+
     strings: tuple[str, ...]
     metric: str = DEFAULT
     columns: tuple[str, ...] = ()
@@ -167,26 +172,11 @@ class Texts(Distances):
         """Number of records."""
         return len(self.strings)
 
-    @property
-    def directed(self) -> bool:
-        """False: the order of two strings does not matter."""
-        return False
-
-    @property
-    def unit(self) -> str:
-        """``none``: these distances are no lengths."""
-        return NO_UNIT
-
     @cached_property
     def grams(self) -> Grams:
         """The grams by which ``dice`` compares."""
         rule = parse_text_metric(self.metric)
         return find_grams(self.strings, rule.q, rule.pad)
-
-    @property
-    def kind(self) -> str:
-        """``texts``."""
-        return TEXTS
 
     @property
     def unreleased(self) -> tuple[str, ...]:
@@ -197,18 +187,9 @@ class Texts(Distances):
         """Return them as they are."""
         return self
 
-    def hidden(self) -> Distances:
-        """Return the distances without the strings."""
-        return HiddenRecords(self)
-
     def content(self) -> object:
         """Return the metric and the strings."""
         return self.metric, self.strings
-
-    @property
-    def can_invent(self) -> bool:
-        """True: texts can be put together from words of several."""
-        return True
 
     def invent(self, count: int, rng: np.random.Generator) -> Texts:
         """Return texts that are put together from words of several.
@@ -222,14 +203,8 @@ class Texts(Distances):
         """Return some of the strings, in the order of ``rows``."""
         return replace(self, strings=tuple(self.strings[int(row)] for row in rows))
 
-    def can_join(self, other: Distances) -> bool:
-        """Say whether the other are texts in the same metric."""
-        return isinstance(other, Texts) and self.metric == other.metric
-
-    def join(self, other: Distances) -> Texts:
-        """Return the strings of both, one after the other."""
-        if not (isinstance(other, Texts) and self.can_join(other)):
-            raise no_join(self, other)
+    def append(self, other: Self) -> Self:
+        """Return the strings of both."""
         return replace(self, strings=self.strings + other.strings)
 
     def identities(self) -> list[Hashable]:
