@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from disclique.audits.definition import Audit
+from disclique.messages import Message
 from disclique.model import IntArray
 from disclique.records.checks import Inspection, Remark, inspect
 from disclique.records.checks.lengths import name_unit
@@ -52,9 +53,7 @@ def _roots(audit: Audit) -> Iterator[Remark]:
         return
     values = full_matrix(own.select(_choose_rows(audit)))
     if Matrix(values**2).to_map() is not None and Matrix(values).to_map() is None:
-        yield Remark(
-            f"{audit.target.name}: the distances fit no map, and their squares do: are these roots of distances?"
-        )
+        yield Remark(Message("distances_are_roots", file=audit.target.name))
 
 
 def _choose_rows(audit: Audit) -> IntArray:
@@ -77,7 +76,4 @@ def _masks(audit: Audit) -> Iterator[Remark]:
         kept = float(spearmanr(original[there], masked[there]).statistic)
         if kept < DESTROYED:
             median = show_length(float(np.median(original[there])), name_unit(audit.target.distances))
-            yield Remark(
-                f"mask {range_.settings[0]}: it leaves hardly anything of the distances, whose median is {median} "
-                f"(rank correlation {kept:.2f}): are both in the unit that is meant?"
-            )
+            yield Remark(Message("mask_leaves_nothing", setting=range_.settings[0], median=median, kept=kept))

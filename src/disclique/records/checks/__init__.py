@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from disclique.arguments import check_kind
+from disclique.messages import Message
 from disclique.model import Microdata
 from disclique.records.checks.labels import inspect_labels
 from disclique.records.checks.lengths import inspect_lengths
@@ -19,7 +20,7 @@ from disclique.records.checks.values import FileLook, Inspection, Remark
 
 __all__ = ["FileLook", "Inspection", "Remark", "inspect"]
 
-FEW = 10  # records below which rates say little
+FEW_RECORDS = 10  # below which rates say little
 
 
 def inspect(
@@ -78,6 +79,6 @@ def _inspect_file(data: Microdata) -> tuple[FileLook, list[Remark]]:
         crowd=count_crowd(data),
     )
     remarks = [*(() if ground is None else ground.remarks), *(() if span is None else span.remarks), *groups.remarks]
-    if len(data) < FEW:
-        remarks.append(Remark(f"{data.name}: only {len(data)} records: shares of so few say little"))
+    if len(data) < FEW_RECORDS:
+        remarks.append(Remark(Message("few_records", file=data.name, records=len(data))))
     return look, remarks

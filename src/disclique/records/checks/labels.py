@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from disclique.messages import percent
+from disclique.messages import Message
 from disclique.model import Microdata
 from disclique.records.checks.pairs import number_labels
 from disclique.records.checks.values import LabelColumn, Remark, some
 from disclique.records.labels import label_tuples
 from disclique.spaces import read_in_blocks, spaced
 
-MANY = 20  # records from which a share of different values says something
-EMPTY = 0.05  # share of incomplete records that is worth a sentence
 UNKNOWN = {
     "",
     "na",
@@ -36,11 +34,23 @@ UNKNOWN = {
     "-",
 }
 CODES = {-1, -2, -7, -8, -9, -99, -999, 9, 99, 999, 9999}
-SAMPLED = 300  # records whose nearest people are looked at
-CLOSE = 0.05  # how much closer a copy is than the next one
-PAIRED = 0.1  # share of the records from which this is no chance
-ALIKE = 0.1  # share of the pairs at one place, beyond chance, that are more alike than a household is
-SINGLE = 7  # the largest code of a label beside which a 9 is hardly its next one
+
+
+@dataclass(frozen=True)
+class LabelLimits:
+    """From when on labels are remarkable."""
+
+    many_records: int = 20  # from which a share of different values says something
+    empty_share: float = 0.05
+    largest_code: int = 7  # of a label beside which a 9 is hardly its next one
+    copied_share: float = 0.02
+    alike_share: float = 0.1  # of the pairs at one place, beyond chance, that are more alike than a household is
+    sampled_records: int = 300  # whose nearest people are looked at
+    close_ratio: float = 0.05  # how much closer a copy is than the next one
+    paired_share: float = 0.1  # of the records from which this is no chance
+
+
+LIMITS = LabelLimits()
 
 
 @dataclass(frozen=True)
@@ -53,65 +63,51 @@ class Groups:
     remarks: tuple[Remark, ...]
 
 
-def inspect_labels(data: Microdata) -> Groups:
+def inspect_labels(data: Microdata, limits: LabelLimits = LIMITS) -> Groups:
     """Look at the labels of a file."""
     labels, remarks, columns = data.labels, [], []
     for name in labels.columns:
         column = labels[name]
         values = Counter(value for value in column if value is not None)
         columns.append(LabelColumn(str(name), len(values), int(column.isna().sum())))
-        remarks += list(_column(data.name, str(name), values))
+        remarks += list(_column(data.name, str(name), values, limits))
     incomplete = int(labels.isna().any(axis=1).sum())
-    if incomplete > EMPTY * len(data):
-        remarks.append(
-            Remark(
-                f"{data.name}: {incomplete} records ({percent(incomplete / len(data))}) have an empty label; an audit "
-                "takes it that an empty value may be any value"
-            )
-        )
+    if incomplete > limits.empty_share * len(data):
+        share = incomplete / len(data)
+        remarks.append(Remark(Message("labels_empty", file=data.name, records=incomplete, share=share)))
     sizes = tuple(sorted(Counter(label_tuples(labels)).values())) if len(labels.columns) else ()
     if not len(labels.columns):
-        remarks.append(
-            Remark(f"{data.name}: no label is named: are sex, age or the like released, or known to a snooper?")
-        )
-    return Groups(tuple(columns), sizes, incomplete, (*remarks, *_same_twice(data), *_copies(data)))
+        remarks.append(Remark(Message("no_label_named", file=data.name)))
+    return Groups(tuple(columns), sizes, incomplete, (*remarks, *_same_twice(data, limits), *_copies(data, limits)))
 
 
-def _column(name: str, column: str, values: Counter[Hashable]) -> Iterator[Remark]:
+def _column(name: str, column: str, values: Counter[Hashable], limits: LabelLimits) -> Iterator[Remark]:
     """Say what is wrong with one label."""
-    records, here = sum(values.values()), f"{name}: label {column!r}"
+    here, records = {"file": name, "column": column}, sum(values.values())
     if not values:
-        yield Remark(f"{here} is empty in every record", mistake=True)
+        yield Remark(Message("label_always_empty", here), mistake=True)
         return
-    if records >= MANY and len(values) == records:
-        yield Remark(
-            f"{here} looks like an id: {records} records, as many values; an id is named by --id, and is no label",
-            mistake=True,
-        )
-    elif records >= MANY and len(values) > records / 3:
-        yield Remark(
-            f"{here} has {len(values)} different values in {records} records: an id, a place or a measurement? "
-            "Make it coarser (--generalise) if it is released at all"
-        )
-    elif len(values) == 1 and records >= MANY:
-        yield Remark(f"{here} has the same value in every record, and tells nothing: is it the right column?")
-    strange = [value for value in values if _stands_for_nothing(value, values)]
+    if records >= limits.many_records and len(values) == records:
+        yield Remark(Message("label_looks_like_id", here, records=records), mistake=True)
+    elif records >= limits.many_records and len(values) > records / 3:
+        yield Remark(Message("label_of_many_values", here, different=len(values), records=records))
+    elif len(values) == 1 and records >= limits.many_records:
+        yield Remark(Message("label_of_one_value", here))
+    strange = [value for value in values if _stands_for_nothing(value, values, limits.largest_code)]
     if strange:
-        yield Remark(
-            f"{here} has {some(strange)} in {sum(values[value] for value in strange)} records: if that stands for a "
-            "missing value leave it empty, since here it is a value like others"
-        )
-    for what, fold in (("white space", str.strip), ("case", str.casefold)):
+        often = sum(values[value] for value in strange)
+        yield Remark(Message("label_stands_for_nothing", here, examples=some(strange), records=often))
+    for what, fold in (("white_space", str.strip), ("letter_case", str.casefold)):
         twins: dict[str, set[str]] = {}
         for value in values:
             if isinstance(value, str):
                 twins.setdefault(fold(value), set()).add(value)
         pair = next((sorted(found) for found in twins.values() if len(found) > 1), None)
         if pair is not None:
-            yield Remark(f"{here} has {some(pair)}, which differ only in {what} and count as different values")
+            yield Remark(Message("label_written_twice", here, examples=some(pair), fold=Message(what)))
 
 
-def _stands_for_nothing(value: Hashable, values: Counter[Hashable]) -> bool:
+def _stands_for_nothing(value: Hashable, values: Counter[Hashable], largest: int) -> bool:
     """Say whether a value looks like a code for a missing one: a word for it, or a number far from the others."""
     if isinstance(value, str) and value.strip().casefold() in UNKNOWN:
         return True
@@ -122,7 +118,7 @@ def _stands_for_nothing(value: Hashable, values: Counter[Hashable]) -> bool:
     if not others:  # a bare 99 beside words, each of them a class
         return len(values) > 2 and sum(_as_number(other) is None for other in values) == len(values) - 1
     if number == 9:
-        return len(others) > 1 and max(others) <= SINGLE and all(float(other).is_integer() for other in others)
+        return len(others) > 1 and max(others) <= largest and all(float(other).is_integer() for other in others)
     return number < 0 <= min(others) or number > 3 * max(others)
 
 
@@ -133,27 +129,24 @@ def _as_number(value: Hashable) -> float | None:
         return None
 
 
-def _same_twice(data: Microdata) -> Iterator[Remark]:
+def _same_twice(data: Microdata, limits: LabelLimits) -> Iterator[Remark]:
     """Find labels that tell the same: each value of the one goes with one value of the other."""
     names = list(data.labels.columns)
     for place, one in enumerate(names):
         for other in names[place + 1 :]:
             pairs = {pair for pair in zip(data.labels[one], data.labels[other], strict=True) if None not in pair}
             left, right = ({pair[side] for pair in pairs} for side in (0, 1))
-            if len(data) >= MANY and len(left) > 1 and len(left) == len(right) == len(pairs):
-                yield Remark(
-                    f"{data.name}: labels {one!r} and {other!r} tell the same of everybody: is one of them a copy of "
-                    "the other, in place of a label that is released?"
-                )
+            if len(data) >= limits.many_records and len(left) > 1 and len(left) == len(right) == len(pairs):
+                yield Remark(Message("labels_tell_the_same", file=data.name, one=one, other=other))
 
 
-def _copies(data: Microdata) -> Iterator[Remark]:
+def _copies(data: Microdata, limits: LabelLimits) -> Iterator[Remark]:
     """Find records that are equal in everything but their id: each makes the other look safe."""
-    if len(data) < MANY or not len(data.labels.columns):
+    if len(data) < limits.many_records or not len(data.labels.columns):
         return
     identities = data.distances.identities()
     if identities is None:
-        yield from _near_copies(data)
+        yield from _near_copies(data, limits)
         return
     table = data.table.reset_index(drop=True)
     ids = set(map(str, data.ids))
@@ -164,13 +157,11 @@ def _copies(data: Microdata) -> Iterator[Remark]:
     often = np.bincount(_number_rows([what, where]))
     twice = int(often[often > 1].sum())
     together, chance = _pairs(np.bincount(where)), 2 * _pairs(np.bincount(what)) / len(data) ** 2
-    if twice > 0.02 * len(data) and _pairs(often) > (chance + ALIKE * (1 - chance)) * together:
-        yield Remark(
-            f"{data.name}: {twice} of {len(data)} records are equal to another one in everything but their id: copies? "
-            "Each copy hides the other from the attacks, and makes the file look safer than it is"
-        )
+    alike = chance + limits.alike_share * (1 - chance)
+    if twice > limits.copied_share * len(data) and _pairs(often) > alike * together:
+        yield Remark(Message("records_copied", file=data.name, twice=twice, records=len(data)))
     elif data.distances.points() is not None:
-        yield from _near_copies(data)
+        yield from _near_copies(data, limits)
 
 
 def _number_rows(columns: Sequence[Sequence[Any] | np.ndarray]) -> np.ndarray:
@@ -192,13 +183,13 @@ def _pairs(often: np.ndarray) -> float:
     return float((often * (often - 1) / 2).sum())
 
 
-def _near_copies(data: Microdata) -> Iterator[Remark]:
+def _near_copies(data: Microdata, limits: LabelLimits) -> Iterator[Remark]:
     """Find records that come in pairs: the nearest one has the same label and is far closer than the second nearest.
 
     Of people scattered at random one in 400 has one so close; that a copy is not quite the same is what another
     geocoder leaves. Records at one place have been compared in full, unless there are only distances.
     """
-    rows = spaced(len(data), SAMPLED).astype(np.int32)
+    rows = spaced(len(data), limits.sampled_records).astype(np.int32)
     beside, two = [], []
     for here, block in read_in_blocks(data.distances, rows):
         found = np.where(np.isnan(block), np.inf, block)
@@ -211,16 +202,13 @@ def _near_copies(data: Microdata) -> Iterator[Remark]:
     twins = (
         (label[rows] == label[np.concatenate(beside)])
         & np.isfinite(second)
-        & (nearest <= CLOSE * second)
+        & (nearest <= limits.close_ratio * second)
         & (second > 0)
     )
     if data.distances.points() is not None:
         twins &= nearest > 0
-    if twins.sum() > max(3, PAIRED * len(rows)):
-        yield Remark(
-            f"{data.name}: {percent(twins.mean())} of the records have a twin of the same label, far closer to them "
-            "than anybody else: are these people in the file twice, a little apart?"
-        )
+    if twins.sum() > max(3, limits.paired_share * len(rows)):
+        yield Remark(Message("records_have_twins", file=data.name, share=twins.mean()))
 
 
 def _is_id(column: pd.Series[Any], ids: set[str]) -> bool:

@@ -7,16 +7,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from disclique.messages import percent
+from disclique.messages import Message
 from disclique.model import Distances, FloatArray, Microdata
 from disclique.records.checks.values import Lengths, Remark, show_length
 from disclique.spaces import spaced
 from disclique.units import NO_UNIT
 
-LOOKED_AT = 1000  # records between which distances are looked at
-HALFWAY = 20_038.0  # km: no two places of the Earth lie farther apart
-CAPPED = 0.05  # share of the distances that may be the longest one
-NEAR = 1.0  # km: a file of many people with a median below this is a hamlet, or in another unit
+
+@dataclass(frozen=True)
+class LengthLimits:
+    """From when on distances are remarkable."""
+
+    looked_at_records: int = 1000
+    zero_share: float = 0.05
+    many_distances: int = 1000  # from which it says something how often one occurs
+    few_different: int = 40
+    halfway_km: float = 20_038.0  # no two places of the Earth lie farther apart
+    longest_share: float = 0.05
+    near_km: float = 1.0  # a file of many people with a median below this is a hamlet, or in another unit
+    many_records: int = 100
+    broken_share: float = 0.01  # of the triangles
+    triangle_records: int = 60
+
+
+LIMITS = LengthLimits()
 
 
 @dataclass(frozen=True)
@@ -35,11 +49,11 @@ def name_unit(distances: Distances) -> str:
 
 def sample_block(distances: Distances) -> FloatArray:
     """Return the distances between some records, evenly spaced."""
-    rows = spaced(distances.size, LOOKED_AT).astype(np.int32)
+    rows = spaced(distances.size, LIMITS.looked_at_records).astype(np.int32)
     return distances.block(rows, rows)
 
 
-def inspect_lengths(data: Microdata) -> Span | None:
+def inspect_lengths(data: Microdata, limits: LengthLimits = LIMITS) -> Span | None:
     """Look at the distances of a file; None where none is published."""
     block = sample_block(data.distances)
     values = block[~np.eye(len(block), dtype=bool)]
@@ -47,25 +61,23 @@ def inspect_lengths(data: Microdata) -> Span | None:
     if not len(values):
         return None
     lengths = Lengths(float(values.min()), float(np.median(values)), float(values.max()), name_unit(data.distances))
-    remarks = [*_odd(data, lengths, values), *_in_unit(data, lengths, values)]
+    remarks = [*_odd(data, lengths, values, limits), *_in_unit(data, lengths, values, limits)]
     if data.distances.matrix() is not None and not data.distances.directed:
-        remarks += list(_no_metric(data.name, block))
+        remarks += list(_no_metric(data.name, block, limits))
     return Span(lengths, tuple(remarks))
 
 
-def _odd(data: Microdata, found: Lengths, values: FloatArray) -> Iterator[Remark]:
+def _odd(data: Microdata, found: Lengths, values: FloatArray, limits: LengthLimits) -> Iterator[Remark]:
     if found.most == 0:
-        yield Remark(f"{data.name}: all distances are 0", mistake=True)
+        yield Remark(Message("distances_all_zero", file=data.name), mistake=True)
     elif found.least == found.most and len(values) > 2:
-        yield Remark(f"{data.name}: all distances are {found.most:g}", mistake=True)
-    elif (zero := float((values == 0).mean())) > 0.05:
-        yield Remark(f"{data.name}: {percent(zero)} of the distances are 0: does 0 stand for something else?")
-    given = data.distances.matrix() is not None
-    if given and len(values) > 1000 and len(np.unique(values)) < 40 and found.most > 0:
-        yield Remark(
-            f"{data.name}: there are only {len(np.unique(values))} different distances: they have been rounded or "
-            "classed before, so that what is audited is less than the truth"
-        )
+        yield Remark(Message("distances_all_equal", file=data.name, value=found.most), mistake=True)
+    elif (zero := float((values == 0).mean())) > limits.zero_share:
+        yield Remark(Message("distances_often_zero", file=data.name, share=zero))
+    if data.distances.matrix() is not None and len(values) > limits.many_distances and found.most > 0:
+        different = len(np.unique(values))
+        if different < limits.few_different:
+            yield Remark(Message("distances_in_classes", file=data.name, different=different))
 
 
 def _step(values: FloatArray) -> int:
@@ -73,44 +85,32 @@ def _step(values: FloatArray) -> int:
     return next((step for step in (100, 50, 20, 10, 5, 2, 1) if not np.any(values % step)), 0)
 
 
-def _in_unit(data: Microdata, found: Lengths, values: FloatArray) -> Iterator[Remark]:
+def _in_unit(data: Microdata, found: Lengths, values: FloatArray, limits: LengthLimits) -> Iterator[Remark]:
     if found.unit != "km":
         return
-    if found.most > HALFWAY:
-        yield Remark(
-            f"{data.name}: a distance of {show_length(found.most, 'km')} is longer than halfway round the Earth: are "
-            "these metres?",
-            mistake=True,
-        )
-    elif len(values) > 1000 and (capped := float((values == found.most).mean())) > CAPPED:
-        yield Remark(
-            f"{data.name}: {percent(capped)} of the distances are the longest one, {show_length(found.most, 'km')}: "
-            "has somebody cut off longer ones, or does it stand for something else?"
-        )
-    elif data.distances.matrix() is not None and len(values) > 1000 and (step := _step(values)):
-        yield Remark(
-            f"{data.name}: all distances are multiples of {step} km: they have been rounded before, so that what is "
-            "audited is less than the truth"
-        )
-    elif 0 < found.median < NEAR and len(data) >= 100:
-        yield Remark(
-            f"{data.name}: half of the distances between {len(data)} records are shorter than "
-            f"{show_length(found.median, 'km')}: is the unit right?"
-        )
+    longest, many = show_length(found.most, "km"), len(values) > limits.many_distances
+    if found.most > limits.halfway_km:
+        yield Remark(Message("distances_round_the_earth", file=data.name, length=longest), mistake=True)
+    elif many and (capped := float((values == found.most).mean())) > limits.longest_share:
+        yield Remark(Message("distances_cut_off", file=data.name, share=capped, length=longest))
+    elif data.distances.matrix() is not None and many and (step := _step(values)):
+        yield Remark(Message("distances_rounded", file=data.name, step=step))
+    elif 0 < found.median < limits.near_km and len(data) >= limits.many_records:
+        length = show_length(found.median, "km")
+        yield Remark(Message("distances_short", file=data.name, records=len(data), length=length))
 
 
-def _no_metric(name: str, block: FloatArray) -> Iterator[Remark]:
+def _no_metric(name: str, block: FloatArray, limits: LengthLimits) -> Iterator[Remark]:
     """Count triangles with a side longer than the way round."""
-    broken = _broken_triangles(block)
-    if broken < 0.01:
-        return
-    squares = _broken_triangles(np.sqrt(block)) == 0
-    hint = "are these squares of distances?" if squares else "is noise in them, or are they no distances?"
-    yield Remark(f"{name}: in {percent(broken)} of the triangles one side is longer than the way round: {hint}")
+    broken = _broken_triangles(block, limits.triangle_records)
+    if broken >= limits.broken_share:
+        squares = _broken_triangles(np.sqrt(block), limits.triangle_records) == 0
+        yield Remark(Message("distances_squared" if squares else "distances_no_metric", file=name, share=broken))
 
 
-def _broken_triangles(block: FloatArray) -> float:
-    few = block[:: max(1, len(block) // 60), :: max(1, len(block) // 60)][:60, :60]
+def _broken_triangles(block: FloatArray, records: int) -> float:
+    step = max(1, len(block) // records)
+    few = block[::step, ::step][:records, :records]
     round_by = few[:, :, None] + few[None, :, :]  # from i over j to k
     direct = few[:, None, :]
     i, j, k = np.ogrid[: len(few), : len(few), : len(few)]

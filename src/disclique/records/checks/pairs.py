@@ -13,15 +13,46 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from disclique.messages import percent
+from disclique.messages import Message
 from disclique.model import FloatArray, IntArray, Microdata
 from disclique.records.checks.lengths import name_unit, sample_block
 from disclique.records.checks.places import inspect_places
-from disclique.records.checks.values import Meeting, Remark, name_shares, show_length, some
+from disclique.records.checks.values import Meeting, Remark, say_shares, show_length, some
 from disclique.records.joins import find_twins
 from disclique.records.labels import label_tuples
 from disclique.spaces import read_in_blocks, spaced
 from disclique.spaces.metrics import paired
+
+Rows = tuple[IntArray, IntArray]
+
+
+@dataclass(frozen=True)
+class PairLimits:
+    """From when on it is remarkable how two files differ."""
+
+    strange_share: float = 0.1  # of the records whose label value the other file does not have
+    misspelt_share: float = 0.02  # of the ids, from which it can only be a mistake
+    unit_ratio: float = 30.0  # of the medians
+    sure_unit_ratio: float = 300.0
+    people: int = 10  # in both files, from which agreement says something
+    same_share: float = 0.96  # of the shared people whose labels should coincide
+    other_people: int = 3  # who differ before anything is said
+    by_chance: float = 0.1  # more than which labels should coincide beyond chance
+    related: float = 0.5  # correlation of the distances of the same people
+    alike: float = 0.95  # the same, of those who have not moved
+    likely_ratio: tuple[float, float] = (
+        0.9,
+        1.1,
+    )  # how long distances may be in one file, where they are 1 in the other
+    possible_ratio: tuple[float, float] = (0.65, 1.55)  # by road it is farther, but not so much; a mile is 1.6 km
+    astray_share: float = 0.05  # of the people who lie elsewhere
+    blurred: float = 0.3  # error of places, in distances to the nearest person of the same label, that mixes people up
+    double_share: float = 0.1  # of records that are people of the other file under another id
+    own_places_share: float = 0.8  # below it places are shared by many
+    sampled_people: int = 300
+
+
+LIMITS = PairLimits()
 
 
 @dataclass(frozen=True)
@@ -52,7 +83,7 @@ def inspect_pair(
         return Encounter(None, tuple(meetings), tuple(remarks))
     here, there = _shared_rows(target, known)
     remarks += [*_ids(target, known, len(here)), *find_doubles(target, known)]
-    if len(here) >= ENOUGH:
+    if len(here) >= LIMITS.people:
         remarks += compare_people(target, known, (here, there), forgiven=forgiven, errors=errors)
     return Encounter(len(here), tuple(meetings), tuple(remarks))
 
@@ -83,54 +114,44 @@ def _values(target: Microdata, known: Microdata, column: str, found: Meeting) ->
     if not found.target_values or not found.known_values:
         return
     left, right = ({value for value in side.labels[column] if value is not None} for side in (target, known))
-    what, twins = find_twins(left - right, right - left)
-    folds = " and ".join(map(str, what))
-    hint = f": values such as {some(twins)} differ only in {folds}; write them alike in both files" if twins else ""
+    folds, twins = find_twins(left - right, right - left)
+    files = {"column": column, "target": target.name, "known": known.name}
+    written = {"twins": some(twins), "folds": folds}
     if not left & right:
-        yield Remark(
-            f"label {column!r}: no value of {target.name} ({some(sorted(left, key=str))}) occurs in {known.name} "
-            f"({some(sorted(right, key=str))}), so that nobody could match"
-            + (hint or "; recode one of them, or compare with errors (--compare)"),
-            mistake=True,
-        )
+        both = files | {"mine": some(sorted(left, key=str)), "theirs": some(sorted(right, key=str))}
+        message = Message("label_values_never_meet_but", both, **written) if twins else None
+        yield Remark(message or Message("label_values_never_meet", both), mistake=True)
     elif twins:
-        yield Remark(
-            f"label {column!r}: {found.target_only} values of {target.name} do not occur in {known.name}{hint}",
-            mistake=True,
-        )
-    elif max(found.target_records / len(target), found.known_records / len(known)) > 0.1:
-        yield Remark(
-            f"label {found}: they can match nobody. Not in {known.name}: {some(sorted(left - right, key=str))}; not in "
-            f"{target.name}: {some(sorted(right - left, key=str))}"
-        )
+        only = found.target_only
+        yield Remark(Message("label_values_differ_in_writing", files, only=only, **written), mistake=True)
+    elif max(found.target_records / len(target), found.known_records / len(known)) > LIMITS.strange_share:
+        mine, theirs = some(sorted(left - right, key=str)), some(sorted(right - left, key=str))
+        yield Remark(Message("label_values_missing", files, meeting=found.message, mine=mine, theirs=theirs))
 
 
 def _ids(target: Microdata, known: Microdata, shared: int) -> Iterator[Remark]:
     """Say whether ids look like the same ones written in another way."""
     mine, theirs = set(target.ids) - set(known.ids), set(known.ids) - set(target.ids)
-    what, twins = find_twins(theirs, mine)
+    folds, twins = find_twins(theirs, mine)
     if twins:
-        share, folds = len(twins) / max(len(twins) + shared, 1), " and ".join(map(str, what))
-        yield Remark(
-            f"{known.name}: {len(twins)} ids differ from those of {target.name} only in {folds} and count as other "
-            "people; write them alike in both files",
-            mistake=share > 0.02,
-        )
+        share = len(twins) / max(len(twins) + shared, 1)
+        files = {"known": known.name, "target": target.name}
+        message = Message("ids_differ_in_writing", files, ids=len(twins), folds=folds)
+        yield Remark(message, mistake=share > LIMITS.misspelt_share)
 
 
 def _far_apart(target: Microdata, known: Microdata) -> Iterator[Remark]:
     """Say whether two files lie in different parts of the world."""
-    mine, theirs = _box(target), _box(known)
-    if mine is None or theirs is None or mine[2] != theirs[2]:
+    ours, others = _box(target), _box(known)
+    if ours is None or others is None or ours[2] != others[2]:
         return
-    (low, high, _), (other_low, other_high, _) = mine, theirs
+    (low, high, _), (other_low, other_high, _) = ours, others
     if (low > other_high).any() or (other_low > high).any():
         grounds = [inspect_places(data) for data in (target, known)]
-        where = [name_shares(one.extent.where[:2]) or str(one.extent) for one in grounds if one is not None]
-        yield Remark(
-            f"{target.name} and {known.name} have no area in common: {where[0]}; {where[1]}: nobody can be in both",
-            mistake=True,
-        )
+        extents = [one.extent for one in grounds if one is not None]
+        mine, theirs = (say_shares(one.where[:2]) or one.message for one in extents)
+        files = {"target": target.name, "known": known.name}
+        yield Remark(Message("no_area_in_common", files, mine=mine, theirs=theirs), mistake=True)
 
 
 def _box(data: Microdata) -> tuple[FloatArray, FloatArray, bool] | None:
@@ -149,12 +170,12 @@ def _units(target: Microdata, known: Microdata) -> Iterator[Remark]:
     if not all(middle):
         return
     ratio = middle[1] / middle[0]
-    if ratio > 30 or ratio < 1 / 30:
+    times = max(ratio, 1 / ratio)
+    if times > LIMITS.unit_ratio:
         shown = [show_length(m, name_unit(data.distances)) for m, data in zip(middle, (target, known), strict=True)]
-        yield Remark(
-            f"the median distance is {shown[0]} in {target.name} and {shown[1]} in {known.name}: are both in one unit?",
-            mistake=ratio > 300 or ratio < 1 / 300,
-        )
+        files = {"target": target.name, "known": known.name}
+        message = Message("medians_differ", files, mine=shown[0], theirs=shown[1])
+        yield Remark(message, mistake=times > LIMITS.sure_unit_ratio)
 
 
 def _median(data: Microdata) -> float:
@@ -162,18 +183,6 @@ def _median(data: Microdata) -> float:
     values = block[~np.eye(len(block), dtype=bool)]
     values = values[~np.isnan(values)]
     return float(np.median(values)) if len(values) else 0.0
-
-
-ENOUGH = 10  # shared people from which agreement says something
-SAME = 0.96  # share of the shared people whose labels should coincide
-SOME = 3  # people who differ before anything is said
-LIKELY = (0.9, 1.1)  # how long distances may be in one file, where they are 1 in the other
-POSSIBLE = (0.65, 1.55)  # by road it is farther than on a map, but not so much; a mile is 1.6 km
-ASTRAY = 0.05  # share of the people who lie elsewhere from which it is worth a sentence
-BLURRED = 0.3  # error of places, in distances to the nearest person of the same label, that mixes people up
-DOUBLES = 0.1  # share of records that are people of the other file under another id
-
-Rows = tuple[IntArray, IntArray]
 
 
 def compare_people(
@@ -198,19 +207,14 @@ def find_doubles(target: Microdata, known: Microdata) -> list[Remark]:
         for data, side in ((target, a), (known, b))
     )
     often = Counter(mine)
-    if sum(count == 1 for count in often.values()) < 0.8 * len(target):  # coarse places are shared by many
+    if sum(count == 1 for count in often.values()) < LIMITS.own_places_share * len(target):
         return []
     released, held = set(target.ids), set(known.ids)
     free = {key for key, person in zip(mine, target.ids, strict=True) if person not in held}
     twice = sum(key in free for key, person in zip(theirs, known.ids, strict=True) if person not in released)
-    if twice < max(SOME, DOUBLES * min(len(target), len(known))):
+    if twice < max(LIMITS.other_people, LIMITS.double_share * min(len(target), len(known))):
         return []
-    return [
-        Remark(
-            f"{twice} records of {known.name} are equal to one of {target.name} in everything but their id: are they "
-            "the same people? As strangers they hide them"
-        )
-    ]
+    return [Remark(Message("records_are_doubles", twice=twice, known=known.name, target=target.name))]
 
 
 def _agreement(target: Microdata, known: Microdata, column: str, rows: Rows, errors: float) -> Iterator[Remark]:
@@ -220,20 +224,21 @@ def _agreement(target: Microdata, known: Microdata, column: str, rows: Rows, err
         for a, b in zip(target.labels[column].iloc[rows[0]], known.labels[column].iloc[rows[1]], strict=True)
         if a is not None and b is not None
     ]
-    if len(pairs) < ENOUGH:
+    if len(pairs) < LIMITS.people:
         return
     same = sum(a == b for a, b in pairs) / len(pairs)
-    if same >= min(SAME, 1 - 2 * errors) or (1 - same) * len(pairs) < SOME:
+    if same >= min(LIMITS.same_share, 1 - 2 * errors) or (1 - same) * len(pairs) < LIMITS.other_people:
         return
     recoded = _recoding(pairs)
-    here = f"label {column!r}: it coincides for {percent(same)} of the {len(pairs)} people who are in both files"
+    here = {"column": column, "share": same, "people": len(pairs)}
     if recoded:
-        shown = ", ".join(f"{a!r} is {b!r}" for a, b in recoded[:3])
-        yield Remark(f"{here}: what {target.name} codes one way {known.name} codes another ({shown})", mistake=True)
-    elif same <= _by_chance(pairs) + 0.1:
-        yield Remark(f"{here}, hardly more than by chance: do the ids mean the same people?", mistake=True)
+        shown = [Message("value_is_value", mine=a, theirs=b) for a, b in recoded[:3]]
+        files = {"target": target.name, "known": known.name}
+        yield Remark(Message("label_coded_otherwise", here, **files, examples=shown), mistake=True)
+    elif same <= _by_chance(pairs) + LIMITS.by_chance:
+        yield Remark(Message("label_coincides_by_chance", here), mistake=True)
     else:
-        yield Remark(f"{here}: say --label-error {round(1 - same, 2)} if the snooper's labels are so, else mend them")
+        yield Remark(Message("label_has_errors", here, error=round(1 - same, 2)))
 
 
 def _recoding(pairs: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[Hashable, Hashable]]:
@@ -269,36 +274,28 @@ def _together(
         ]
     )
     other = int(((mine != theirs) & given.reshape(mine.shape)).any(axis=1).sum())
-    if other >= SOME and other / len(mine) > 1 - min(SAME, (1 - 2 * errors) ** len(columns)):
-        yield Remark(
-            f"{other} of the {len(mine)} people who are in both files have another label in {known.name}, and match "
-            f"nobody by it: say --label-error {round(other / len(mine) / len(columns), 3):g} if the snooper's labels "
-            "are so, else mend them"
-        )
+    expected = min(LIMITS.same_share, (1 - 2 * errors) ** len(columns))
+    if other >= LIMITS.other_people and other / len(mine) > 1 - expected:
+        about = {"other": other, "people": len(mine), "known": known.name}
+        error = round(other / len(mine) / len(columns), 3)
+        yield Remark(Message("people_have_other_labels", about, error=error))
 
 
 def _moved(target: Microdata, known: Microdata, rows: Rows) -> Iterator[Remark]:
     """Say whether the people whom both files have lie elsewhere in one of them."""
-    few = spaced(len(rows[0]), 300)
+    few = spaced(len(rows[0]), LIMITS.sampled_people)
     here, there = rows[0][few], rows[1][few]
     a, b = target.distances.block(here, here), known.distances.block(there, there)
     upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
-    if upper.sum() < ENOUGH or not a[upper].std() or not b[upper].std():
+    if upper.sum() < LIMITS.people or not a[upper].std() or not b[upper].std():
         return
     alike = float(np.corrcoef(a[upper], b[upper])[0, 1])
     ratio = float(np.median(b[upper & (a > 0)] / a[upper & (a > 0)]))
-    if alike < 0.5:
-        yield Remark(
-            f"the distances between the people whom both files have do not correspond (correlation {alike:.2f}): are "
-            "the rows of one file in another order than its distances, or do the ids mean other people?",
-            mistake=True,
-        )
-    elif not LIKELY[0] < ratio < LIKELY[1]:
-        yield Remark(
-            f"the distances between the people whom both files have are {ratio:.3g} times as long in {known.name} as "
-            f"in {target.name}: are both in the unit that was said, and of the same kind?",
-            mistake=not POSSIBLE[0] < ratio < POSSIBLE[1],
-        )
+    if alike < LIMITS.related:
+        yield Remark(Message("distances_unrelated", alike=alike), mistake=True)
+    elif not LIMITS.likely_ratio[0] < ratio < LIMITS.likely_ratio[1]:
+        message = Message("distances_of_other_length", ratio=ratio, known=known.name, target=target.name)
+        yield Remark(message, mistake=not LIMITS.possible_ratio[0] < ratio < LIMITS.possible_ratio[1])
     else:
         said = list(_displaced(target, known, (here, there), np.abs(a - b), float(np.median(a[upper]))))
         yield from said or _unlike(a, b)
@@ -307,22 +304,19 @@ def _moved(target: Microdata, known: Microdata, rows: Rows) -> Iterator[Remark]:
 def _unlike(a: FloatArray, b: FloatArray) -> Iterator[Remark]:
     """Say whether distances differ although nobody stands out; the few who have moved are left aside."""
     differ = _middles(np.abs(a - b))
-    rest = np.flatnonzero(differ <= np.nanquantile(differ, 1 - ASTRAY))
+    rest = np.flatnonzero(differ <= np.nanquantile(differ, 1 - LIMITS.astray_share))
     a, b = a[np.ix_(rest, rest)], b[np.ix_(rest, rest)]
     upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
     alike = float(np.corrcoef(a[upper], b[upper])[0, 1]) if upper.any() and a[upper].std() and b[upper].std() else 1.0
-    if alike < 0.95:
-        yield Remark(
-            f"the distances between the people whom both files have differ (correlation {alike:.2f}): a snooper whose "
-            "file is worse than the truth finds less"
-        )
+    if alike < LIMITS.alike:
+        yield Remark(Message("distances_differ", alike=alike))
 
 
 def _displaced(target: Microdata, known: Microdata, rows: Rows, differ: FloatArray, typical: float) -> Iterator[Remark]:
     """Say whether people lie elsewhere although the distances correspond on the whole: few of them, or a little."""
     near = nearest_alike(target, rows[0])
     near = near[np.isfinite(near) & (near > 0)]
-    unit, vague = name_unit(target.distances), BLURRED * float(np.median(near)) if len(near) else np.inf
+    unit, vague = name_unit(target.distances), LIMITS.blurred * float(np.median(near)) if len(near) else np.inf
     vectors = _vectors(target, known, rows)
     if vectors is None:  # whoever moves changes their distances by some two thirds of that
         apart = 1.5 * _middles(differ)
@@ -333,20 +327,12 @@ def _displaced(target: Microdata, known: Microdata, rows: Rows, differ: FloatArr
         same_way = float(np.median(np.hypot(*(vectors - middle).T))) < 0.2 * float(np.hypot(*middle))
     usual = float(np.nanmedian(apart))
     if usual > vague:
-        yield Remark(
-            f"the people whom both files have lie {show_length(usual, unit)} apart in them"
-            + (
-                ", all in the same direction: is a reference system wrong, or are places shifted?"
-                if same_way
-                else ": with such an error a snooper mixes up people and finds less; is this the file they would have?"
-            ),
-            mistake=same_way or usual > typical / 2,
-        )
-    elif (lost := int((apart > max(vague, 10 * usual)).sum())) > max(SOME, ASTRAY * len(apart)):
-        yield Remark(
-            f"{lost} of {len(apart)} people whom both files have lie elsewhere in {known.name}, and cannot be found "
-            "there: have they moved, or are places and ids mixed up?"
-        )
+        message = Message("people_shifted" if same_way else "people_blurred", length=show_length(usual, unit))
+        yield Remark(message, mistake=same_way or usual > typical / 2)
+        return
+    lost = int((apart > max(vague, 10 * usual)).sum())
+    if lost > max(LIMITS.other_people, LIMITS.astray_share * len(apart)):
+        yield Remark(Message("people_elsewhere", lost=lost, people=len(apart), known=known.name))
 
 
 def _middles(differ: FloatArray) -> FloatArray:

@@ -17,20 +17,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.geodesy import sphere_km
-from disclique.messages import percent
+from disclique.messages import Message
 from disclique.model import FloatArray, Microdata
-from disclique.records.checks.values import Extent, Remark, name_shares, round_out
+from disclique.records.checks.values import Extent, Remark, is_land, round_out, say_place, say_shares
 from disclique.spaces import Points, spaced
 from disclique.spaces.metrics import paired
 
-LOOKED_AT = 2000  # places whose country is looked up
-SWAPPED = 200  # places that are looked up with their columns swapped
-NAMED = 4  # countries and seas that are named
-CROWDED = 0.02  # share of the records at one place from which it is remarkable
-FAR = 20.0  # times the usual distance from the middle from which a record lies apart
-CELL = 5e-4  # degrees, about 50 m: how wide the cells of a grid are at the least
-GRIDDED = 30  # different places from which equal coordinates are no chance
-COARSE = 2  # decimals of degrees that are about a kilometre
+
+@dataclass(frozen=True)
+class PlaceLimits:
+    """From when on places are remarkable."""
+
+    looked_up_places: int = 2000
+    swapped_places: int = 200  # looked up with their columns swapped
+    named_countries: int = 4
+    little_land_share: float = 0.8  # below it places lie in the sea
+    land_share: float = 0.9
+    sure_land_share: float = 0.95
+    coarse_decimals: int = 2  # of degrees: about a kilometre
+    rounded_records: int = 10
+    cell_degrees: float = 5e-4  # about 50 m: how wide the cells of a grid are at the least
+    grid_places: int = 30  # from which equal coordinates are no chance
+    far_times: float = 20.0  # the usual distance from the middle
+    crowd_share: float = 0.02
+    crowd_records: int = 5
+    district_records: int = 20
+
+
+LIMITS = PlaceLimits()
 
 
 @dataclass(frozen=True)
@@ -41,26 +55,27 @@ class Ground:
     remarks: tuple[Remark, ...]
 
 
-def inspect_places(data: Microdata) -> Ground | None:
+def inspect_places(data: Microdata, limits: PlaceLimits = LIMITS) -> Ground | None:
     """Look at the places of a file; None where it has none on the Earth or in a plane."""
     source = data.distances.points()
     if source is None or not source.is_map or source.coordinates.shape[1] != 2:
         return None
     places = source.coordinates
     if source.on_earth:
-        shown = places[spaced(len(places), LOOKED_AT)]
+        shown = places[spaced(len(places), limits.looked_up_places)]
         where = _count(name_places(shown))
         west, east = round_out(float(places[:, 0].min()), float(places[:, 0].max()), 0.1)
         south, north = round_out(float(places[:, 1].min()), float(places[:, 1].max()), 0.1)
-        extent = Extent(west, south, east, north, True, tuple(where[:NAMED]))
-        remarks = [*_at_zero(data.name, places), *_swapped(data.name, shown, where), *_rounded(data.name, places)]
+        extent = Extent(west, south, east, north, True, tuple(where[: limits.named_countries]))
+        remarks = [*_at_zero(data.name, places), *_swapped(data.name, shown, where, limits)]
+        remarks += _rounded(data.name, places, limits)
     else:
         step = 10.0 ** np.floor(np.log10(max(float(np.ptp(places, axis=0).max()), 1e-9))) / 10
         (west, east), (south, north) = (round_out(float(c.min()), float(c.max()), step) for c in places.T)
         extent, remarks = Extent(west, south, east, north, False), []
         if ((places == 0).all(axis=1)).any() and not _holds_zero(places):
             remarks += list(_at_zero(data.name, places))
-    return Ground(extent, (*remarks, *_apart(data.name, source), *_crowded(data.name, source)))
+    return Ground(extent, (*remarks, *_apart(data.name, source, limits), *_crowded(data.name, source, limits)))
 
 
 def count_crowd(data: Microdata) -> int:
@@ -86,123 +101,103 @@ def _holds_zero(places: FloatArray) -> bool:
 def _at_zero(name: str, places: FloatArray) -> Iterator[Remark]:
     zero = (places == 0).all(axis=1)
     if zero.any() and not zero.all():
-        yield Remark(
-            f"{name}: {int(zero.sum())} records lie at 0,0, where geocoding puts what it does not find", mistake=True
-        )
+        yield Remark(Message("places_at_zero", file=name, records=zero.sum()), mistake=True)
 
 
-def _swapped(name: str, places: FloatArray, where: list[tuple[str, float]]) -> Iterator[Remark]:
+def _swapped(name: str, places: FloatArray, where: list[tuple[str, float]], limits: PlaceLimits) -> Iterator[Remark]:
     """Compare where places lie with where they would if their columns were swapped."""
     land = _land(where)
     if (np.abs(places[:, 0]) > 90).any():  # swapped, they would be no places at all
         other: list[tuple[str, float]] = []
     else:
-        other = _count(name_places(places[:: max(1, len(places) // SWAPPED), ::-1]))
-    better = _land(other)
-    if land < 0.8 and better > 0.9:
-        yield Remark(
-            f"{name}: {percent(1 - land)} of the places lie in the sea ({name_shares(where[:NAMED])}); with longitude "
-            f"and latitude swapped they would lie in {name_shares(other[:2])}",
-            mistake=True,
-        )
-    elif land < 0.8:
-        yield Remark(
-            f"{name}: {percent(1 - land)} of the places lie in the sea ({name_shares(where[:NAMED])}): are longitude "
-            "and latitude swapped, is a sign missing, or are these no degrees?"
-        )
-    elif other and better > 0.95 and other[0][1] > 0.9 and where[0][1] < 0.8:
-        yield Remark(
-            f"{name}: the places lie in {name_shares(where[:NAMED])}; with longitude and latitude swapped nearly all "
-            f"would lie in {other[0][0]}: are they swapped?"
-        )
-    if land >= 0.8 and (np.abs(places) <= np.pi).all():
-        yield Remark(f"{name}: all coordinates are smaller than 3.15: are they radians instead of degrees?")
+        other = _count(name_places(places[:: max(1, len(places) // limits.swapped_places), ::-1]))
+    better, shown = _land(other), say_shares(where[: limits.named_countries])
+    sea = {"file": name, "share": 1 - land, "where": shown}
+    if land < limits.little_land_share and better > limits.land_share:
+        yield Remark(Message("places_swapped", sea, other=say_shares(other[:2])), mistake=True)
+    elif land < limits.little_land_share:
+        yield Remark(Message("places_in_the_sea", sea))
+    elif (
+        other
+        and better > limits.sure_land_share
+        and other[0][1] > limits.land_share
+        and where[0][1] < limits.little_land_share
+    ):
+        yield Remark(Message("places_perhaps_swapped", file=name, where=shown, other=say_place(other[0][0])))
+    if land >= limits.little_land_share and (np.abs(places) <= np.pi).all():
+        yield Remark(Message("places_in_radians", file=name))
 
 
-def _rounded(name: str, places: FloatArray) -> Iterator[Remark]:
+def _rounded(name: str, places: FloatArray, limits: PlaceLimits) -> Iterator[Remark]:
     """Say whether the true places are coarse already, so that masking starts from less than the truth."""
-    if len(places) < 10:
+    if len(places) < limits.rounded_records:
         return
-    decimals = [_decimals(places[:, axis]) for axis in range(2)]
-    if max(decimals) <= COARSE:
-        size = "some 100 km" if not max(decimals) else "some 10 km" if max(decimals) == 1 else "about 1 km"
-        yield Remark(
-            f"{name}: the coordinates have only {max(decimals)} decimals, {size}: where people really live is not in "
-            "the file, and a snooper may know it better"
-        )
-    elif min(decimals) <= COARSE:
-        which = ("longitudes", "latitudes")[int(np.argmin(decimals))]
-        yield Remark(
-            f"{name}: the {which} have only {min(decimals)} decimals and the other coordinate more: is it the right "
-            "column?"
-        )
+    decimals = [_decimals(places[:, axis], limits.coarse_decimals) for axis in range(2)]
+    if max(decimals) <= limits.coarse_decimals:
+        size = Message(("some_100_km", "some_10_km", "about_1_km")[max(decimals)])
+        yield Remark(Message("places_coarse", file=name, decimals=max(decimals), size=size))
+    elif min(decimals) <= limits.coarse_decimals:
+        axis = Message(("axis_longitudes", "axis_latitudes")[int(np.argmin(decimals))])
+        yield Remark(Message("places_coarse_on_one_axis", file=name, axis=axis, decimals=min(decimals)))
     else:
-        yield from _on_grid(name, places)
+        yield from _on_grid(name, places, limits)
 
 
-def _decimals(values: FloatArray) -> int:
+def _decimals(values: FloatArray, coarse: int) -> int:
     """Return with how many decimals values are written, up to one more than is coarse."""
-    exact = (k for k in range(COARSE + 1) if np.allclose(np.round(values, k), values, rtol=0, atol=1e-9))
-    return next(exact, COARSE + 1)
+    exact = (k for k in range(coarse + 1) if np.allclose(np.round(values, k), values, rtol=0, atol=1e-9))
+    return next(exact, coarse + 1)
 
 
-def _on_grid(name: str, places: FloatArray) -> Iterator[Remark]:
+def _on_grid(name: str, places: FloatArray, limits: PlaceLimits) -> Iterator[Remark]:
     """Say whether different places share their longitudes and latitudes, as the middles of cells do."""
     there = np.unique(places, axis=0)
     lines = [np.unique(np.round(there[:, axis], 9)) for axis in range(2)]
     columns, rows = (len(one) for one in lines)
-    wide = all(len(one) > 1 and np.diff(one).min() > CELL for one in lines)
-    if len(there) >= GRIDDED and max(columns, rows) < len(there) / 2 and wide:
-        yield Remark(
-            f"{name}: the {len(there)} places have only {columns} longitudes and {rows} latitudes: are they cells of a "
-            "grid? Where people really live is then not in the file, and a snooper may know it better"
-        )
+    wide = all(len(one) > 1 and np.diff(one).min() > limits.cell_degrees for one in lines)
+    if len(there) >= limits.grid_places and max(columns, rows) < len(there) / 2 and wide:
+        yield Remark(Message("places_on_a_grid", file=name, places=len(there), columns=columns, rows=rows))
 
 
-def _apart(name: str, source: Points) -> Iterator[Remark]:
+def _apart(name: str, source: Points, limits: PlaceLimits) -> Iterator[Remark]:
     """Find records that lie far from all the others."""
     places = source.coordinates
     middle = np.median(places, axis=0)
     away = paired(places, np.broadcast_to(middle, places.shape), source.metric)
     usual = float(np.quantile(away, 0.9))
-    far = int((away > FAR * usual).sum()) if usual > 0 else 0
+    far = int((away > limits.far_times * usual).sum()) if usual > 0 else 0
     if far:
-        yield Remark(f"{name}: {far} records lie more than {FAR:.0f} times as far from the middle as nearly all others")
+        yield Remark(Message("places_apart", file=name, records=far, times=limits.far_times))
 
 
-def _crowded(name: str, source: Points) -> Iterator[Remark]:
+def _crowded(name: str, source: Points, limits: PlaceLimits) -> Iterator[Remark]:
     often = Counter(source.identities())
     most, records = max(often.values()), source.size
-    if most >= max(5, CROWDED * records):
-        yield Remark(
-            f"{name}: {most} records share one place: a real house, or where geocoding puts what it does not find? "
-            "Nobody there can be told from the others by distances"
-        )
-    elif records >= 20 and len(often) < records / 4:
-        yield Remark(
-            f"{name}: {records} records at only {len(often)} places: are these the places of people, or of districts?"
-        )
+    if most >= max(limits.crowd_records, limits.crowd_share * records):
+        yield Remark(Message("place_crowded", file=name, records=most))
+    elif records >= limits.district_records and len(often) < records / 4:
+        yield Remark(Message("places_of_districts", file=name, records=records, places=len(often)))
 
 
-SEA = "the sea"
+SEA = "sea_open"
 COAST = 60.0  # km within which a place beside a coarse coast still counts as on land
 _SEAS = (  # name, west, south, east, north: the first box that holds a place names it
-    ("the Baltic Sea", 9.5, 53.5, 30.5, 66.0),
-    ("the North Sea", -4.0, 51.0, 9.5, 61.0),
-    ("the Black Sea", 27.0, 40.8, 42.0, 47.5),
-    ("the Caspian Sea", 46.5, 36.5, 55.0, 47.5),
-    ("the Mediterranean", -5.5, 30.0, 36.5, 46.0),
-    ("the Red Sea", 32.0, 12.5, 44.0, 30.0),
-    ("the Gulf of Aden", 43.0, 10.0, 53.0, 15.5),
-    ("the Persian Gulf", 47.5, 23.5, 57.0, 30.5),
-    ("the Caribbean", -88.0, 9.0, -60.0, 22.0),
-    ("the Gulf of Mexico", -98.0, 18.0, -81.0, 31.0),
-    ("the Gulf of Guinea", -8.0, -5.0, 10.0, 7.0),
-    ("the Arctic Ocean", -180.0, 67.0, 180.0, 90.0),
-    ("the Southern Ocean", -180.0, -90.0, 180.0, -60.0),
-    ("the Indian Ocean", 20.0, -60.0, 115.0, 27.0),
-    ("the Atlantic", -70.0, -60.0, 20.0, 67.0),
-    ("the Pacific", -180.0, -60.0, 180.0, 67.0),
+    ("sea_baltic", 9.5, 53.5, 30.5, 66.0),
+    ("sea_north", -4.0, 51.0, 9.5, 61.0),
+    ("sea_black", 27.0, 40.8, 42.0, 47.5),
+    ("sea_caspian", 46.5, 36.5, 55.0, 47.5),
+    ("sea_mediterranean", -5.5, 30.0, 36.5, 46.0),
+    ("sea_red", 32.0, 12.5, 44.0, 30.0),
+    ("sea_aden", 43.0, 10.0, 53.0, 15.5),
+    ("sea_persian_gulf", 47.5, 23.5, 57.0, 30.5),
+    ("sea_caribbean", -88.0, 9.0, -60.0, 22.0),
+    ("sea_mexico", -98.0, 18.0, -81.0, 31.0),
+    ("sea_guinea", -8.0, -5.0, 10.0, 7.0),
+    ("sea_arctic", -180.0, 67.0, 180.0, 90.0),
+    ("sea_southern", -180.0, -90.0, 180.0, -60.0),
+    ("sea_indian", 20.0, -60.0, 115.0, 27.0),
+    ("sea_atlantic", -70.0, -60.0, 20.0, 67.0),
+    ("sea_pacific", -180.0, -60.0, 180.0, 67.0),
 )
 
 
@@ -224,12 +219,12 @@ def read_rings() -> tuple[Ring, ...]:
 
 
 def name_places(points: FloatArray) -> list[str]:
-    """Return the country or sea of each place (longitude, latitude).
+    """Return the country, by its ISO code, or the sea of each place (longitude, latitude).
 
     A place in the sea that is close to land is given to the country of the nearest coast: the outlines are coarse.
 
     >>> name_places(np.array([[13.4, 52.5], [52.5, 13.4], [0.0, 0.0]]))
-    ['Germany', 'the Gulf of Aden', 'the Gulf of Guinea']
+    ['DE', 'sea_aden', 'sea_guinea']
     """
     points = np.column_stack([(points[:, 0] + 180) % 360 - 180, points[:, 1]])
     found = np.full(len(points), "", dtype=object)
@@ -245,11 +240,6 @@ def name_places(points: FloatArray) -> list[str]:
     for row in np.flatnonzero(found == ""):
         found[row] = _nearest_land(points[row]) or _name_sea(points[row])
     return [str(name) for name in found]
-
-
-def is_land(name: str) -> bool:
-    """Say whether a name given by ``name_places`` is that of a country."""
-    return name not in {SEA, *(sea for sea, *_ in _SEAS)}
 
 
 def _encloses(corners: FloatArray, points: FloatArray) -> NDArray[np.bool_]:

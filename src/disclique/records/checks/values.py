@@ -1,4 +1,4 @@
-"""What a look at the input finds, as frozen values: facts about each file, and remarks in plain sentences.
+"""What a look at the input finds, as frozen values: facts about each file, and remarks, each a message.
 
 None of them holds a value of a single person: extents are rounded outwards, places and ids are counted, not named.
 """
@@ -11,23 +11,39 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from disclique.errors import InputError
-from disclique.messages import percent
+from disclique.messages import ENGLISH, Message, say
+from disclique.records.joins import BY_ID, BY_POSITION, BY_ROW
+
+JOINED = {BY_ID: "joined_by_id", BY_ROW: "joined_by_row", BY_POSITION: "joined_by_position"}
 
 
 @dataclass(frozen=True)
 class Remark:
-    """One sentence on something that looks wrong; a ``mistake`` can be nothing else, and ends a run."""
+    """Something that looks wrong; a ``mistake`` can be nothing else, and ends a run."""
 
-    sentence: str
+    message: Message
     mistake: bool = False
 
+    @property
+    def sentence(self) -> str:
+        """The remark in English."""
+        return str(self.message)
+
+    @property
+    def marked(self) -> Message:
+        """The remark, and before it what it is."""
+        return Message("remark_mistake" if self.mistake else "remark_look", remark=self.message)
+
     def __str__(self) -> str:
-        return f"{'MISTAKE' if self.mistake else 'LOOK'}: {self.sentence}"
+        return str(self.marked)
 
 
 @dataclass(frozen=True)
 class Extent:
-    """The box in which the places lie, rounded outwards, and the shares of the countries and seas in it."""
+    """The box in which the places lie, rounded outwards, and the shares of the countries and seas in it.
+
+    A country is its ISO code, a sea the code of its name.
+    """
 
     west: float
     south: float
@@ -36,11 +52,18 @@ class Extent:
     degrees: bool = True
     where: tuple[tuple[str, float], ...] = ()
 
-    def __str__(self) -> str:
+    @property
+    def message(self) -> Message:
+        """The box in words."""
+        box = {"west": self.west, "east": self.east, "south": self.south, "north": self.north}
         if not self.degrees:
-            return f"x from {self.west:g} to {self.east:g}, y from {self.south:g} to {self.north:g}"
-        box = f"longitude {self.west:g} to {self.east:g}, latitude {self.south:g} to {self.north:g}"
-        return box + (f": {name_shares(self.where)}" if self.where else "")
+            return Message("extent_of_plane", box)
+        return Message(
+            "extent_with_countries" if self.where else "extent_of_degrees", box, where=say_shares(self.where)
+        )
+
+    def __str__(self) -> str:
+        return str(self.message)
 
 
 @dataclass(frozen=True)
@@ -52,10 +75,14 @@ class Lengths:
     most: float
     unit: str = ""
 
+    @property
+    def message(self) -> Message:
+        """The lengths in words."""
+        shown = {name: show_length(getattr(self, name), self.unit) for name in ("median", "least", "most")}
+        return Message("lengths_of_file" if self.unit else "lengths_without_unit", shown)
+
     def __str__(self) -> str:
-        shown = [show_length(value, self.unit) for value in (self.median, self.least, self.most)]
-        said = "" if self.unit else " (no unit said)"
-        return f"median {shown[0]}, from {shown[1]} to {shown[2]}{said}"
+        return str(self.message)
 
 
 @dataclass(frozen=True)
@@ -65,6 +92,12 @@ class LabelColumn:
     name: str
     values: int
     missing: int
+
+    @property
+    def message(self) -> Message:
+        """The label in words."""
+        code = "label_column_with_gaps" if self.missing else "label_column"
+        return Message(code, column=self.name, different=self.values, empty=self.missing)
 
 
 @dataclass(frozen=True)
@@ -89,27 +122,20 @@ class FileLook:
     incomplete: int = 0
     crowd: int = 1
 
-    def lines(self) -> Iterator[str]:
-        """Say what the file holds."""
-        yield f"{self.name}: {self.records} records ({self.kind})"
+    def messages(self) -> Iterator[Message]:
+        """Say what the file holds: the file first, then about it."""
+        yield Message("look_at_file", file=self.name, records=self.records, kind=Message(f"kind_{self.kind}"))
         if self.joined:
-            yield f"  distances are joined to the records {self.joined}"
+            yield Message("look_joined", how=Message(JOINED[self.joined]))
         if self.extent is not None:
-            yield f"  extent: {self.extent}"
+            yield Message("look_extent", extent=self.extent.message)
         if self.lengths is not None:
-            yield f"  distances: {self.lengths}"
+            yield Message("look_distances", lengths=self.lengths.message)
         if self.crowd > 1:
-            yield f"  up to {self.crowd} records are one to the distances (same place, text or vector)"
+            yield Message("look_crowd", records=self.crowd)
         if self.labels:
-            columns = ", ".join(
-                f"{one.name} ({one.values} values{f', {one.missing} empty' if one.missing else ''})"
-                for one in self.labels
-            )
-            yield f"  labels: {columns}"
-            yield (
-                f"  label groups: {self.groups}, the smallest of {self.smallest} (k-anonymity k = {self.smallest}); "
-                f"{self.unique} records have a label of their own"
-            )
+            yield Message("look_labels", columns=[one.message for one in self.labels])
+            yield Message("look_label_groups", groups=self.groups, smallest=self.smallest, unique=self.unique)
 
 
 @dataclass(frozen=True)
@@ -124,12 +150,15 @@ class Meeting:
     known_only: int
     known_records: int
 
+    @property
+    def message(self) -> Message:
+        """How the values meet, in words."""
+        mine = {"only": self.target_only, "whole": self.target_values, "records": self.target_records}
+        theirs = {"back": self.known_only, "others": self.known_values, "known": self.known_records}
+        return Message("labels_meet", {"column": self.column, **mine, **theirs})
+
     def __str__(self) -> str:
-        return (
-            f"{self.column}: {self.target_only} of {self.target_values} values of the release do not occur in the "
-            f"known file ({self.target_records} records), {self.known_only} of {self.known_values} the other way round "
-            f"({self.known_records} records)"
-        )
+        return str(self.message)
 
 
 @dataclass(frozen=True)
@@ -155,20 +184,23 @@ class Inspection:
         """What can only be a mistake."""
         return tuple(remark for remark in self.remarks if remark.mistake)
 
-    def lines(self) -> list[str]:
+    def lines(self, language: str = ENGLISH) -> list[str]:
         """Say what was found, the remarks last."""
-        found = [line for file in self.files for line in file.lines()]
+        found = []
+        for file in self.files:
+            first, *about = (say(one, language) for one in file.messages())
+            found += [first, *(f"  {line}" for line in about)]
+        more = [meeting.message for meeting in self.meetings if meeting.target_only or meeting.known_only]
         if self.shared_ids is not None:
-            sizes = " and ".join(str(file.records) for file in self.files[:2])
-            found.append(f"ids in both files: {self.shared_ids} of {sizes}")
-        found += [f"label {meeting}" for meeting in self.meetings if meeting.target_only or meeting.known_only]
-        return found + [str(remark) for remark in self.remarks]
+            sizes = [file.records for file in self.files[:2]]
+            more.insert(0, Message("look_shared_ids", shared=self.shared_ids, sizes=sizes))
+        return found + [say(one, language) for one in (*more, *(remark.marked for remark in self.remarks))]
 
     def check(self, *, force: bool = False) -> Inspection:
         """Raise an error if something can only be a mistake, unless told to go on; then that is noted."""
         if self.mistakes and not force:
-            more = f" (and {len(self.mistakes) - 1} more)" if len(self.mistakes) > 1 else ""
-            raise InputError(f"{self.mistakes[0].sentence}{more}; if it is right so, say --force (force=True)")
+            more = Message("and_more_mistakes", count=len(self.mistakes) - 1) if len(self.mistakes) > 1 else None
+            raise InputError("mistake_ends_the_run", remark=self.mistakes[0].message, more=more)
         return replace(self, forced=bool(self.mistakes))
 
     def __repr__(self) -> str:
@@ -190,9 +222,19 @@ def show_length(value: float, unit: str) -> str:
     return f"{value:,.0f}{' ' * bool(unit)}{unit}" if value >= 1000 else f"{value:.3g}{' ' * bool(unit)}{unit}"
 
 
-def name_shares(where: Sequence[tuple[str, float]]) -> str:
-    """Write shares of places, the largest first."""
-    return ", ".join(f"{name} {percent(share)}" for name, share in where)
+def is_land(code: str) -> bool:
+    """Say whether a place is a country: ISO codes are written in capitals."""
+    return code.isupper()
+
+
+def say_place(code: str) -> Message:
+    """Return what a country or sea is called."""
+    return Message("country_alone", iso=code) if is_land(code) else Message(code)
+
+
+def say_shares(where: Sequence[tuple[str, float]]) -> tuple[Message, ...]:
+    """Return shares of places as they are written, the largest first."""
+    return tuple(Message("place_share", place=say_place(code), share=share) for code, share in where)
 
 
 def some(values: Iterable[object], most: int = 3) -> str:
