@@ -40,10 +40,7 @@ class PairLimits:
     by_chance: float = 0.1  # more than which labels should coincide beyond chance
     related: float = 0.5  # correlation of the distances of the same people
     alike: float = 0.95  # the same, of those who have not moved
-    likely_ratio: tuple[float, float] = (
-        0.9,
-        1.1,
-    )  # how long distances may be in one file, where they are 1 in the other
+    likely_ratio: tuple[float, float] = (0.9, 1.1)  # of one distance in two files
     possible_ratio: tuple[float, float] = (0.65, 1.55)  # by road it is farther, but not so much; a mile is 1.6 km
     astray_share: float = 0.05  # of the people who lie elsewhere
     blurred: float = 0.3  # error of places, in distances to the nearest person of the same label, that mixes people up

@@ -122,11 +122,21 @@ class FileLook:
     incomplete: int = 0
     crowd: int = 1
 
+    @property
+    def kind_message(self) -> Message:
+        """What the distances are between."""
+        return Message(f"kind_{self.kind}")
+
+    @property
+    def joined_message(self) -> Message | None:
+        """How distances were joined to the records; None where they came with them."""
+        return Message(JOINED[self.joined]) if self.joined else None
+
     def messages(self) -> Iterator[Message]:
         """Say what the file holds: the file first, then about it."""
-        yield Message("look_at_file", file=self.name, records=self.records, kind=Message(f"kind_{self.kind}"))
-        if self.joined:
-            yield Message("look_joined", how=Message(JOINED[self.joined]))
+        yield Message("look_at_file", file=self.name, records=self.records, kind=self.kind_message)
+        if self.joined_message is not None:
+            yield Message("look_joined", how=self.joined_message)
         if self.extent is not None:
             yield Message("look_extent", extent=self.extent.message)
         if self.lengths is not None:
