@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Listener = Callable[[str, float | None], None]  # the step at work, and the share of it that is done if known
+from disclique.messages import Message
+
+Step = str | Message  # what is at work
+Listener = Callable[[Step, float | None], None]  # the step at work, and the share of it that is done if known
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
@@ -29,10 +32,10 @@ def teller() -> Listener:
     return listener if listener is not None else _ignore
 
 
-def tell(step: str, share: float | None = None) -> None:
+def tell(step: Step, share: float | None = None) -> None:
     """Say which step is at work, and the share of it that is done if known."""
     teller()(step, share)
 
 
-def _ignore(step: str, share: float | None) -> None:
+def _ignore(step: Step, share: float | None) -> None:
     pass

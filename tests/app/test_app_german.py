@@ -36,7 +36,7 @@ from disclique.masks.settings import Setting
 from disclique.messages import Message, has_sentence, map_texts, read_catalogue, say
 from disclique.options.audits import AuditOptions
 from disclique.runs import Forecast, Processes, Unit
-from disclique.runs.counter import Counter, Heard
+from disclique.runs.progress import Counter, UnitNames
 from disclique.runs.run import Estimate
 from disclique.spaces import Encodings, Matrix, Points, Texts
 from small_files import people
@@ -334,7 +334,7 @@ def test_what_the_counter_says() -> None:
     units += [Unit(affine, 0, stage) for stage in (People(), Rest(), Varied("overlap", 0.5, "oracle"))]
     for what in ("releases", "releases attacked to estimate the time"):
         for risk in ("risk so far under 0.1 %", "risk so far at least 5.5 %", "no attack could be carried out so far"):
-            about = Heard(what, lambda unit, record, risk=risk: risk, (*attack_names(), "oracle"), STAGES)
+            about = UnitNames(what, lambda unit, record, risk=risk: risk, (*attack_names(), "oracle"), STAGES)
             counter = Counter(about, Forecast(dict.fromkeys(units, 1.0)), Processes(2))
             counter.wants(units)
             for number, unit in enumerate(units):

@@ -26,7 +26,7 @@ from disclique.progress import tell
 from disclique.runs import Journal, OnDask, Unit, run_units
 from disclique.runs.dask_cluster import compare_versions
 from disclique.runs.process_pool import WorkersLost
-from disclique.runs.watch import watching
+from disclique.runs.progress import watching
 from small_files import COLUMNS, LIGHT, people, without_times
 
 pytestmark = pytest.mark.long

@@ -21,10 +21,8 @@ from disclique.cli.screen import USUAL, Pace, Screen
 from disclique.masks.settings import Setting
 from disclique.progress import tell
 from disclique.runs import Executor, Forecast, Journal, Processes, Serial, Unit, run_units
-from disclique.runs import counter as counters
-from disclique.runs.counter import Counter, Heard
 from disclique.runs.process_pool import one_thread
-from disclique.runs.watch import EVERY, reporting, watching
+from disclique.runs.progress import REPORT_SECONDS, Counter, UnitNames, reporting, watching
 from small_files import COLUMNS, LIGHT, make_audit, people
 
 WEAK, STRONG = Setting.parse("round:to=1km"), Setting.parse("round:to=2km")
@@ -44,7 +42,7 @@ def test_whoever_watches_hears_every_item_begin_and_end(executor: Executor) -> N
     """And what is done to it, also of a step that was told just before another one."""
     heard: list[tuple[Unit, str | None]] = []
     with watching(lambda item, step, share: heard.append((item, step))):
-        assert len(list(executor.map(partial(attack, 1.5 * EVERY), UNITS))) == 4
+        assert len(list(executor.map(partial(attack, 1.5 * REPORT_SECONDS), UNITS))) == 4
     for unit in UNITS:
         steps = [step for item, step in heard if item == unit]
         assert (steps[0], steps[-1]) == ("", None)
@@ -55,13 +53,13 @@ def test_a_worker_sends_few_reports_and_none_after_the_end() -> None:
     """However often it tells, and though whoever reads them is slow or has gone."""
     sent: list[int] = []
     with reporting(lambda steps: sent.append(len(steps))):
-        end = time.monotonic() + 1.2 * EVERY
+        end = time.monotonic() + 1.2 * REPORT_SECONDS
         while time.monotonic() < end:
             tell("a step")
     assert 1 <= len(sent) <= 3
     before = len(sent)
     tell("nobody hears this")
-    time.sleep(1.2 * EVERY)
+    time.sleep(1.2 * REPORT_SECONDS)
     assert len(sent) == before
 
     def fail(steps: object) -> None:
@@ -83,11 +81,10 @@ def make_screen(*, terminal: bool, pace: Pace = USUAL) -> Screen:
     return screen
 
 
-def test_a_pipe_hears_of_a_single_release_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_hears_of_a_single_release_that_takes_long() -> None:
     """From the first moment, and again and again: what is done to which release, and since when."""
-    monkeypatch.setattr(counters, "FRESH", 0.0)
     screen, journal = make_screen(terminal=False, pace=Pace(every=0.1)), Journal[str]()
-    about = Heard("releases", lambda unit, record: f"risk so far {record}", headings=("register",), beside=STAGES)
+    about = UnitNames("releases", lambda unit, record: f"risk so far {record}", headings=("register",), beside=STAGES)
     with screen.units(about, Forecast(dict.fromkeys(UNITS, 1.0)), Serial()) as progress:
         run_units(partial(attack, 0.5), UNITS[:1], journal, progress=progress)
         run_units(partial(attack, 0.3), UNITS, journal, progress=progress)
@@ -104,7 +101,7 @@ def test_a_pipe_hears_of_a_single_release_that_takes_long(monkeypatch: pytest.Mo
 
 def test_a_terminal_has_a_second_line_for_what_runs_now() -> None:
     screen, journal = make_screen(terminal=True), Journal[str]()
-    with screen.units(Heard("releases"), Forecast(dict.fromkeys(UNITS, 1.0)), Serial()) as progress:
+    with screen.units(UnitNames("releases"), Forecast(dict.fromkeys(UNITS, 1.0)), Serial()) as progress:
         run_units(partial(attack, 0.6), UNITS[:2], journal, progress=progress)
     drawn = shown(screen)
     assert "1 of 3 releases" in drawn
@@ -112,16 +109,16 @@ def test_a_terminal_has_a_second_line_for_what_runs_now() -> None:
 
 
 def test_several_units_at_work_are_counted_by_setting() -> None:
-    counter = Counter(Heard("releases", headings=("register",), beside=STAGES), Forecast({}), Serial())
+    counter = Counter(UnitNames("releases", headings=("register",), beside=STAGES), Forecast({}), Serial())
     for unit in UNITS:
         counter.at_work(unit, "", None)
     counter.at_work(UNITS[0], "register", None)
-    assert counter.tell_now() == (
+    assert str(counter.tell_now()) == (
         "now (0:00) round:to=1km, repetition 1: register; also "
         "1 × round:to=1km, 1 × round:to=2km, 1 × round:to=2km (asking for every person)"
     )
     counter.at_work(UNITS[0], None, None)
-    assert counter.tell_now().startswith("now (0:00) round:to=1km, repetition 2; also 1 × round:to=2km")
+    assert str(counter.tell_now()).startswith("now (0:00) round:to=1km, repetition 2; also 1 × round:to=2km")
 
 
 def test_the_time_left_counts_down_while_a_unit_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +135,7 @@ def test_the_risk_so_far_ends_as_the_risk_of_the_result(attacks: tuple[str, ...]
     """Setting by setting; where a search was cut short it is called a lower bound."""
     audit = make_audit("affine", "gaussian:sigma=20km", n=30, attacks=attacks, budget=1e-4)
     so_far, said = RiskSoFar(audit.plan), {}
-    heard = Heard("releases", lambda unit, record: said.setdefault(unit, so_far(unit, record)))
+    heard = UnitNames("releases", lambda unit, record: said.setdefault(unit, so_far(unit, record)))
     result = run_audit(audit, progress=Counter(heard, Forecast({}), Serial()))
     for setting in result.settings:
         value, cut = so_far.measure(Setting.parse(setting.spec))

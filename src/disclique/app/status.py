@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from disclique.audits.records import Records
     from disclique.masks.settings import Setting
     from disclique.runs import Executor, Forecast
-    from disclique.runs.counter import Counter, Heard
+    from disclique.runs.progress import Counter, UnitNames
 
 EVERY = 0.5  # seconds between two looks whether there is something new to write
 
@@ -142,9 +142,9 @@ class Board:
             self.lines += [self.hide(line if isinstance(line, Message) else Message(line)) for line in lines]
 
     @contextmanager
-    def units(self, about: Heard, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
+    def units(self, about: UnitNames, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
         """Count units for as long as they are carried out."""
-        from disclique.runs.counter import Counter
+        from disclique.runs.progress import Counter
 
         self.counter, self.known = Counter(about, forecast, executor), {}
         try:

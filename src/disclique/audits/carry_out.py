@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from disclique.audits import Audit, AuditResult
     from disclique.audits.summarise import About
+    from disclique.messages import Message
     from disclique.runs import Executor, Forecast
-    from disclique.runs.counter import Counter, Heard
+    from disclique.runs.progress import Counter, UnitNames
 
 
 class Told(Protocol):
     """Who is told how far it is: a terminal, or the page of an app."""
 
-    def say(self, lines: Iterable[str]) -> None:
+    def say(self, lines: Iterable[str | Message]) -> None:
         """Take sentences."""
 
-    def units(self, about: Heard, forecast: Forecast, executor: Executor) -> AbstractContextManager[Counter]:
+    def units(self, about: UnitNames, forecast: Forecast, executor: Executor) -> AbstractContextManager[Counter]:
         """Count units for as long as they are carried out."""
 
     def opened(self, executor: Executor) -> AbstractContextManager[Executor]:
@@ -43,11 +44,11 @@ def carry_out(
     """
     from disclique.audits import ANNEX, REPORT, run_audit
     from disclique.audits.so_far import BESIDE, STAGES, RiskSoFar
-    from disclique.runs.counter import Heard
+    from disclique.runs.progress import UnitNames
 
     with told.opened(executor) as running:
         forecast = announce(work, out, running, told, keep=True)
-        releases = Heard("releases", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE), STAGES)
+        releases = UnitNames("releases", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE), STAGES)
         with told.units(releases, forecast, running) as progress:
             result = run_audit(
                 work, folder=out, executor=running, progress=progress, with_records=with_records, about=about
@@ -69,8 +70,8 @@ def announce(work: Audit, out: Path, executor: Executor, told: Told, *, keep: bo
     from disclique.audits.records import ReleaseRecord
     from disclique.audits.so_far import BESIDE, STAGES, RiskSoFar
     from disclique.runs import Forecast, open_journal
-    from disclique.runs.counter import Heard
     from disclique.runs.journal import check_folder, has_journal
+    from disclique.runs.progress import UnitNames
 
     check_folder(out, (RESULT, RECORDS, REPORT, ANNEX))
     work.check_masks()
@@ -82,7 +83,7 @@ def announce(work: Audit, out: Path, executor: Executor, told: Told, *, keep: bo
         told.say([f"{out}: an audit was begun here and goes on"])
     trials = Forecast(dict.fromkeys(list_trials(work), 1.0))
     heads = (*work.plan.attack_names, *BESIDE)
-    tried = Heard("releases attacked to estimate the time", RiskSoFar(work.plan), heads, STAGES)
+    tried = UnitNames("releases attacked to estimate the time", RiskSoFar(work.plan), heads, STAGES)
     with (
         open_journal(out if keep else None, work, ReleaseRecord) as journal,
         told.units(tried, trials, executor) as progress,

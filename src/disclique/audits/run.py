@@ -162,7 +162,7 @@ def run_audit(
 
         def summary() -> AuditResult:
             seconds = time.perf_counter() - begun
-            found = Findings(work.records, decisions, seconds, journal.notes, work.trials, work.varied)
+            found = Findings(work.records, decisions, seconds, tuple(map(str, journal.notes)), work.trials, work.varied)
             return summarise(audit, found, about or About(), with_records=with_records)
 
         result = summary()

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from disclique.messages import Message
+    from disclique.progress import Listener, Step
     from disclique.records.checks import Inspection
     from disclique.runs import Executor, Forecast
-    from disclique.runs.counter import Counter, Heard
+    from disclique.runs.progress import Counter, UnitNames
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Pace:
 USUAL = Pace()
 
 
-def _nothing(step: str, share: float | None = None) -> None:
+def _nothing(step: Step, share: float | None = None) -> None:
     pass
 
 
@@ -87,7 +88,7 @@ class Screen:
         self.out.print(shown)
 
     @contextmanager
-    def steps(self, first: str = "reading") -> Iterator[Callable[[str, float | None], None]]:
+    def steps(self, first: str = "reading") -> Iterator[Listener]:
         """A function that announces the step at work and the share of it that is done: a bar on a terminal, else lines.
 
         The first step is announced at once, in lines after a moment, since bad input is told by a single sentence; the
@@ -100,7 +101,7 @@ class Screen:
             steps = _Steps(first, self.pace.every)
             with _Lines(self, steps.say, self.pace.soon) as lines:
 
-                def note(step: str, share: float | None = None) -> None:
+                def note(step: Step, share: float | None = None) -> None:
                     steps.note(step)
                     if share == 1:
                         lines.say()
@@ -115,8 +116,10 @@ class Screen:
         with Progress(*columns, console=self.err, transient=True) as progress:
             task = progress.add_task(first, total=None)
 
-            def announce(step: str, share: float | None = None) -> None:
-                progress.update(task, description=step, total=None if share is None else 1.0, completed=share or 0.0)
+            def announce(step: Step, share: float | None = None) -> None:
+                progress.update(
+                    task, description=str(step), total=None if share is None else 1.0, completed=share or 0.0
+                )
 
             yield announce
 
@@ -148,11 +151,11 @@ class Screen:
             yield running
 
     @contextmanager
-    def units(self, about: Heard, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
+    def units(self, about: UnitNames, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
         """Show how many units are done, how long the rest takes by the forecast, and what runs now."""
-        from disclique.runs.counter import Counter
+        from disclique.runs.progress import Counter
 
-        counter = Counter(about, forecast, executor)
+        counter = Counter(about, forecast, executor, stale=min(0.5, self.pace.every))
         if self.quiet:
             yield counter
         elif self.err.is_terminal:
@@ -166,9 +169,9 @@ class Screen:
 
 def _join(counter: Counter) -> str:
     """Return all that a counter says as one line."""
-    words = counter.tell()
-    how_far = f"{words.done}, {words.left}" if words.left else words.done
-    return f"{how_far}; {now}" if (now := counter.tell_now()) else how_far
+    words, now = counter.tell(), counter.tell_now()
+    how_far = str(words.done) if words.left is None else f"{words.done}, {words.left}"
+    return how_far if now is None else f"{how_far}; {now}"
 
 
 def _draw(counter: Counter, console: Console) -> Progress:
@@ -178,11 +181,12 @@ def _draw(counter: Counter, console: Console) -> Progress:
 
     class Board(Progress):
         def get_renderables(self) -> Iterable[RenderableType]:
-            words = counter.tell()
+            words, now = counter.tell(), counter.tell_now()
+            left = "" if words.left is None else str(words.left)
             for task in self.task_ids:  # none before it is added
-                self.update(task, description=words.done, completed=words.share, left=words.left)
+                self.update(task, description=str(words.done), completed=words.share, left=left)
             yield self.make_tasks_table(self.tasks)
-            yield Text(f"  {counter.tell_now()}", style="dim", no_wrap=True, overflow="ellipsis")
+            yield Text("" if now is None else f"  {now}", style="dim", no_wrap=True, overflow="ellipsis")
 
     done, left = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[left]}"))
     columns = (SpinnerColumn(), done, BarColumn(bar_width=12), TimeElapsedColumn(), left)
@@ -194,20 +198,20 @@ def _draw(counter: Counter, console: Console) -> Progress:
 class _Steps:
     """The step at work, and since when."""
 
-    def __init__(self, first: str, long: float) -> None:
+    def __init__(self, first: Step, long: float) -> None:
         self.step, self.begun, self.long = first, time.monotonic(), long
 
-    def note(self, step: str) -> None:
+    def note(self, step: Step) -> None:
         """Note that a step is at work."""
         if step != self.step:
             self.step, self.begun = step, time.monotonic()
 
     def say(self) -> str:
         """Say the step, and how long it has been at work if that is long."""
-        from disclique.runs.counter import say_clock
+        from disclique.runs.progress import say_clock
 
         since = time.monotonic() - self.begun
-        return f"{self.step} (since {say_clock(since)})" if since >= self.long else self.step
+        return f"{self.step} (since {say_clock(since)})" if since >= self.long else str(self.step)
 
 
 class _Lines:

@@ -39,8 +39,8 @@ def command(
     stopped. Options override the TOML file, which overrides the preset.
     """
     from disclique.runs import Forecast, choose_executor
-    from disclique.runs.counter import Heard
     from disclique.runs.journal import check_folder
+    from disclique.runs.progress import UnitNames
     from disclique.studies import study
 
     with screen.steps("reading"):
@@ -56,7 +56,7 @@ def command(
     with (
         screen.keeping(out),
         screen.opened(executor) as running,
-        screen.units(Heard("units", headings=work.grid.attacks), forecast, running) as progress,
+        screen.units(UnitNames("units", headings=work.grid.attacks), forecast, running) as progress,
     ):
         result = study(work, folder=out, executor=running, progress=progress)
     if not progress.fresh:
@@ -88,7 +88,7 @@ def _estimate(work: Study, executor: Executor, screen: Screen) -> None:
     import numpy as np
 
     from disclique.runs import Estimate, Forecast, Journal, try_units
-    from disclique.runs.counter import Heard
+    from disclique.runs.progress import UnitNames
     from disclique.studies import run_unit
     from disclique.studies.unit import Cell
 
@@ -98,7 +98,7 @@ def _estimate(work: Study, executor: Executor, screen: Screen) -> None:
     first = [next(unit for unit in units if unit.setting == settings[place]) for place in places]
     again = [unit for unit in units if unit.setting == settings[places[0]]][1:2]  # the first one compiles
     trials = Forecast(dict.fromkeys([*first, *again], 1.0))
-    with screen.units(Heard("units carried out to estimate the time"), trials, executor) as progress:
+    with screen.units(UnitNames("units carried out to estimate the time"), trials, executor) as progress:
         try_units(partial(run_unit, work), list(trials.expected), journal, executor=executor, progress=progress)
     known = {settings.index(unit.setting): seconds for unit, seconds in journal.seconds.items()}
     at = sorted(known)

@@ -8,8 +8,8 @@ from disclique.model import Executor
 from disclique.runs.chance import Chance
 from disclique.runs.dask_cluster import OnDask
 from disclique.runs.executors import Processes, Serial, choose_executor, keep_open
-from disclique.runs.forecast import Forecast
 from disclique.runs.journal import Journal, open_journal
+from disclique.runs.progress import Forecast
 from disclique.runs.run import Estimate, FullProgress, Progress, run_units, try_units
 from disclique.runs.unit import Attacked, Stage, Unit, WrittenUnit
 

@@ -24,11 +24,12 @@ from typing import Any, NamedTuple, TypeVar
 from disclique.arguments import check_kind, check_whole
 from disclique.engine.kernels.compiled import count_cores
 from disclique.errors import DiscliqueError, InputError, MissingDependency
+from disclique.messages import Message
 from disclique.progress import tell
 from disclique.records.write import versions
 from disclique.runs.interrupts import holding_interrupts
 from disclique.runs.process_pool import WorkersLost, same
-from disclique.runs.watch import Steps, find_watcher, reporting
+from disclique.runs.progress import Steps, find_watcher, reporting
 
 # Items of one process would share its libraries, which are not all made for threads: one at a time.
 _turn = threading.Lock()
@@ -58,10 +59,7 @@ class OnDask:
         if self.count is not None:
             check_whole(self.count, "workers", 1)
             if self.address != "local":
-                raise InputError(
-                    f"workers = {self.count}: the cluster at {self.address} has the workers that were started there; "
-                    "a number of processes goes with 'local' only"
-                )
+                raise InputError("workers_of_a_running_cluster", count=self.count, address=self.address)
 
     @property
     def parallel(self) -> int | None:
@@ -101,10 +99,7 @@ class OnDask:
         try:
             context = distributed.Security().get_connection_args("client").get("ssl_context")
             if self.address.startswith("tls:") and context is None:
-                raise ValueError(
-                    "this side has no certificate: set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__TLS__CLIENT__CERT and "
-                    "…__TLS__CLIENT__KEY, or the same in Dask's configuration"
-                )
+                raise InputError("no_scheduler_at", address=self.address, why=Message("no_certificate_here"))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of versions that differ, which are told below
                 connect = partial(distributed.Client, self.address, timeout=self.patience, set_as_default=False)
@@ -112,7 +107,7 @@ class OnDask:
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             why = " ".join(str(error).split()) or type(error).__name__
         gc.collect()  # a client that failed waits long for its own end where that comes with the end of the program
-        raise InputError(f"no Dask scheduler at {self.address or repr('')} ({why})")
+        raise InputError("no_scheduler_at", address=self.address or repr(""), why=why)
 
 
 @dataclass(eq=False)
@@ -124,8 +119,8 @@ class Session:
 
     client: Any
     cluster: OnDask
-    notes: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
+    hints: tuple[Message, ...] = ()
     _workers: int = 1
     _sent: tuple[Callable[[Any], Any], Any] | None = None
 
@@ -138,22 +133,19 @@ class Session:
         """Wait for the first worker, and make sure that all workers run the code that runs here."""
         with self._asking():
             if not self._count():
-                tell(f"{self.cluster.address}: waiting for the first worker")
+                tell(Message("waiting_for_a_worker", address=self.cluster.address))
                 self.client.wait_for_workers(1)
             found = self.client.get_versions(packages=[*versions(), "cloudpickle"])
             self.notes = compare_versions(found)
             code = self.client.run(fingerprint)
             _refuse(
                 [place for place, theirs in code.items() if theirs != fingerprint()],
-                f"disclique {versions()['disclique']} has other code there than here; install the same",
+                Message("other_code_there", version=versions()["disclique"]),
             )
             self._count()
             several = {place for place, threads in self.client.nthreads().items() if threads > 1}
         if several:
-            self.hints = (
-                f"{_name(sorted(several))}: started with several threads, of which one is used; start workers with "
-                "--nthreads 1 and as many as there are cores with --nworkers",
-            )
+            self.hints = (Message("workers_with_threads", places=_name(sorted(several))),)
 
     def _count(self) -> int:
         self._workers = len(self.client.nthreads())
@@ -204,14 +196,10 @@ class Session:
         try:
             return future.result()
         except _distributed().KilledWorker:
-            raise WorkersLost(
-                f"{item}: the workers that worked on it died again and again; if they are short of memory, "
-                "give them more or use fewer threads a worker"
-            ) from None
+            raise WorkersLost("workers_died", item=str(item)) from None
         except ImportError as error:
             raise WorkersLost(
-                f"a worker of {self.cluster.address} cannot load the work ({error}); all need "
-                f"disclique {versions()['disclique']} and what it needs"
+                "work_not_loaded", address=self.cluster.address, error=str(error), version=versions()["disclique"]
             ) from None
 
     @contextmanager
@@ -229,7 +217,7 @@ class Session:
             raise self._gone() from None
 
     def _gone(self) -> WorkersLost:
-        return WorkersLost(f"the Dask scheduler at {self.cluster.address} has gone")
+        return WorkersLost("scheduler_gone", address=self.cluster.address)
 
 
 class _Call:
@@ -323,26 +311,24 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
-def compare_versions(found: dict[str, Any]) -> tuple[str, ...]:
+def compare_versions(found: dict[str, Any]) -> tuple[Message, ...]:
     """Refuse workers without disclique or with another version; return notes on other versions of what it rests on."""
     ours = _numbers(found["client"])
     workers = {place: _numbers(one) for place, one in found["workers"].items()}
     everywhere = {"the scheduler": _numbers(found["scheduler"]), **workers}
     mine = ours["disclique"]
-    everybody = f"the scheduler and all workers need disclique {mine}, as here"
     without = [place for place, theirs in everywhere.items() if theirs.get("disclique") is None]
-    _refuse(without, f"disclique is not installed there; {everybody}")
+    _refuse(without, Message("not_installed_there", version=mine))
     for place, theirs in everywhere.items():
-        _refuse([place] if theirs["disclique"] != mine else [], f"has disclique {theirs['disclique']}; {everybody}")
+        other = Message("other_version_there", theirs=theirs["disclique"], version=mine)
+        _refuse([place] if theirs["disclique"] != mine else [], other)
     notes = []
     for name in ("python", *versions(), "distributed", "cloudpickle"):
         differ = sorted(place for place, theirs in workers.items() if theirs.get(name) != ours.get(name))
         if differ:
-            there = workers[differ[0]].get(name) or "missing"
-            notes.append(
-                f"{_name(differ)}: {name} is {there} there and {ours.get(name)} here; figures may differ in their "
-                "last digits"
-            )
+            there, here = workers[differ[0]].get(name), ours.get(name)
+            code = "library_missing_there" if there is None else "library_differs_there"
+            notes.append(Message(code, places=_name(differ), library=name, there=there, here=here))
     return tuple(dict.fromkeys(notes))
 
 
@@ -352,13 +338,13 @@ def _numbers(found: dict[str, Any]) -> dict[str, str | None]:
     return packages | {"python": ".".join(python.split(".")[:3])}
 
 
-def _refuse(places: list[str], why: str) -> None:
+def _refuse(places: list[str], why: Message) -> None:
     if places:
-        raise InputError(f"{_name(sorted(places))}: {why}")
+        raise InputError("place_refused", places=_name(sorted(places)), why=why)
 
 
-def _name(places: list[str]) -> str:
-    return places[0] if len(places) == 1 else f"{places[0]} and {len(places) - 1} more"
+def _name(places: list[str]) -> str | Message:
+    return places[0] if len(places) == 1 else Message("place_and_more", place=places[0], more=len(places) - 1)
 
 
 @contextmanager
@@ -396,5 +382,5 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise MissingDependency('a Dask cluster needs the package distributed: pip install "disclique[dask]"') from None
+        raise MissingDependency("dask_missing") from None
     return distributed

@@ -18,7 +18,7 @@ from disclique.model import Executor
 from disclique.runs.dask_cluster import OnDask
 from disclique.runs.interrupts import noting_interrupts
 from disclique.runs.process_pool import Pool
-from disclique.runs.watch import working
+from disclique.runs.progress import working
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -19,11 +19,14 @@ from typing import IO, Any, Generic, Protocol, TypeVar
 import msgspec
 
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.model import Json
 from disclique.records.write import versions, write_json
 from disclique.runs.unit import Unit, WrittenUnit
 
 JOURNAL = "journal.jsonl"
+_KINDS = {"audit": Message("run_audit"), "study": Message("run_study")}
+_A_KIND = {"audit": Message("run_an_audit"), "study": Message("run_a_study")}
 R = TypeVar("R")
 
 
@@ -63,7 +66,7 @@ class Journal(Generic[R]):
     done: dict[Unit, R] = field(default_factory=dict)
     path: Path | None = None
     file: IO[bytes] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     end: int = 0
     seconds: dict[Unit, float] = field(default_factory=dict)
 
@@ -85,10 +88,7 @@ class Journal(Generic[R]):
         except OSError as error:
             with suppress(OSError):  # take off what was written of the line, if the disk still lets us
                 os.ftruncate(self.file.fileno(), self.end)
-            raise InputError(
-                f"{self.path}: cannot be written ({error.strerror}); the {len(self.done)} units before are safe: make "
-                "room and start the same command again"
-            ) from None
+            raise InputError("journal_not_written", path=self.path, why=error.strerror, units=len(self.done)) from None
         self.end += len(line)
 
 
@@ -103,7 +103,7 @@ def open_journal(folder: Path | None, work: Definition, record: type[R]) -> Iter
     try:
         file = path.open("ab+", buffering=0)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+        raise InputError("file_not_written", path=path, why=error.strerror) from None
     with file:
         _lock(file, folder, work.kind)
         _to_disk(folder)
@@ -111,7 +111,7 @@ def open_journal(folder: Path | None, work: Definition, record: type[R]) -> Iter
         if torn:
             os.ftruncate(file.fileno(), end)
             os.fsync(file.fileno())
-            notes += (f"{path}: the last line was incomplete and has been cut off; its unit is run again",)
+            notes += (Message("journal_line_torn", path=path),)
         done = {unit: line.record for unit, line in lines.items()}
         seconds = {unit: line.seconds for unit, line in lines.items() if line.seconds > 0}
         yield Journal(done, path, file, notes, end, seconds)
@@ -132,29 +132,32 @@ def has_journal(folder: Path | None) -> bool:
 def check_folder(folder: Path, results: Sequence[str]) -> None:
     """Refuse a folder in which results lie that are of no run that could go on there: they would be overwritten."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: this is a file, not a folder")
+        raise InputError("file_not_a_folder", path=folder)
     there = next((name for name in results if (folder / name).exists()), None)
     if there is not None and not has_journal(folder):
-        raise InputError(f"{folder / there}: the file is there already, of another run; say another folder")
+        raise InputError("result_of_another_run", path=folder / there)
 
 
-def _claim(folder: Path, work: Definition) -> tuple[str, ...]:
+def _claim(folder: Path, work: Definition) -> tuple[Message, ...]:
     """Make the folder this work's own; return notes for the reader."""
     kind = work.kind
     manifest = folder / f"{kind}.json"
     if manifest.exists():
         found = read_definition(folder, kind)
         if found.get("digest") != work.digest:
-            raise InputError(f"{folder}: holds another {kind} ({_difference(found, work)}); give a folder of its own")
-        differ = {name: v for name, v in versions().items() if found.get("versions", {}).get(name) != v}
+            raise InputError(
+                "folder_of_another_run", folder=folder, kind=_KINDS[kind], difference=_difference(found, work)
+            )
+        before = found.get("versions", {})
+        differ = {name: v for name, v in versions().items() if before.get(name) != v}
         return tuple(
-            f"{folder}: was begun with {name} {found.get('versions', {}).get(name)} and goes on with {new}"
+            Message("run_with_other_version", folder=folder, library=name, before=before.get(name), now=new)
             for name, new in differ.items()
         )
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: this is a file, not a folder")
+        raise InputError("file_not_a_folder", path=folder)
     if (folder / JOURNAL).exists():
-        raise InputError(f"{folder}: has a journal but no {kind}.json; give another folder")
+        raise InputError("journal_without_manifest", folder=folder, kind=kind)
     write_json({kind: work.to_dict(), "digest": work.digest, "versions": versions()}, manifest)
     _to_disk(manifest)
     return ()
@@ -176,21 +179,21 @@ def read_definition(folder: Path, kind: str) -> Json:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{folder}: there is no {kind} here ({path.name} is missing)") from None
+        raise InputError("no_run_here", folder=folder, kind=_KINDS[kind], file=path.name) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
+        raise InputError("file_not_read", path=path, why=str(error)) from None
     if not isinstance(found, dict) or not isinstance(found.get(kind), dict):
-        raise InputError(f"{path}: this is not the description of {'an' if kind == 'audit' else 'a'} {kind}")
+        raise InputError("not_a_manifest", path=path, kind=_A_KIND[kind])
     return found
 
 
-def _difference(found: Json, work: Definition) -> str:
+def _difference(found: Json, work: Definition) -> Message:
     """Name the first option in which the work in a folder differs from the one asked for."""
     here = found[work.kind]
     for name, value in work.to_dict().items():
         if here.get(name) != value:
-            return f"{name} is {_short(here.get(name))} there and {_short(value)} here"
-    return "made from other files or by another version"
+            return Message("option_differs", option=name, there=_short(here.get(name)), here=_short(value))
+    return Message("files_differ")
 
 
 def _short(value: Any) -> str:
@@ -206,7 +209,7 @@ def _lock(file: IO[bytes], folder: Path, kind: str) -> None:
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InputError(f"{folder}: another run of this {kind} is at work here") from None
+        raise InputError("run_at_work_here", folder=folder, kind=_KINDS[kind]) from None
     except OSError:
         return  # some network file systems have no locks
 
@@ -225,12 +228,12 @@ def _read(path: Path, work: Definition, record: type[R]) -> tuple[dict[Unit, _Li
             found = None
         if found is None:
             if number < len(lines):
-                raise InputError(f"{path}: line {number} of {len(lines)} is damaged; nothing was changed")
+                raise InputError("journal_line_damaged", path=path, line=number, lines=len(lines))
             return done, end, True
         unit = work.read_unit(found.unit)
         if unit is None or unit in done:
-            why = f"is no part of this {work.kind}" if unit is None else "stands there twice"
-            raise InputError(f"{path}: line {number}: {found.unit} {why}; nothing was changed")
+            code = "journal_unit_unknown" if unit is None else "journal_unit_twice"
+            raise InputError(code, path=path, line=number, unit=str(found.unit), kind=_KINDS[work.kind])
         done[unit] = found
         end += len(line)
     return done, end, False

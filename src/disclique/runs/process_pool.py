@@ -21,8 +21,9 @@ from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
 from disclique.errors import DiscliqueError
+from disclique.messages import Message
 from disclique.runs.interrupts import holding_interrupts
-from disclique.runs.watch import Steps, find_watcher, reporting
+from disclique.runs.progress import Steps, find_watcher, reporting
 
 ATTEMPTS = 3  # how often an item is given to a worker before it is held to be what kills them
 T = TypeVar("T")
@@ -143,11 +144,9 @@ def _open(answer: _Answer) -> Any:
 
 
 def _deadly(item: object, code: int | None) -> WorkersLost:
-    how = f"exit code {code}" if code is not None and code >= 0 else f"signal {-(code or 0)}"
-    return WorkersLost(
-        f"{item}: the process that worked on it died {ATTEMPTS} times, last with {how}; if that is 9, the machine is "
-        "probably short of memory: use fewer processes"
-    )
+    clean = code is not None and code >= 0
+    how = Message("exit_code", code=code) if clean else Message("exit_signal", signal=-(code or 0))
+    return WorkersLost("process_died", item=str(item), times=ATTEMPTS, how=how)
 
 
 class _Worker:
@@ -258,5 +257,5 @@ def _sendable(error: BaseException) -> BaseException:
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
-        return DiscliqueError(f"{type(error).__name__}: {error}")
+        return DiscliqueError("other_error", kind=type(error).__name__, error=str(error))
     return error

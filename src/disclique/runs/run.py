@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
+from disclique.messages import Message
 from disclique.model import Executor
+from disclique.progress import Step
 from disclique.runs.executors import Serial
 from disclique.runs.journal import Journal
 from disclique.runs.process_pool import WorkersLost, one_thread
+from disclique.runs.progress import watching
 from disclique.runs.unit import Unit
-from disclique.runs.watch import watching
 
 R = TypeVar("R")
 Run = Callable[[Unit], R]  # carries out one unit; picklable, and depends on nothing but the unit
@@ -37,7 +39,7 @@ class FullProgress(Progress, Protocol):
     def took(self, unit: Unit, seconds: float, record: Any) -> None:
         """Take note of a unit that came in, in this run or an earlier one; its seconds are 0 where nobody knows."""
 
-    def at_work(self, unit: Unit, step: str | None, share: float | None) -> None:
+    def at_work(self, unit: Unit, step: Step | None, share: float | None) -> None:
         """Take note of the step of a unit at work, None where it is no longer; perhaps from another thread."""
 
     def over(self, sort: str) -> None:
@@ -78,7 +80,7 @@ def run_units(
 
 def _carry_over_notes(executor: Executor, journal: Journal[R]) -> None:
     """Let the journal know what the place where units run says of their figures."""
-    said: tuple[str, ...] = getattr(executor, "notes", ())
+    said: tuple[Message, ...] = getattr(executor, "notes", ())
     journal.notes += tuple(note for note in said if note not in journal.notes)
 
 
@@ -91,8 +93,7 @@ def _saying_what_is_kept(journal: Journal[R]) -> Iterator[None]:
         if journal.path is None:
             raise
         raise WorkersLost(
-            f"{error}; the {len(journal.done)} finished units are kept in {journal.path.parent}, and the same command "
-            "goes on from there"
+            "finished_units_kept", error=error, many=len(journal.done), folder=journal.path.parent
         ) from None
 
 
@@ -163,20 +164,27 @@ class Estimate(Generic[R]):
         """What all of them take, one after the other."""
         return sum(self.expected.values())
 
-    def sentence(self, cores: int, what: str = "units") -> str:
+    def sentence(self, cores: int, what: str = "units") -> Message:
         """Say the estimate."""
         tried = sum(not unit.stage.beside for unit in self.records)
-        trials = f"by {tried} of them, carried out on trial" if tried > 1 else "by one of them"
-        many = f"{cores} process{'es' if cores > 1 else ''}"
-        return f"about {self.units} {what}, {say_duration(self.seconds / cores)} on {many} ({trials})"
+        return Message(
+            "work_expected",
+            units=self.units,
+            what=Message(what),
+            duration=say_duration(self.seconds / cores),
+            processes=Message("so_many_processes", count=cores),
+            trials=Message("by_so_many_trials", tried=tried) if tried > 1 else Message("by_one_trial"),
+        )
 
 
-def say_duration(seconds: float) -> str:
+def say_duration(seconds: float) -> Message:
     """Say a length of time as people do.
 
-    >>> say_duration(75), say_duration(600), say_duration(9000)
-    ('about 75 s', 'about 10 minutes', 'about 2.5 hours')
+    >>> [str(say_duration(one)) for one in (75, 600, 9000)]
+    ['about 75 s', 'about 10 minutes', 'about 2.5 hours']
     """
     if seconds < 90:
-        return f"about {max(1, round(seconds))} s"
-    return f"about {round(seconds / 60)} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
+        return Message("about_seconds", seconds=max(1, round(seconds)))
+    if seconds < 5400:
+        return Message("about_minutes", minutes=round(seconds / 60))
+    return Message("about_hours", hours=seconds / 3600)

@@ -106,7 +106,9 @@ def compare(outcome: StudyResult, *, spread: StudyResult | None = None, attack: 
             rows.append(row | _judged(ours[rate], paper[place], error, between.get((rate, mask, alpha))))
     if not rows:
         raise InputError("no cell of this study stands in the paper: it has gaussian:sigma=0.005deg, ..., 0.05deg")
-    return Comparison(pd.DataFrame(rows), _deviations(outcome, sigmas), (*_notes(outcome, table), *outcome.notes))
+    return Comparison(
+        pd.DataFrame(rows), _deviations(outcome, sigmas), (*_notes(outcome, table), *map(str, outcome.notes))
+    )
 
 
 def _sigmas(outcome: StudyResult) -> dict[str, float]:

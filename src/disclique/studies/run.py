@@ -12,6 +12,7 @@ import pandas as pd
 
 from disclique.arguments import check_kind, check_path, show
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.runs import Executor, Progress, open_journal, run_units
 from disclique.runs.journal import read_definition, read_journal
 from disclique.studies.definition import Study, define_study
@@ -36,7 +37,7 @@ class StudyResult:
 
     study: Study
     records: pd.DataFrame
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -56,7 +57,7 @@ class StudyResult:
 
     def lines(self) -> list[str]:
         """Say what the averages leave out, and which of them are lower bounds."""
-        said = list(self.notes)
+        said = [str(note) for note in self.notes]
         empty = int(self.summary["empty"].sum())
         if empty:
             said.append(f"{empty} runs claimed nothing: they have no precision and are left out of its average")
@@ -149,5 +150,5 @@ def load_study(folder: Path | str) -> StudyResult:
     found = define_study(read_definition(place, Study.kind)[Study.kind])
     done = read_journal(place, found, list[Cell])
     total = found.grid.repetitions * len(found.grid.settings)
-    notes = () if len(done) == total else (f"{folder}: {len(done)} of {total} units are finished",)
+    notes = () if len(done) == total else (Message("study_unfinished", folder=folder, done=len(done), total=total),)
     return StudyResult(found, records_table(found, done), notes)
