@@ -16,7 +16,7 @@ from disclique.locale import texts_in
 from disclique.locale.catalogue import read_messages, read_patterns
 from disclique.locale.patterns import KINDS, Translator
 from disclique.measures.utility import describe, measures, rankings
-from disclique.messages import read_catalogue
+from disclique.messages import Message, read_catalogue, say
 from disclique.show.pages import environment
 
 PACKAGE = Path(dq.__file__).parent
@@ -205,8 +205,10 @@ def test_names_are_kept_as_they_stand() -> None:
 
 def test_attacks_and_measures_speak_german() -> None:
     for kind in attacks().values():
-        german(kind.summary)
-        german(f"Needs {kind.needs}.")
+        assert isinstance(kind.summary, Message)
+        for message in (kind.summary, kind.say_needs()):
+            assert say(message, "de") != say(message)
+            assert not ENGLISH.search(say(message, "de"))
     for measure in measures().values():
         german(measure.head("km"))
         german(measure.title)

@@ -73,11 +73,8 @@ class ExtendAttack(Attack):
     """
 
     name: ClassVar[str] = "extend"
-    needs: ClassVar[str] = "any distances, directed or incomplete ones too"
-    summary: ClassVar[str] = (
-        "The clique's pairs as anchors, those of profiles where it has too few; every other pair is judged by its "
-        "distances to them, by the probability that it is one person."
-    )
+    needs: ClassVar[Message | str] = Message("attack_needs_extend")
+    summary: ClassVar[Message | str] = Message("attack_does_extend")
     by_agreement: ClassVar[bool] = True
     most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
     by_evidence: ClassVar[bool] = True

@@ -47,11 +47,8 @@ class CliqueAttack(Attack):
     """
 
     name: ClassVar[str] = "clique"
-    needs: ClassVar[str] = "any distances"
-    summary: ClassVar[str] = (
-        "The largest set of pairs of records with equal labels and mutually agreeing distances: a maximum clique of "
-        "the product graph (Kroll 2014)."
-    )
+    needs: ClassVar[Message | str] = Message("attack_needs_clique")
+    summary: ClassVar[Message | str] = Message("attack_does_clique")
     by_agreement: ClassVar[bool] = True
 
     agreement: Agreement
@@ -141,11 +138,8 @@ class QuasiCliqueAttack(Attack):
     """
 
     name: ClassVar[str] = "quasi"
-    needs: ClassVar[str] = "any distances"
-    summary: ClassVar[str] = (
-        "A set of pairs in which each agrees with most of the others instead of all: a quasi-clique of the product "
-        "graph, for noise on the distances themselves."
-    )
+    needs: ClassVar[Message | str] = Message("attack_needs_clique")
+    summary: ClassVar[Message | str] = Message("attack_does_quasi")
     by_agreement: ClassVar[bool] = True
     in_all: ClassVar[bool] = False  # extend finds more, and faster
 

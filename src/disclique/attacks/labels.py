@@ -13,6 +13,7 @@ from disclique.attacks.claims import make_claims
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.registry import Attack
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.records.labels import MISSING_POLICIES, Comparator, candidates
 
@@ -48,8 +49,8 @@ class LabelAttack(Attack):
     """Linkage by labels alone: records whose label occurs once in either file."""
 
     name: ClassVar[str] = "labels"
-    needs: ClassVar[str] = "labels"
-    summary: ClassVar[str] = "Records whose label occurs once in either file."
+    needs: ClassVar[Message | str] = Message("attack_needs_labels")
+    summary: ClassVar[Message | str] = Message("attack_does_labels")
     cost: ClassVar[int] = 0
 
     @classmethod
@@ -70,8 +71,8 @@ class Guess(Attack):
     """For each target record one of the known records that share its label, at random."""
 
     name: ClassVar[str] = "guess"
-    needs: ClassVar[str] = "labels"
-    summary: ClassVar[str] = "For each released record one of the known records that share its label, at random."
+    needs: ClassVar[Message | str] = Message("attack_needs_labels")
+    summary: ClassVar[Message | str] = Message("attack_does_guess")
     in_all: ClassVar[bool] = False
     cost: ClassVar[int] = 0
 

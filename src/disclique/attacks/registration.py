@@ -36,6 +36,7 @@ from disclique.attacks.weigh.pairs import (
 from disclique.attacks.weigh.parts import link_parts
 from disclique.errors import InputError
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw
+from disclique.messages import Message
 from disclique.model import Candidates, Claims, Distances, FloatArray, Json, Microdata
 from disclique.progress import tell
 from disclique.spaces import Points
@@ -266,13 +267,8 @@ class RegisterAttack(MapAttack):
     """The target's map rebuilt from its distances and laid on the known one by labels and density."""
 
     name: ClassVar[str] = "register"
-    needs: ClassVar[str] = (
-        "distances on the sphere or in the plane, and coordinates of the known records or such distances"
-    )
-    summary: ClassVar[str] = (
-        "The map is rebuilt from the distances, laid on the snooper's map by labels and density, and pairs are judged "
-        "by the probability that they belong together."
-    )
+    needs: ClassVar[Message | str] = Message("attack_needs_register")
+    summary: ClassVar[Message | str] = Message("attack_does_register")
     cost: ClassVar[int] = 1
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
@@ -286,8 +282,8 @@ class IsomapAttack(MapAttack):
     """Registration of a map made from small distances only, by shortest paths and a fit to the published lengths."""
 
     name: ClassVar[str] = "isomap"
-    needs: ClassVar[str] = "small distances on the sphere or in the plane, and coordinates (or distances) of the known"
-    summary: ClassVar[str] = "The same as register from small distances only, by shortest paths."
+    needs: ClassVar[Message | str] = Message("attack_needs_isomap")
+    summary: ClassVar[Message | str] = Message("attack_does_isomap")
     cost: ClassVar[int] = 2
     most: ClassVar[tuple[int, int] | None] = (10_000, 100_000_000)
 
@@ -302,8 +298,8 @@ class Ceiling(MapAttack):
     """What a snooper could claim who is given the masked points themselves, truly aligned."""
 
     name: ClassVar[str] = "ceiling"
-    needs: ClassVar[str] = "the masked coordinates themselves, which only the data holder has"
-    summary: ClassVar[str] = "What a snooper could claim who is given the masked points themselves, truly aligned."
+    needs: ClassVar[Message | str] = Message("attack_needs_ceiling")
+    summary: ClassVar[Message | str] = Message("attack_does_ceiling")
     in_all: ClassVar[bool] = False
     sees_points: ClassVar[bool] = True
     cost: ClassVar[int] = 1

@@ -15,6 +15,7 @@ from typing import ClassVar, Self, TypeVar
 from disclique.arguments import check_kind, short_repr, show
 from disclique.attacks.knowledge import Holder, Knowledge, Search
 from disclique.errors import InputError, TooLarge, guess_meant
+from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.specs import parse_spec
 
@@ -36,13 +37,13 @@ class Attack:
     Fields with a default and ``metadata={"spec": True}`` can be set in a spec, such as ``quasi:gamma=0.7``.
 
     >>> from disclique.attacks import LabelAttack
-    >>> LabelAttack.name, LabelAttack.needs, LabelAttack.by_agreement
+    >>> LabelAttack.name, str(LabelAttack.needs), LabelAttack.by_agreement
     ('labels', 'labels', False)
     """
 
     name: ClassVar[str]
-    needs: ClassVar[str]
-    summary: ClassVar[str]
+    needs: ClassVar[Message | str]
+    summary: ClassVar[Message | str]
     by_agreement: ClassVar[bool] = False
     by_evidence: ClassVar[bool] = False
     in_all: ClassVar[bool] = True
@@ -50,6 +51,11 @@ class Attack:
     by_seeds: ClassVar[bool] = False
     cost: ClassVar[int] = 3
     most: ClassVar[tuple[int, int] | None] = None
+
+    @classmethod
+    def say_needs(cls) -> Message:
+        """Say to which releases it applies, in a sentence."""
+        return Message("attack_needs", needs=cls.needs)
 
     def __init_subclass__(cls) -> None:
         if "__repr__" not in cls.__dict__:
@@ -119,7 +125,7 @@ def register_attack(cls: A) -> A:
 def attacks() -> dict[str, type[Attack]]:
     """Return all attacks and yardsticks by name, in the order in which they were registered.
 
-    >>> attacks()["clique"].needs
+    >>> str(attacks()["clique"].needs)
     'any distances'
     """
     return dict(_ATTACKS)

@@ -82,11 +82,8 @@ class BendAttack(Attack):
     """
 
     name: ClassVar[str] = "bend"
-    needs: ClassVar[str] = "all distances, that some dimensions explain; coordinates or distances of the known records"
-    summary: ClassVar[str] = (
-        "The release laid out in a few dimensions, and the smooth map fitted that takes the known places there: for "
-        "projected, embedded or bent maps."
-    )
+    needs: ClassVar[Message | str] = Message("attack_needs_bend")
+    summary: ClassVar[Message | str] = Message("attack_does_bend")
     by_evidence: ClassVar[bool] = True
     by_seeds: ClassVar[bool] = True
     most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)

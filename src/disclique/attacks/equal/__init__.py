@@ -70,11 +70,8 @@ class EqualAttack(Attack):
     name: ClassVar[str] = "equal"
     cost: ClassVar[int] = 2
     most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
-    needs: ClassVar[str] = "any distances, some of them published exactly; directed or incomplete ones too"
-    summary: ClassVar[str] = (
-        "Published distances looked up among those of the known file: equal ones say who the two people are, and "
-        "people who agree with many others are certain."
-    )
+    needs: ClassVar[Message | str] = Message("attack_needs_equal")
+    summary: ClassVar[Message | str] = Message("attack_does_equal")
 
     knowledge: Knowledge = Knowledge()  # noqa: RUF009 - a frozen value
     seed: int = 0

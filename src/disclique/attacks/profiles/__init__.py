@@ -88,11 +88,8 @@ class ProfilesAttack(Attack):
     """
 
     name: ClassVar[str] = "profiles"
-    needs: ClassVar[str] = "any distances, directed or incomplete ones too; labels are not needed"
-    summary: ClassVar[str] = (
-        "Records recognised by the profile of their distances alone, both files turned onto each other; pairs that "
-        "agree with each other become anchors for the rest, by the probability that they are one person."
-    )
+    needs: ClassVar[Message | str] = Message("attack_needs_profiles")
+    summary: ClassVar[Message | str] = Message("attack_does_profiles")
     by_evidence: ClassVar[bool] = True
     by_seeds: ClassVar[bool] = True
     most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
