@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from disclique.app.places import Places
 from disclique.app.uploads import Upload, receive_file
-from disclique.app.works import FILES, INPUT, Work
+from disclique.app.works import ASKED, FILES, INPUT, Work
 from disclique.errors import InputError
 from disclique.messages import Message, map_texts
 
@@ -143,3 +143,33 @@ def suggest_folder(start: Path, what: str, work: Work) -> str:
     stem = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in Path(work.shown).stem)[:60]
     names = (f"{what}-{stem}" if number == 1 else f"{what}-{stem}-{number}" for number in range(1, 1000))
     return next((name for name in names if not (start / name).exists()), "")
+
+
+@dataclass(frozen=True)
+class PlanText:
+    """The same plan three times: a TOML file, the command with that file, and the command with everything in it.
+
+    ``uploads`` says that files are named which came from the browser; ``declared`` that the file holds what the command
+    line cannot say, for the annex.
+    """
+
+    toml: str
+    short: str
+    command: str
+    uploads: bool
+    declared: bool
+
+
+def write_plan(work: Work, folder: str = "") -> PlanText:
+    """Write down what is asked; ``folder`` is the name of the folder in which the result shall be."""
+    from disclique.audits.call import write_command
+    from disclique.options.table import differing
+
+    shown = named(work)
+    out = folder or "audit"
+    file = f"./{shown.file}" if shown.file.startswith("-") else shown.file
+    force = {"force": True} if work.forced else {}
+    command = write_command(["audit", file], differing(shown.options.filled()) | {"out": out} | force)
+    short = write_command(["audit", file], {"config": ASKED, "out": out} | force)
+    uploads = any(work.folder in Path(path).parents for path in [work.file, *map(str, work.said.values())])
+    return PlanText(shown.toml, short, command, uploads, bool(work.declared))

@@ -58,8 +58,7 @@ def compare(one: AuditResult, other: AuditResult, texts: Texts) -> Compared:
 
 def _ask(result: AuditResult, texts: Texts) -> dict[str, str]:
     """Return what was asked, by name."""
-    from disclique.show.asked import MODES, tell_asked
-    from disclique.show.formats import DASH
+    from disclique.show.formats import DASH, MODES, tell_asked
 
     say = texts.say
     about: dict[str, str | None] = {

@@ -17,10 +17,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from disclique.app.estimates import Estimates
-from disclique.app.forms import changing
 from disclique.app.guard import Guard, Keys
 from disclique.app.looks import Looks
-from disclique.app.pages import LANGUAGE, LANGUAGES, go, page, site_of
+from disclique.app.pages import LANGUAGE, LANGUAGES, changing, go, page, site_of
 from disclique.app.places import Places
 from disclique.app.preview import Previews
 from disclique.app.results import Results

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from disclique.locale import mark
+from disclique.locale import Texts, mark
+from disclique.messages import percent as write_percent
+from disclique.options.audits import PLAN_ROWS, SNOOPER_ROWS, PlanFields
+from disclique.options.table import Told
 
-if TYPE_CHECKING:  # every page of the app writes numbers, also the first, which waits for nothing
+if TYPE_CHECKING:
     from disclique.audits.rates import Rate
     from disclique.measures.utility import Measure
 
@@ -24,19 +27,13 @@ QUANTILES = {  # as people say them
 }
 
 
-def percent(share: float | None) -> str:
-    """Write a share in per cent, or a dash where it is not defined; never 0 or 100 for what is neither.
+def percent(share: float | None, language: str = "en") -> str:
+    """Write a share in per cent by the one rule of all messages, or a dash where it is not defined.
 
     >>> [percent(share).replace(SPACE, " ") for share in (0.1234, 0.0001, 0.99999, 1.0, None)]
-    ['12.3 %', '< 0.1 %', '> 99.9 %', '100.0 %', '–']
+    ['12 %', 'under 0.1 %', 'over 99.9 %', '100 %', '–']
     """
-    if share is None:
-        return DASH
-    if ROUNDING < share < 0.0005:
-        return f"<{SPACE}0.1{SPACE}%"
-    if 0.9995 <= share < 1 - ROUNDING:
-        return f">{SPACE}99.9{SPACE}%"
-    return f"{100 * share:.1f}{SPACE}%"
+    return DASH if share is None else write_percent(share, language).replace(" %", f"{SPACE}%")
 
 
 def interval(of: Rate | tuple[float, float]) -> str:
@@ -62,7 +59,7 @@ def figure(value: float | None, nothing: float = ROUNDING) -> str:
     return text if text not in ("", "-", "-0", "0") else "0"
 
 
-def measured(value: float | None, measure: Measure, unit: str, errors: Errors = None) -> str:
+def measured(value: float | None, measure: Measure, unit: str, errors: Errors = None, language: str = "en") -> str:
     """Write a value of a measure of usefulness, with its standard error if it is an estimate.
 
     Its unit stands in ``title_of``; a question mark is an error that is not known.
@@ -70,11 +67,13 @@ def measured(value: float | None, measure: Measure, unit: str, errors: Errors = 
     if errors and measure.name in errors and value is not None:
         error = errors[measure.name]
         if error is None:
-            return f"{measured(value, measure, unit)} ±{SPACE}?"
+            return f"{measured(value, measure, unit, language=language)} ±{SPACE}?"
         scale, sign = (100, f"{SPACE}%") if measure.format == "%" else (1, "")
-        return f"{measured(value, measure, unit)} ±{SPACE}{figure(float(f'{scale * error:.1g}'))}{sign}"
+        return (
+            f"{measured(value, measure, unit, language=language)} ±{SPACE}{figure(float(f'{scale * error:.1g}'))}{sign}"
+        )
     if measure.format == "%":
-        return percent(value)
+        return percent(value, language)
     if measure.power:
         return figure(value, NOTHING.get(unit, ROUNDING) ** measure.power)
     return DASH if value is None else f"{value + 0.0:.3f}".replace("-0.000", "0.000")
@@ -83,3 +82,38 @@ def measured(value: float | None, measure: Measure, unit: str, errors: Errors = 
 def title_of(measure: Measure, unit: str) -> str:
     """Return the title of a measure with its unit, where it has one."""
     return measure.head(unit)
+
+
+MODES = {  # what the snooper's file is
+    "given": mark("given"),
+    "drawn": mark("drawn from the file"),
+    "whole": mark("the whole file (worst case)"),
+}
+
+
+def tell_asked(plan: PlanFields, texts: Texts, *, annex: bool = False) -> dict[str, str | None]:
+    """Return what was asked by the names of the options, None where nothing was; in the annex those of a board only."""
+    found: dict[str, str | None] = {}
+    asked: list[tuple[Any, Any]] = [(row, plan) for row in PLAN_ROWS.values()]
+    for row, of in [*asked, *((row, plan.snooper) for row in SNOOPER_ROWS.values())]:
+        told: Told | None = row.told
+        if told is None or (annex and not told.annex):
+            continue
+        value = getattr(of, row.name)
+        if value in (None, ()) or (told.goes_with and getattr(of, told.goes_with) is None):
+            found[texts.say(told.name)] = texts.say(told.none) if told.none else None
+        else:
+            found[texts.say(told.name)] = _tell(told, value, texts)
+    return found
+
+
+def _tell(told: Told, value: Any, texts: Texts) -> str:
+    if isinstance(value, bool):
+        return texts.say(mark("yes")) if value else texts.say(mark("no"))
+    if told.words:
+        return texts.say(told.words.get(value, value))
+    if told.share:
+        return percent(value, texts.language)
+    if isinstance(value, float):
+        return texts.number(f"{value:g}")
+    return "; ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

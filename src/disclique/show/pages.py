@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ def environment(language: str = "en", *rooms: str) -> Environment:
     ``percent``, intervals by ``interval``, other numbers by ``figure``, as the language writes them.
 
     >>> environment("de").from_string("{{ _('records') }}: {{ 0.123 | percent }}").render().split()
-    ['Datensätze:', '12,3', '%']
+    ['Datensätze:', '12', '%']
     """
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -43,8 +43,16 @@ def environment(language: str = "en", *rooms: str) -> Environment:
     )
     texts = texts_in(language)
     texts.install(made)
-    made.filters |= {"percent": _in(texts, percent), "interval": _in(texts, interval), "figure": _in(texts, figure)}
-    made.globals |= {"measured": _in(texts, measured), "title_of": title_of, "quantiles": QUANTILES}
+    made.filters |= {
+        "percent": partial(percent, language=language),
+        "interval": _in(texts, interval),
+        "figure": _in(texts, figure),
+    }
+    made.globals |= {
+        "measured": _in(texts, partial(measured, language=language)),
+        "title_of": title_of,
+        "quantiles": QUANTILES,
+    }
     made.tests["match_dial"] = lambda name: str(name).startswith("dial-")
     made.tests["match_groups"] = lambda name: str(name).startswith("groups-")
     return made

@@ -14,18 +14,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from disclique.app.beside import hide_paths, list_choices, suggest_folder
+from disclique.app.beside import hide_paths, list_choices, suggest_folder, write_plan
 from disclique.app.cards import GROUPS
 from disclique.app.estimates import Expected
 from disclique.app.fields import ASKED, SNOOPER_FILES, SNOOPERS, fields_at
-from disclique.app.forms import changing, in_thread
 from disclique.app.looks import Finding, Seen, list_findings
-from disclique.app.pages import go, page, site_of
+from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.pictures import draw_mask
-from disclique.app.plans import write_plan
 from disclique.app.questions import (
     DECISION,
     HOW,
+    OWN,
     Questions,
     explain_choices,
     offer,
@@ -34,7 +33,6 @@ from disclique.app.questions import (
     show_again,
     show_questions,
 )
-from disclique.app.snoopers import OWN
 from disclique.app.works import FILES, Work
 from disclique.errors import DiscliqueError, InputError
 from disclique.locale import mark

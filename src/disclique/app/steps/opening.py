@@ -11,12 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from disclique.app.beside import find_file, hide_paths, list_choices, receive_beside, value_of
+from disclique.app.beside import find_file, hide_paths, list_choices, receive_beside, value_of, write_plan
 from disclique.app.fields import FIELDS, LAYOUT, read_lines, show_value
-from disclique.app.forms import changing, in_thread
 from disclique.app.looks import Seen, look_at_first
-from disclique.app.pages import go, page, site_of
-from disclique.app.plans import write_plan
+from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.preview import Preview
 from disclique.app.roles import EAST, ENCODING, ID, LABEL, NORTH, NUMBER, ROLES, TEXT, Guess, guess_roles
 from disclique.app.works import DONE, NEW, PAUSED, RUNNING, Work

@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from disclique.app.forms import changing, in_thread
-from disclique.app.pages import go, language_of, page, site_of
+from disclique.app.pages import changing, go, in_thread, language_of, page, site_of
 from disclique.app.results import PAGES
 from disclique.app.works import Missing, Work
 from disclique.errors import InputError

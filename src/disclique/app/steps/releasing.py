@@ -11,8 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from disclique.app.beside import suggest_folder
-from disclique.app.forms import changing, in_thread
-from disclique.app.pages import go, page, site_of
+from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.publishing import (
     MATRICES,
     PRIVATE,

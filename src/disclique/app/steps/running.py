@@ -13,8 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from disclique.app.beside import suggest_folder
-from disclique.app.forms import changing, in_thread
-from disclique.app.pages import go, page, site_of
+from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.runner import is_changed
 from disclique.app.status import SettingRow, Status, read_status
 from disclique.app.works import DONE, RUNNING, WAITING

@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from disclique.app.forms import changing, in_thread
-from disclique.app.pages import go, page, site_of
+from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.uploads import receive_file
 from disclique.app.works import INPUT
 

@@ -6,8 +6,7 @@ from disclique.arguments import check_kind
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts, mark, texts_in
 from disclique.measures.utility import measures
-from disclique.show.asked import tell_asked
-from disclique.show.formats import QUANTILES, interval, measured, percent, title_of
+from disclique.show.formats import QUANTILES, interval, measured, percent, tell_asked, title_of
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
 
@@ -53,7 +52,7 @@ def annex(result: AuditResult, *, language: str = "en", library: str | None = No
 def _assumed(result: AuditResult, texts: Texts) -> dict[str, str]:
     """Return what the holder declared about the snooper and the release."""
     say, about = texts.say, result.snooper
-    share = texts.number(percent(result.plan.snooper.overlap))
+    share = percent(result.plan.snooper.overlap, texts.language)
     known = {
         "given": say("the known file was given"),
         "whole": say("the whole file (worst case)"),
@@ -74,7 +73,7 @@ def _measured(result: AuditResult, texts: Texts) -> dict[str, str]:
     risk, oracle = setting.risk, setting.oracle
 
     def share(of: float | None) -> str:
-        return texts.number(percent(of))
+        return percent(of, texts.language)
 
     worst = say("{risk} by {attack}", risk=share(risk.value), attack=risk.attack or say("none"))
     found = {

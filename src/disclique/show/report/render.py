@@ -13,10 +13,9 @@ from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts, texts_in
 from disclique.measures.utility import measures
-from disclique.show.formats import percent
+from disclique.show.formats import MODES, SPACE, percent, tell_asked
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
-from disclique.show.report.repeat import write_repeat
 from disclique.spaces.base import MAPS
 from disclique.specs import parse_spec
 
@@ -147,7 +146,7 @@ def _cell(grid: Grid, setting: SettingFacts, one: AttackRisk | None, texts: Text
     elif one.doubtful:
         often = f"{one.doubtful} of {setting.repetitions} repetitions"
         note = grid.note(f"{one.attack} was in doubt how to lay the two files on each other in {often}")
-    return Cell(bound + texts.number(percent(one.risk.value)), note, one.attack == setting.risk.attack)
+    return Cell(bound + percent(one.risk.value, texts.language), note, one.attack == setting.risk.attack)
 
 
 def _strips(settings: tuple[SettingFacts, ...]) -> list[tuple[SettingFacts, ...]]:
@@ -182,3 +181,27 @@ def _schematic(matches: TypicalMatches | None) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def write_repeat(result: AuditResult, texts: Texts) -> str:
+    """Write command, plan, seed, hashes and versions, a line each."""
+    plan, say = result.plan, texts.say
+    lines = [say("# the call"), result.command or say("(not recorded)"), "", say("# the plan")]
+    about: dict[str, str | None] = {say("records"): str(result.file.records)}
+    about |= {say("labels"): ", ".join(result.file.labels)}
+    about |= {say("what the snooper's file is"): say(MODES[result.snooper.mode]), **tell_asked(plan, texts)}
+    lines += [f"{name}: {value}" for name, value in about.items() if value]
+    lines += ["", say("# the input (SHA-256)")]
+    lines += [f"{digest}  {name}" for name, digest in plan.inputs.items()] or [say("given from Python, no file")]
+    lines += ["", say("# versions"), ", ".join(f"{name} {version}" for name, version in result.versions.items())]
+    seconds = texts.number(f"{result.seconds:g}")
+    lines.append("")
+    lines.append(
+        say(
+            "# made {made}, {seconds} s; result version {version}",
+            made=result.made,
+            seconds=seconds,
+            version=result.version,
+        )
+    )
+    return "\n".join(lines).replace(SPACE, " ")
