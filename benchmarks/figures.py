@@ -127,6 +127,7 @@ def audited(result: dq.AuditResult) -> Figures:
             }
             for one in result.settings
         },
+        "table": checksums(result.table["risk"]),
         "people": len(people),
         "people_risk": checksums(people["risk"]),
     }
@@ -137,6 +138,13 @@ def written(folder: Path) -> Figures:
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     risks = {one["spec"]: one["risk"]["value"] for one in result["settings"]}
     return {"status": result["verdict"]["status"], "risk": risks}
+
+
+def listed(path: Path) -> Figures:
+    """Return the matches that the command line wrote of one or several attacks."""
+    found = json.loads(path.read_text(encoding="utf-8"))["attacks"]
+    rows = {one["attack"]: [[m["target_row"], m["known_row"]] for m in one.get("matches", ())] for one in found}
+    return {"attacks": rows}
 
 
 def looked(*files: dq.Microdata, **options: Any) -> Figures:
@@ -241,6 +249,13 @@ def roads(n: int = 60, directed: bool = False) -> dq.Microdata:
     return dq.microdata(table, LABELS, distances=times, ids="id", unit="none", directed=directed, name="roads")
 
 
+def write_pieces(table: pd.DataFrame, folder: Path, pieces: int) -> None:
+    """Write a register as a folder of Parquet files."""
+    folder.mkdir(exist_ok=True)
+    for number, rows in enumerate(np.array_split(np.arange(len(table)), pieces)):
+        table.iloc[rows].to_parquet(folder / f"part-{number}.parquet", index=False)
+
+
 # Masks ----------------------------------------------------------------------------------------------------------------
 
 ON_PLACES = {
@@ -334,6 +349,46 @@ def mask_plane(_: Path) -> Figures:
     plane = dq.microdata(table, coordinates=values, metric="euclidean", unit="m", ids="id")
     specs = ("gaussian:sigma=500m", "gaussian:sigma=0.01deg", "donut:min=200m,max=1km", "grid:cell=5km", "affine")
     return {spec: masked(plane, spec) for spec in specs}
+
+
+@case("mask-large")
+def mask_large(_: Path) -> Figures:
+    # Beyond 4,000 records no matrix is formed, and single distances draw their noise by another way.
+    drawn = dq.germany(n_target=4_100, n_known=1, common=0, rng=np.random.default_rng(4)).target
+    file = dq.microdata(drawn, LABELS, coordinates=PLACES, ids="id")
+    rows, columns = np.arange(0, 4_100, 100, dtype=np.int32), np.arange(0, 4_100, 70, dtype=np.int32)
+    specs = [*ON_PLACES.values(), *(spec.format("20km") for spec in ON_DISTANCES.values())]
+    return {s: tried(lambda s=s: checksums(dq.mask(file, s, seed=7).distances.block(rows, columns))) for s in specs}
+
+
+@case("read")
+def read(folder: Path) -> Figures:
+    survey().to_csv(folder / "people.csv", index=False)
+    survey().to_parquet(folder / "people.parquet", index=False)
+    name_table().to_csv(folder / "names.csv", index=False)
+    minutes().to_csv(folder / "minutes.csv")
+    np.save(folder / "minutes.npy", minutes().to_numpy())
+    np.save(folder / "vectors.npy", np.random.default_rng(2).normal(size=(60, 5)))
+    pairs = [(i, j, minutes().loc[i, j]) for n, i in enumerate(survey()["id"]) for j in survey()["id"][:n]]
+    pd.DataFrame(pairs, columns=["i", "j", "distance"]).to_csv(folder / "list.csv", index=False)
+    given = {"labels": LABELS, "id": "id"}
+    asked: dict[str, tuple[str, dict[str, Any]]] = {
+        "csv": ("people.csv", {"coordinates": "lon,lat"}),
+        "parquet": ("people.parquet", {"coordinates": "lon,lat", "metric": "wgs84"}),
+        "projected": ("people.csv", {"coordinates": "lon,lat", "crs": "EPSG:4326"}),
+        "matrix": ("people.csv", {"distances": folder / "minutes.csv", "unit": "none"}),
+        "array": ("people.csv", {"distances": folder / "minutes.npy", "unit": "m"}),
+        "list": ("people.csv", {"distances": folder / "list.csv", "unit": "km"}),
+        "vectors": ("people.csv", {"vectors": folder / "vectors.npy"}),
+        "cosine": ("people.csv", {"vectors": folder / "vectors.npy", "metric": "cosine"}),
+        "text": ("names.csv", {"labels": ["sex"], "text": "first,last", "metric": "jaro-winkler"}),
+        "coarser": ("people.csv", {"labels": ["a"], "coordinates": "lon,lat", "generalise": ["a=prefix:age_class:1"]}),
+        "no such column": ("people.csv", {"labels": ["height"], "coordinates": "lon,lat"}),
+    }
+    return {
+        name: tried(lambda f=f, o=o: checksums(matrix(dq.read(folder / f, **given | o))))
+        for name, (f, o) in asked.items()
+    }
 
 
 @case("text-metrics")
@@ -464,18 +519,44 @@ def attack_command(folder: Path) -> Figures:
     told = "--mask gaussian:sigma=500m --common 0.99 --attack all --json out.json --threads 1"
     words = f"--label sex --label age_class --id id {files} {told}".split()
     figures["exit"] = run(folder, "attack", "release.csv", "people.csv", *words)
-    figures["attacks"] = {
-        one["attack"]: [[match["target_row"], match["known_row"]] for match in one.get("matches", ())]
-        for one in json.loads((folder / "out.json").read_text(encoding="utf-8"))["attacks"]
-    }
-    return figures
+    return figures | listed(folder / "out.json")
+
+
+@case("attack-command-errors")
+def attack_command_errors(folder: Path) -> Figures:
+    target, known = two_files()
+    wrong = known.table.copy()
+    wrong.loc[::7, "sex"] = wrong["sex"].iloc[0]  # half of these values are wrong
+    wrong.to_csv(folder / "known.csv", index=False)
+    np.save(folder / "released.npy", matrix(dq.mask(target, "gaussian:sigma=2km", seed=2)))
+    target.table.drop(columns=PLACES).to_csv(folder / "released.csv", index=False)
+    both = sorted(set(target.table["id"]) & set(known.table["id"]))[:5]
+    pd.DataFrame({"target_id": both, "known_id": both}).to_csv(folder / "seeds.csv", index=False)
+    files = "released.csv known.csv --id id --label sex --label age_class --truth id --known-coordinates lon,lat"
+    given = (
+        "--target-distances released.npy --unit km --compare sex=exact:0.1 --coordinate-error 100m --seeds seeds.csv"
+    )
+    told = "--mask gaussian:sigma=2km --common 0.5 --attack register --attack extend --attack profiles --threads 1"
+    words = f"{files} {given} {told} --json out.json"
+    return {"exit": run(folder, "attack", *words.split())} | listed(folder / "out.json")
+
+
+@case("attack-command-encodings")
+def attack_command_encodings(folder: Path) -> Figures:
+    spec = "bloom:length=1024,bits=10,q=2"
+    made = dq.release(names(), spec, seed=8)
+    encodings = made.table.iloc[:, [-1]].set_axis(["clk"], axis=1)
+    encodings.assign(id=list(made.ids)).to_csv(folder / "released.csv", index=False)
+    name_table().to_csv(folder / "people.csv", index=False)
+    files = "released.csv people.csv --id id --truth id --target-encodings clk --text first,last,born"
+    words = f"{files} --mask {spec} --attack profiles --common 0.99 --json out.json"
+    return {"exit": run(folder, "attack", *words.split())} | listed(folder / "out.json")
 
 
 @case("register-in-pieces")
 def register_in_pieces(folder: Path) -> Figures:
     drawn = dq.germany(n_target=100, n_known=4_000, common=100, rng=np.random.default_rng(9))
-    for number, part in enumerate(np.array_split(np.arange(len(drawn.known)), 3)):
-        drawn.known.iloc[part].to_parquet(folder / f"part-{number}.parquet", index=False)
+    write_pieces(drawn.known, folder, 3)
     register = dq.read_register(folder, LABELS, coordinates=PLACES, ids="id")
     target = dq.microdata(drawn.target, LABELS, coordinates=PLACES, ids="id")
     told = dq.Knowledge(noise=dq.Spread(0.5, 0.5, "km"), common=0.99)
@@ -486,6 +567,27 @@ def register_in_pieces(folder: Path) -> Figures:
         "pieces": attacked(dq.attack(released, register, by="register", knowledge=told, truth="id")),
         "whole": attacked(dq.attack(released, whole, by="register", knowledge=told, truth="id")),
     }
+
+
+@cases("register-larger-than-memory", {"200KB": "200KB", "4MB": "4MB"})
+def register_larger(memory: str, folder: Path) -> Figures:
+    drawn = dq.germany(n_target=300, n_known=20_000, common=300, rng=np.random.default_rng(9))
+    write_pieces(drawn.known, folder, 4)
+    register = dq.read_register(folder, LABELS, coordinates=PLACES, ids="id")
+    target = dq.microdata(drawn.target, LABELS, coordinates=PLACES, ids="id")
+    told = dq.Knowledge(noise=dq.Spread(0.01, 0.01, "deg"), common=0.99)
+    released = dq.mask(target, "gaussian:sigma=0.01deg", seed=1)
+    return attacked(dq.attack(released, register, by="register", knowledge=told, truth="id", memory=memory))
+
+
+@case("register-command")
+def register_command(folder: Path) -> Figures:
+    drawn = dq.germany(n_target=80, n_known=3_000, common=80, rng=np.random.default_rng(9))
+    write_pieces(drawn.known, folder / "register", 2)
+    drawn.target.to_csv(folder / "target.csv", index=False)
+    files = "target.csv register --id id --label sex --label age_class --coordinates lon,lat --truth id"
+    told = "--attack register --noise 500m --common 0.99 --json out.json"
+    return {"exit": run(folder, "attack", *files.split(), *told.split())} | listed(folder / "out.json")
 
 
 # Cliques of plain graphs ----------------------------------------------------------------------------------------------
@@ -510,19 +612,21 @@ def clique_command(folder: Path) -> Figures:
 # Audits ---------------------------------------------------------------------------------------------------------------
 
 AUDITED = {
-    "gaussian": "gaussian:sigma=5km",
-    "donut": "donut:min=5km,max=20km",
-    "laplace": "laplace:epsilon=0.2/km",
-    "grid": "grid:cell=50km",
+    "gaussian": "gaussian:sigma=40km",
+    "disc": "disc:max=150km",
+    "donut": "donut:min=30km,max=150km",
+    "laplace": "laplace:epsilon=0.03/km",
+    "grid": "grid:cell=100km",
     "voronoi": "voronoi",
-    "swap": "swap:radius=100km",
-    "dhs": "dhs",
+    "swap": "swap:radius=200km",
+    "dhs": "dhs:urban=100km,rural=200km,far=300km",
     "affine": "affine",
-    "matrix-gaussian": "matrix-gaussian:sd=50km",
+    "matrix-gaussian": "matrix-gaussian:sd=200km",
+    "matrix-laplace": "matrix-laplace:b=100km",
     "multiplicative": "multiplicative:sd=0.5",
-    "round": "round:to=50km",
-    "topcode": "topcode:max=100km",
-    "knn": "knn:k=5",
+    "round": "round:to=200km",
+    "topcode": "topcode:max=40km",
+    "knn": "knn:k=2",
     "lipschitz": "lipschitz:sets=10",
     "projection": "projection:dimensions=2",
 }
@@ -530,8 +634,10 @@ AUDITED = {
 
 @cases("audit", AUDITED)
 def audit_mask(spec: str, _: Path) -> Figures:
+    # One label and strong masks: where everybody is found, figures would not move.
+    file = dq.microdata(survey(), ["sex"], coordinates=PLACES, ids="id")
     options = QUICK | {"attacks": ["labels", "register", "equal"]}
-    return audited(dq.audit(people(), spec, overlap=0.5, max_risk=0.3, **options))
+    return audited(dq.audit(file, spec, overlap=0.5, max_risk=0.3, **options))
 
 
 @case("audit-all-attacks")
@@ -550,14 +656,12 @@ SNOOPERS = {
     "coordinate-error": {"overlap": 0.5, "coordinate_error": "2km"},
     "seeds": {"overlap": 0.5, "seeds": 5},
     "larger": {"overlap": 0.2, "size": 120},
-    "germany": {"overlap": 0.5, "others": "germany"},
 }
 
 
 @cases("audit-snooper", SNOOPERS)
 def audit_snooper(options: dict[str, Any], _: Path) -> Figures:
-    given = dict(options)
-    return audited(dq.audit(people(), "gaussian:sigma=20km", **given, **QUICK))
+    return audited(dq.audit(people(), "gaussian:sigma=40km", **options, **QUICK))
 
 
 @case("audit-given")
@@ -638,16 +742,36 @@ def audit_names(spec: str, _: Path) -> Figures:
     return audited(dq.audit(names(), spec, overlap=0.5, max_risk=0.3, utility="linkage", **options))
 
 
+@cases("audit-names-whole", {"flip": "bloom:length=512,bits=10,q=2,flip=0.02", "minhash": "minhash:length=1024,q=2"})
+def audit_names_whole(spec: str, _: Path) -> Figures:
+    options = OFF_MAP | {"attacks": ["profiles"], "repetitions": 1}
+    return audited(dq.audit(names(n=40), spec, **options))
+
+
+@case("audit-names-insider")
+def audit_names_insider(_: Path) -> Figures:
+    options = OFF_MAP | {"attacks": ["profiles"], "repetitions": 1, "seeds": 10}
+    return audited(dq.audit(names(n=40), ON_TEXT["bloom"], overlap=0.8, **options))
+
+
 @cases("audit-vectors", {"euclidean": "euclidean", "cosine": "cosine"})
 def audit_vectors(metric: str, _: Path) -> Figures:
     masks = ["gaussian:sigma=0.5", "rotation", "projection:dimensions=3"]
     return audited(dq.audit(vectors(metric), masks, overlap=0.5, max_risk=0.3, **OFF_MAP))
 
 
+@cases("audit-vectors-whole", {"euclidean": "euclidean", "cosine": "cosine"})
+def audit_vectors_whole(metric: str, _: Path) -> Figures:
+    return audited(dq.audit(vectors(metric, 40), "gaussian:sigma=0.4", **OFF_MAP | {"attacks": ["profiles", "bend"]}))
+
+
 @case("audit-records")
 def audit_records(_: Path) -> Figures:
     masks = ["matrix-gaussian:sd=0.1", "round:to=0.2"]
-    return audited(dq.audit(records(), masks, overlap=0.5, max_risk=0.3, **OFF_MAP))
+    return {
+        "half": audited(dq.audit(records(), masks, overlap=0.5, max_risk=0.3, **OFF_MAP)),
+        "whole": audited(dq.audit(records(40), "matrix-gaussian:sd=0.15", **OFF_MAP)),
+    }
 
 
 @cases("audit-roads", {"there-is-back": False, "directed": True})
@@ -678,13 +802,37 @@ def audit_command(folder: Path) -> Figures:
 @case("audit-command-others-in-pieces")
 def audit_command_others(folder: Path) -> Figures:
     survey(50).to_csv(folder / "people.csv", index=False)
-    (folder / "register").mkdir()
     strangers = dq.germany(n_target=1, n_known=3_000, common=0, rng=np.random.default_rng(10)).known
     strangers["id"] = [f"R{i:05d}" for i in range(len(strangers))]
-    for number, part in enumerate(np.array_split(np.arange(len(strangers)), 2)):
-        strangers.iloc[part].to_parquet(folder / "register" / f"part-{number}.parquet", index=False)
+    write_pieces(strangers, folder / "register", 2)
     words = f"{COLUMNS} --mask gaussian:sigma=20km {TWO_ATTACKS} --overlap 0.3 --known-size 100 --others register"
     return audit_by_command(folder, words)
+
+
+@case("audit-command-germany")
+def audit_command_germany(folder: Path) -> Figures:
+    survey(50).to_csv(folder / "people.csv", index=False)
+    words = f"{COLUMNS} --mask gaussian:sigma=40km {TWO_ATTACKS} --overlap 0.3 --others germany"
+    return audit_by_command(folder, words)
+
+
+@case("audit-folder")
+def audit_folder(folder: Path) -> Figures:
+    made = dq.audit(people(40), "gaussian:sigma=40km", overlap=0.5, folder=folder / "audit", **QUICK)
+    again = dq.audit(people(40), "gaussian:sigma=40km", overlap=0.5, folder=folder / "audit", **QUICK)
+    return {"made": audited(made), "again": audited(again), "written": written(folder / "audit")}
+
+
+@cases("audit-register", {"others": "others", "known": "known"})
+def audit_register(role: str, folder: Path) -> Figures:
+    drawn = dq.germany(n_target=50, n_known=3_000, common=25, rng=np.random.default_rng(15))
+    write_pieces(
+        drawn.known[~drawn.known["id"].isin(drawn.target["id"])] if role == "others" else drawn.known, folder, 3
+    )
+    register = dq.read_register(folder, LABELS, coordinates=PLACES, ids="id")
+    target = dq.microdata(drawn.target, LABELS, coordinates=PLACES, ids="id")
+    options: dict[str, Any] = {"others": {"overlap": 0.5, "size": 100}, "known": {}}[role]
+    return audited(dq.audit(target, "gaussian:sigma=5km", **{role: register}, **options, **QUICK))
 
 
 @case("audit-command-roads")
@@ -705,6 +853,14 @@ def study(_: Path) -> Figures:
         sigma=[0.01, 0.05], alpha=0.5, repetitions=2, n=100, common=30, attack=["clique", "register"], seed=0
     )
     told = ["mask", "attack", "repetitions", "tp", "precision", "recall", "precision_sd", "recall_sd"]
+    return {name: found.summary[name].tolist() for name in told}
+
+
+@case("study-attacks")
+def study_attacks(_: Path) -> Figures:
+    by = ["guess", "labels", "quasi", "extend", "register", "ceiling"]
+    found = dq.study(sigma=[0.2], alpha=0.5, repetitions=2, n=80, common=30, attack=by, seed=0)
+    told = ["mask", "attack", "repetitions", "tp", "expected", "precision", "recall"]
     return {name: found.summary[name].tolist() for name in told}
 
 
@@ -732,6 +888,13 @@ def calibrated(spec: str) -> Figures:
     return {"row": row, "low": low.tolist(), "high": high.tolist()}
 
 
+MEASURES = (
+    *("published", "variance", "bias", "q0.05", "q0.5", "q0.95", "pearson", "spearman", "wasserstein", "stress"),
+    *("neighbours_5", "neighbours_10", "neighbours_25", "rand_index", "neighbours", "displacement_mean"),
+    *("displacement_median", "displacement_max", "displacement_centre_drift", "displacement_ripley"),
+)
+
+
 @case("utility")
 def utility(_: Path) -> Figures:
     figures: Figures = {}
@@ -744,7 +907,7 @@ def utility(_: Path) -> Figures:
     ):
         released = dq.mask(file, spec, seed=1)
         found = dq.utility(file.distances, released.distances, rng=np.random.default_rng(0))
-        figures[name] = dict(found.values)
+        figures[name] = {measure: tried(lambda m=measure, f=found: f[m]) for measure in MEASURES}
     return figures
 
 
@@ -768,7 +931,7 @@ def synthetic(_: Path) -> Figures:
 def look(folder: Path) -> Figures:
     survey().to_csv(folder / "people.csv", index=False)
     table = survey()
-    swapped = dq.microdata(table, LABELS, coordinates=["lat", "lon"], ids="id")
+    swapped = dq.microdata(table, LABELS, coordinates=table[["lat", "lon"]].to_numpy(), ids="id")
     by_id = dq.microdata(table, ["id"], coordinates=PLACES, ids="id")
     nowhere = dq.microdata(table.assign(lon=0.0, lat=0.0), LABELS, coordinates=PLACES, ids="id")
     other = dq.microdata(table.assign(sex=table["sex"].str.upper() + " "), LABELS, coordinates=PLACES, ids="id")
@@ -820,9 +983,10 @@ def record(out: Path, only: Sequence[str]) -> int:
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a warning is a sentence
             found[name] = plain(tried(CASES[name], Path(folder)))
+        # After every case, so that a recording that is stopped keeps what it has.
+        out.write_text(json.dumps({"cases": found}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         said = f"  {found[name]}" if isinstance(found[name], str) else ""
         print(f"{number}/{len(chosen)} {name}: {time.perf_counter() - at:.1f} s{said}", flush=True)
-    out.write_text(json.dumps({"cases": found}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     wall, cpu = time.perf_counter() - begun, time.process_time() - cpu
     raised = sum(isinstance(one, str) for one in found.values())
     print(f"{len(found)} cases, {raised} of them exceptions: {wall:.0f} s, {cpu:.0f} CPU-seconds without commands")
