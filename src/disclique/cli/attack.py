@@ -135,7 +135,7 @@ class AttackOptions(ReadOptions):
 
         found = parse_quantity(text, units=LENGTH_UNITS)
         if self.unit == "m" and found.value and not found.unit:
-            raise InputError("length_without_unit", name=name, text=text, found=str(found))
+            raise InputError("option_without_unit", name=name, text=text, found=str(found))
         return length_in(found, unit, f"{name} {text}")
 
     def agreement(self, unit: str | None) -> Agreement | None:
