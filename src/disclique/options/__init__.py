@@ -1,5 +1,5 @@
-"""What a person asks for, in options: the same on the command line, in a TOML file and in the app.
+"""One table of options: a row says once what an option is, and command line, TOML, app, plan and pages follow.
 
-Here live the options, how they are read from a file, and how what they ask for is carried out. Nothing here prints,
-measures or decides. Importing it is light; what is asked for is imported when it is carried out.
+``table`` is the form of a row; ``files``, ``audits`` and ``studies`` are the rows. Nothing here prints, measures or
+decides, and importing it is light.
 """
