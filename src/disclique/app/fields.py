@@ -14,7 +14,7 @@ from disclique.options.audits import AUDIT_ROWS, SNOOPER
 from disclique.options.files import INPUT
 from disclique.options.table import FILE, NUMBER, SWITCH, WHOLE, Row
 
-FIELDS = {name: row for name, row in AUDIT_ROWS.items() if row.title}
+FIELDS = {name: row for name, row in AUDIT_ROWS.items() if row.hint}
 LAYOUT = frozenset(name for name, row in AUDIT_ROWS.items() if row.panel == INPUT) | {"generalise"}
 ASKED = {name: row for name, row in FIELDS.items() if name not in LAYOUT}
 

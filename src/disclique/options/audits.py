@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from disclique.arguments import short_repr
 from disclique.locale import mark
 from disclique.options.files import FileOptions
-from disclique.options.table import Bounds, Options, Told, at_doors, list_of, option, planned, rows_of
+from disclique.options.table import Bounds, Options, at_doors, list_of, option, planned, rows_of
 
 MASKS, SNOOPER, WORK = "Masks and limit", "What the snooper knows", "Work"
 LIMIT, SEVERAL = "limit", "several"  # places of their own on the page of the app
@@ -31,17 +31,16 @@ class SnooperFields:
         bounds=Bounds(0, 1, "wanted_overlap", above=True, share=True),
         title=mark("Share of the people whom they know"),
         hint=mark("A share such as 0.3, beside other people. Left empty, they have the whole file."),
-        told=Told(mark("share of the people in the snooper's file"), share=True),
     )
     size: int | None = planned(
         "Records in it (as many as released).",
         SNOOPER,
         door="known_size",
         called="called_known_size",
+        goes_with="overlap",
         bounds=Bounds(1),
         title=mark("Records in their file"),
         hint=mark("Goes with the share; left empty, as many as are released."),
-        told=Told(mark("records in the snooper's file")),
     )
     others: str = planned(
         "The others: synthetic, germany or a file.",
@@ -51,17 +50,9 @@ class SnooperFields:
         title=mark("Where the other people in it come from"),
         hint=mark("Invented like those of your file, as people live in Germany, or from a file."),
         answers=(("", mark("drawn like those of the file")), (GERMANY, mark("people of Germany"))),
-        told=Told(
-            mark("the other people in it"),
-            goes_with="overlap",
-            words={
-                SYNTHETIC: mark("invented, like those of the file"),
-                GERMANY: mark("invented, as people live in Germany"),
-                OF_FILE: mark("from a file that was given"),
-            },
-            none=mark("none beyond that file"),
-            annex=True,
-        ),
+        goes_with="overlap",
+        none=mark("none beyond that file"),
+        annex=True,
     )
     label_error: float = planned(
         "Share of its labels that are wrong.",
@@ -72,7 +63,7 @@ class SnooperFields:
         bounds=Bounds(0, 1, "wanted_share_below_one", below=True, share=True),
         title=mark("Share of their labels that are wrong"),
         hint=mark("A share such as 0.05: old or mistyped entries."),
-        told=Told(mark("wrong labels in it"), share=True, annex=True),
+        annex=True,
     )
     coordinate_error: str | None = planned(
         "Error of its coordinates (100m).",
@@ -80,7 +71,8 @@ class SnooperFields:
         metavar="X",
         title=mark("Error of their coordinates"),
         hint=mark("A length with its unit, such as 100m."),
-        told=Told(mark("error of its coordinates"), annex=True),
+        none="0",
+        annex=True,
     )
     seeds: int = planned(
         "Released people whom an insider knows beforehand.",
@@ -91,7 +83,7 @@ class SnooperFields:
         bounds=Bounds(0),
         title=mark("Released people whom they know beforehand"),
         hint=mark("An insider recognises so many records and starts from them."),
-        told=Told(mark("people known beforehand"), annex=True),
+        annex=True,
     )
 
 
@@ -106,7 +98,7 @@ class PlanFields:
         metavar="SPEC",
         door="mask",
         example="gaussian:sigma=500m",
-        told=Told(mark("masks")),
+        title=mark("masks"),
     )
     snooper: SnooperFields = field(default_factory=SnooperFields)
     repetitions: int = planned(
@@ -117,7 +109,6 @@ class PlanFields:
         bounds=Bounds(1),
         title=mark("Draws of every mask setting"),
         hint=mark("Every release is random: more draws make the result more certain and take longer."),
-        told=Told(mark("repetitions")),
     )
     max_risk: float | None = planned(
         "Largest share of people at risk; ranges are searched, and the exit status is 0 only if it is kept.",
@@ -128,7 +119,8 @@ class PlanFields:
         title=mark("Largest share of people at risk"),
         hint=mark("A share such as 0.05. Left empty, the risk is measured and not judged."),
         place=LIMIT,
-        told=Told(mark("limit"), share=True, none=mark("none was set"), annex=True),
+        none=mark("none was set"),
+        annex=True,
     )
     max_risk_person: float | None = planned(
         "Largest risk of the most exposed person, besides --max-risk.",
@@ -139,7 +131,8 @@ class PlanFields:
         title=mark("Largest risk of the most exposed person"),
         hint=mark("Goes with the limit before it: how probably one person may be identified, such as 0.5."),
         place=LIMIT,
-        told=Told(mark("limit for every person"), share=True, none=mark("none was set"), annex=True),
+        none=mark("none was set"),
+        annex=True,
     )
     scenario: str = planned(
         "What risk means: prosecutor (the person took part: share named rightly), journalist (claimed rightly, as more "
@@ -156,15 +149,7 @@ class PlanFields:
             ("journalist", mark("journalist: claims only what is more probable than not")),
             ("marketer", mark("marketer: names as many of the whole file as possible")),
         ),
-        told=Told(
-            mark("scenario"),
-            words={
-                "prosecutor": mark("prosecutor"),
-                "journalist": mark("journalist"),
-                "marketer": mark("marketer"),
-            },
-            annex=True,
-        ),
+        annex=True,
     )
     releases: int = planned(
         "How often the same people are released with fresh noise.",
@@ -176,7 +161,7 @@ class PlanFields:
         title=mark("How often the same people are released"),
         hint=mark("With fresh noise each time, which can be averaged away."),
         place=SEVERAL,
-        told=Told(mark("releases of the same people"), annex=True),
+        annex=True,
     )
     linked: bool = planned(
         "Rows of later releases do not tell which they were before.",
@@ -187,7 +172,6 @@ class PlanFields:
         title=mark("Rows of later releases do not tell which they were before"),
         hint=mark("Otherwise a row of one release can be found again in the next."),
         place=SEVERAL,
-        told=Told(mark("rows of releases are linked")),
     )
     generalise: tuple[str, ...] = planned(
         "Make labels coarser: cob=century:yob, age=classes:age:18,65, width, decade, prefix; or try several: a range "
@@ -196,7 +180,7 @@ class PlanFields:
         default=(),
         metavar="NEW=RULE:COL",
         example="age=width:age:1..40",
-        told=Told(mark("labels made coarser")),
+        title=mark("labels made coarser"),
     )
     utility: str = planned(
         "{measures}: how settings compare.",
@@ -205,7 +189,6 @@ class PlanFields:
         title=mark("What must stay useful"),
         hint=mark("Settings that keep the limit are compared by this."),
         place="",
-        told=Told(mark("usefulness")),
     )
     missing: str = planned(
         "A missing label matches never or any value.",
@@ -215,9 +198,7 @@ class PlanFields:
         title=mark("A missing label matches"),
         hint=mark("What an empty label of a record is taken for."),
         answers=(("any", mark("any value")), ("never", mark("never"))),
-        told=Told(
-            mark("a missing label matches"), words={"any": mark("any value"), "never": mark("never")}, annex=True
-        ),
+        annex=True,
     )
     attacks: tuple[str, ...] = planned(
         "{attacks}; repeatable.",
@@ -228,7 +209,6 @@ class PlanFields:
         title=mark("Attacks"),
         hint=mark("What the snooper tries."),
         place="",
-        told=Told(mark("attacks")),
     )
     alpha: float = planned(
         "Detection probability of the clique attack.",
@@ -238,7 +218,6 @@ class PlanFields:
         bounds=Bounds(0, 1, "wanted_alpha", above=True, below=True),
         title=mark("Detection probability of the clique attack"),
         hint=mark("How surely a true pair of distances counts as agreeing: between 0 and 1."),
-        told=Told(mark("detection probability")),
     )
     budget: float = planned(
         "For one clique search: billions of operations, half a second each; raised where it could decide.",
@@ -249,7 +228,6 @@ class PlanFields:
         bounds=Bounds(0, wanted="wanted_work", above=True),
         title=mark("Work of one clique search"),
         hint=mark("In billions of operations, about half a second each; more where it could decide."),
-        told=Told(mark("budget of a search")),
     )
     seed: int = planned(
         "All chance follows from it.",
@@ -259,7 +237,6 @@ class PlanFields:
         bounds=Bounds(0, wanted="wanted_seed"),
         title=mark("Seed of all chance"),
         hint=mark("The same number gives the same result again."),
-        told=Told(mark("seed")),
     )
     person_trials: int | None = planned(
         "Draws by which every person's risk is measured under the setting that the verdict names: 200 for up to 500 "
@@ -270,7 +247,6 @@ class PlanFields:
         bounds=Bounds(1),
         title=mark("Draws for every person's risk"),
         hint=mark("Left empty, 200 for up to 500 records and fewer for more."),
-        told=Told(mark("draws for every person")),
     )
     thorough: bool = planned(
         "Carry out every attack on every release, also where it cannot be expected to find more.",
@@ -278,7 +254,6 @@ class PlanFields:
         default=False,
         title=mark("Carry out every attack on every release"),
         hint=mark("Also where it cannot be expected to find more. Takes longer."),
-        told=Told(mark("every attack on every release")),
     )
     sensitivity: bool = planned(
         "Ask how the risk depends on the overlap and on label errors.",
@@ -286,7 +261,6 @@ class PlanFields:
         default=True,
         title=mark("Ask how the risk depends on the assumptions"),
         hint=mark("Measured again for snoopers who know more or fewer people, and with more wrong labels."),
-        told=Told(mark("other assumptions are tried")),
         records=False,  # an audit may go on with or without it
     )
 

@@ -47,22 +47,6 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Told:
-    """How report, annex and comparison say what was asked: under which name, in the form of a ``share`` or a number.
-
-    ``words`` are what answers of few words are called. It is said only beside the option it ``goes_with``. ``none`` is
-    said where nothing was asked. Only what a board decides about stands in the ``annex``.
-    """
-
-    name: str
-    share: bool = False
-    words: Mapping[str, str] = field(default_factory=dict)
-    goes_with: str = ""
-    none: str = ""
-    annex: bool = False
-
-
-@dataclass(frozen=True)
 class Row:
     """One option. ``help`` is for the command line, under the heading ``panel``; ``metavar`` names its value there.
 
@@ -71,9 +55,11 @@ class Row:
     name in errors, if that has one, ``choices`` are the answers there are, ``example`` is one of many texts.
     ``records``: what is measured depends on it.
 
-    The app asks for what has a ``title``: ``hint`` says what it means to people who fill in a form, ``answers`` are the
-    few there are. ``place`` is where on the page it stands, if not with the others of its panel; empty where the page
-    draws it itself.
+    People read it under its ``title``, with ``answers`` for the few values there are. The app asks for what has a
+    ``hint``, which says what it means to whoever fills in a form; ``place`` is where on the page it stands, if not with
+    the others of its panel, and empty where the page draws it itself. Report and comparison tell every option of a
+    plan, the ``annex`` what a board decides about; ``none`` is said where nothing was asked. It is told only beside the
+    option that it ``goes_with``.
     """
 
     help: str
@@ -91,7 +77,9 @@ class Row:
     hint: str = ""
     place: str | None = None
     answers: tuple[tuple[str, str], ...] = ()
-    told: Told | None = None
+    annex: bool = False
+    none: str = ""
+    goes_with: str = ""
     records: bool = True
     name: str = ""
     kind: str = WORD

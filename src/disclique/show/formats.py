@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from disclique.locale import Texts, mark
 from disclique.messages import percent as write_percent
 from disclique.options.audits import PLAN_ROWS, SNOOPER_ROWS, PlanFields
-from disclique.options.table import Told
+from disclique.options.table import Row
 
 if TYPE_CHECKING:
     from disclique.audits.rates import Rate
@@ -92,27 +92,27 @@ MODES = {  # what the snooper's file is
 
 
 def tell_asked(plan: PlanFields, texts: Texts, *, annex: bool = False) -> dict[str, str | None]:
-    """Return what was asked by the names of the options, None where nothing was; in the annex those of a board only."""
+    """Return what was asked by the titles of the options, None where nothing was; in the annex those of a board."""
     found: dict[str, str | None] = {}
-    asked: list[tuple[Any, Any]] = [(row, plan) for row in PLAN_ROWS.values()]
-    for row, of in [*asked, *((row, plan.snooper) for row in SNOOPER_ROWS.values())]:
-        told: Told | None = row.told
-        if told is None or (annex and not told.annex):
-            continue
-        value = getattr(of, row.name)
-        if value in (None, ()) or (told.goes_with and getattr(of, told.goes_with) is None):
-            found[texts.say(told.name)] = texts.say(told.none) if told.none else None
-        else:
-            found[texts.say(told.name)] = _tell(told, value, texts)
+    for of, rows in ((plan, PLAN_ROWS), (plan.snooper, SNOOPER_ROWS)):
+        for row in rows.values():
+            title, value = texts.say(row.title), getattr(of, row.name)
+            if annex and not row.annex:
+                continue
+            if value in (None, ()) or (row.goes_with and getattr(of, row.goes_with) is None):
+                found[title] = texts.say(row.none) if row.none else None
+            else:
+                found[title] = _tell(row, value, texts)
     return found
 
 
-def _tell(told: Told, value: Any, texts: Texts) -> str:
+def _tell(row: Row, value: Any, texts: Texts) -> str:
     if isinstance(value, bool):
-        return texts.say(mark("yes")) if value else texts.say(mark("no"))
-    if told.words:
-        return texts.say(told.words.get(value, value))
-    if told.share:
+        return texts.say(mark("yes")) if value != row.opposite else texts.say(mark("no"))
+    if row.answers:
+        known = {said or row.default: words for said, words in row.answers}
+        return texts.say(known.get(value, mark("from a file that was given") if row.path else value))
+    if row.bounds is not None and row.bounds.share:
         return percent(value, texts.language)
     if isinstance(value, float):
         return texts.number(f"{value:g}")

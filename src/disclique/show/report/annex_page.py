@@ -63,7 +63,7 @@ def _assumed(result: AuditResult, texts: Texts) -> dict[str, str]:
     return {
         say("Known to the snooper"): f"{known}: {say('{count} people', count=common)}",
         say("Records in the snooper's file"): records,
-        **{name[0].upper() + name[1:]: value or say("none") for name, value in asked.items()},
+        **{name: value for name, value in asked.items() if value is not None},
     }
 
 
