@@ -229,7 +229,11 @@ def test_who_is_exposed_is_shown_after_a_click_and_page_by_page(app: App) -> Non
 def test_two_audits_side_by_side(app: App) -> None:
     one, other = app.site.results.get(app.kept), app.site.results.get(app.broken)
     found = compare(one, other, texts_in("en"))
-    assert {row.name for row in found.asked if row.differs} == {"masks", "labels made coarser", "limit"}
+    assert {row.name for row in found.asked if row.differs} == {
+        "masks",
+        "labels made coarser",
+        "Largest share of people at risk",
+    }
     assert not found.doubts
     assert len(found.settings) == len(one.settings) + len(other.settings)
     marketer = replace(other, plan=replace(other.plan, scenario="marketer", inputs={"survey.csv": "0"}))

@@ -395,7 +395,7 @@ def test_the_command_can_be_repeated_from_the_report(run: Run) -> None:
     made = json.loads(Path("o/result.json").read_text(encoding="utf-8"))
     assert made["plan"]["inputs"]["my file.csv"] in block
     assert made["sensitivity"] is None
-    assert "seed: 7" in block
+    assert "Seed of all chance: 7" in block
     line = next(one for one in block.splitlines() if one.startswith("disclique audit"))
     words = shlex.split(line)[1:]
     assert words[:2] == ["audit", "my file.csv"]
