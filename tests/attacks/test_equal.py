@@ -16,7 +16,7 @@ from disclique.attacks.equal.lookup import (
     measure_repeats,
 )
 from disclique.model import Microdata
-from disclique.spaces import Matrix, Points, Series, full_matrix
+from disclique.spaces import Matrix, Points, ReleaseSeries, full_matrix
 from disclique.spaces.mapping import find_printed_unit
 
 EXACT = Tolerance(1e-12, 0.0)
@@ -153,7 +153,7 @@ def test_each_release_of_a_series_is_looked_up():
     gone = np.triu(np.random.default_rng(0).random(exact.shape) < 0.5, 1)
     gone, own_place = gone | gone.T, np.eye(len(exact), dtype=bool)
     halves = [Matrix(np.where(hidden & ~own_place, np.nan, exact), unpublished=True) for hidden in (gone, ~gone)]
-    assert claimed(run(people(Series(tuple(halves)), own[1]), people(*theirs))) == truth
+    assert claimed(run(people(ReleaseSeries(tuple(halves)), own[1]), people(*theirs))) == truth
 
 
 def test_part_of_the_distances_may_carry_noise():

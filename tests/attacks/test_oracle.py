@@ -21,7 +21,7 @@ from disclique.masks import masks, parse_mask
 from disclique.measures.risk import Truth, name_records
 from disclique.model import Distances, FloatArray, Microdata
 from disclique.runs import Unit
-from disclique.spaces import Matrix, Points, Series, full_matrix
+from disclique.spaces import Matrix, Points, ReleaseSeries, full_matrix
 from disclique.spaces.metrics import pairwise
 from small_files import make_audit, make_file, make_plan
 
@@ -181,13 +181,13 @@ def test_a_series_is_the_mean_of_what_is_published() -> None:
         np.array([[0, 1, np.nan], [1, 0, 3], [np.nan, 3, 0.0]]),
         np.array([[0, 3, 5], [3, 0, np.nan], [5, np.nan, 0.0]]),
     )
-    series = Series((Matrix(one, unpublished=True), Matrix(other, unpublished=True)))
+    series = ReleaseSeries((Matrix(one, unpublished=True), Matrix(other, unpublished=True)))
     rows = np.arange(3, dtype=np.int32)
     assert series.block(rows, rows)[0].tolist() == [0, 2, 5]
-    both = Series((Matrix(one, unpublished=True), Matrix(one, unpublished=True)))
+    both = ReleaseSeries((Matrix(one, unpublished=True), Matrix(one, unpublished=True)))
     assert np.isnan(both.block(rows, rows)[0, 2])
     with pytest.raises(InputError, match="the same records"):
-        Series((Matrix(one, unpublished=True), Matrix(np.zeros((2, 2)))))
+        ReleaseSeries((Matrix(one, unpublished=True), Matrix(np.zeros((2, 2)))))
 
 
 def test_every_mask_of_a_map_has_an_oracle() -> None:

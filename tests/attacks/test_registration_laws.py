@@ -17,7 +17,7 @@ from disclique.masks import LENGTH, PointMask, parse_mask
 from disclique.masks.laws import GaussianLaw, RadialLaw, Ring, Walk
 from disclique.model import Candidates, Claims, FloatArray
 from disclique.records.labels import candidates
-from disclique.spaces import Points, Series
+from disclique.spaces import Points, ReleaseSeries
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import locate_known
 from disclique.synthetic.people import germany
@@ -61,7 +61,7 @@ def make(spec: str, *, common: int, size: int = 200, seed: int = 0, releases: in
 def attack(case: Case) -> Claims:
     """Registration of what is released: distances."""
     releases = [one.as_matrix() for one in case.released]
-    target = releases[0] if len(releases) == 1 else Series(tuple(releases))
+    target = releases[0] if len(releases) == 1 else ReleaseSeries(tuple(releases))
     return register(target, case.known, candidates=case.candidates, knowledge=case.knowledge)
 
 

@@ -21,7 +21,7 @@ from disclique.audits import Audit, run_audit
 from disclique.masks import Mask
 from disclique.masks.registry import bare_lengths, masks, name_units
 from disclique.model import Distances
-from disclique.spaces import Series, full_matrix, shared_unit
+from disclique.spaces import ReleaseSeries, full_matrix, shared_unit
 from disclique.units import Quantity, length_in, measured
 from small_files import LIGHT
 
@@ -59,7 +59,7 @@ def test_a_matrix_keeps_its_unit_and_metres_become_kilometres() -> None:
     assert (said.unit, by_matrix().distances.unit, by_matrix(unit="none").distances.unit) == ("km", None, "none")
     for unit in ("km", "none", None):
         own = dq.Matrix(KM, unit=unit)
-        kept = [own, own.select(np.arange(5)), own.as_matrix(), Series((own, own)), replace(own, values=KM)]
+        kept = [own, own.select(np.arange(5)), own.as_matrix(), ReleaseSeries((own, own)), replace(own, values=KM)]
         kept += [dq.parse_mask(spec).apply(own, np.random.default_rng(0)) for spec in ("round:to=5", "knn:k=3")]
         assert {one.unit for one in kept} == {unit}
     assert repr(said).endswith("matrix, km")

@@ -14,7 +14,7 @@ from disclique.attacks.registration import RegisterAttack
 from disclique.errors import DiscliqueError
 from disclique.geodesy import EARTH_KM, from_space
 from disclique.model import Candidates, Claims, Distances, Microdata
-from disclique.spaces import Matrix, Points, Series, full_matrix, matrix_like
+from disclique.spaces import Matrix, Points, ReleaseSeries, full_matrix, matrix_like
 from disclique.spaces.positions import lay_on
 from disclique.spaces.rebuild import rebuild_map
 from disclique.spaces.rebuild.landmarks import measure_distances
@@ -33,7 +33,7 @@ def link_releases(releases: Sequence[Microdata], knowledge: Knowledge, *, metric
     """
     first, *later = releases
     if metric is None:
-        return Series((first.distances, *_reorder_all(first, later, knowledge)))
+        return ReleaseSeries((first.distances, *_reorder_all(first, later, knowledge)))
     radius = EARTH_KM if metric == "sphere" else 0.0
     noise = knowledge.matrix_noise, knowledge.relative_noise
     try:

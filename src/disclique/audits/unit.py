@@ -41,7 +41,7 @@ from disclique.model import Budget, Distances, Microdata
 from disclique.progress import tell
 from disclique.records.reading import select_records
 from disclique.runs import Unit
-from disclique.spaces import Series
+from disclique.spaces import ReleaseSeries
 
 MOST_COMMON = 0.99  # no snooper is certain that everybody is in the file
 TIES = 20  # maximum cliques listed
@@ -153,7 +153,7 @@ def _publish(
     if len(released) == 1:
         return released[0]
     if audit.plan.linked:
-        return Series(tuple(released))
+        return ReleaseSeries(tuple(released))
     rng = audit.chance.rng("order", unit.repetition)
     files = [replace(known.released, distances=one) for one in released]
     mixed = [files[0], *(select_records(file, rng.permutation(len(file))) for file in files[1:])]

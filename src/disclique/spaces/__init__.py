@@ -10,7 +10,7 @@ from disclique.spaces.gower import Gower
 from disclique.spaces.lazy import Listed, Unformed
 from disclique.spaces.matrix import Matrix, ScaledMatrix, matrix_like
 from disclique.spaces.points import Points
-from disclique.spaces.series import Series
+from disclique.spaces.series import ReleaseSeries
 from disclique.spaces.strings import Texts
 from disclique.spaces.vectors import Cosine, Euclidean
 
@@ -24,8 +24,8 @@ __all__ = [
     "Listed",
     "Matrix",
     "Points",
+    "ReleaseSeries",
     "ScaledMatrix",
-    "Series",
     "Sizes",
     "Texts",
     "Unformed",

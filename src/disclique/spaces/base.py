@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterator
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -68,10 +67,14 @@ class Distances:
         def metric(self) -> Any:
             """How two records are compared, None where only distances are given."""
 
+        @property
+        def sizes(self) -> Sizes:
+            """How much of the distances is held at a time."""
+
     else:
         unit = metric = None
+        sizes = SIZES
 
-    sizes: ClassVar[Sizes] = SIZES
     keeps_records: ClassVar[bool] = False  # whether something is kept for each record, so that files can be joined
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -85,9 +88,7 @@ class Distances:
 
     def with_sizes(self, sizes: Sizes) -> Self:
         """Return the same, of which more or less is held at a time."""
-        found = copy(self)
-        object.__setattr__(found, "sizes", sizes)
-        return found
+        return replace(cast(Any, self), sizes=sizes)  # type: ignore[no-any-return]
 
     # what the records are
 

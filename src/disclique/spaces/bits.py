@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,7 @@ from scipy import sparse
 from disclique.arguments import check_whole, show
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.spaces.base import ENCODINGS, Distances, digest, in_parts
+from disclique.spaces.base import ENCODINGS, SIZES, Distances, Sizes, digest, in_parts
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray
 
@@ -100,6 +100,7 @@ class Encodings(Distances):
     bits: NDArray[np.uint8]
     length: int
     metric: str = "dice"
+    sizes: Sizes = field(default=SIZES, kw_only=True)
 
     def __post_init__(self) -> None:
         check_whole(self.length, "length", 1)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from disclique.errors import InputError
-from disclique.spaces.base import Distances
+from disclique.spaces.base import SIZES, Distances, Sizes
 from disclique.values import FloatArray, IntArray
 
 Ints = NDArray[np.int64]
@@ -72,6 +72,11 @@ class Hidden(Unformed):
         """The unit of the distances, None where nobody said it."""
         return self.source.unit
 
+    @property
+    def sizes(self) -> Sizes:
+        """Those of the source."""
+        return self.source.sizes
+
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``."""
         if self.rows is None:
@@ -108,6 +113,7 @@ class Listed(Unformed):
     value: FloatArray = field(repr=False)
     directed: bool = False
     unit: str | None = None
+    sizes: Sizes = field(default=SIZES, kw_only=True)
 
     def __post_init__(self) -> None:
         if not len(self.first) == len(self.second) == len(self.value):

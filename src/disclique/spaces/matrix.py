@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.spaces.base import Distances, digest, full_matrix, say_unit
+from disclique.spaces.base import SIZES, Distances, Sizes, digest, full_matrix, say_unit
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.points import Points
 from disclique.units import KM, KM_IN, check_unit
@@ -86,6 +86,7 @@ class Matrix(Distances):
     directed: bool = False
     unpublished: bool = False
     unit: str | None = None
+    sizes: Sizes = field(default=SIZES, kw_only=True)
 
     def __post_init__(self) -> None:
         try:
@@ -151,8 +152,8 @@ class Matrix(Distances):
 
 def matrix_like(values: FloatArray, distances: Distances) -> Matrix:
     """Return a matrix in the place of other distances, with their direction and their unit."""
-    found = Matrix(values, distances.directed, bool(np.isnan(values).any()), distances.unit)
-    return found.with_sizes(distances.sizes)
+    absent = bool(np.isnan(values).any())
+    return Matrix(values, distances.directed, absent, distances.unit, sizes=distances.sizes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

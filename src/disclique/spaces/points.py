@@ -7,7 +7,7 @@ others the holder says the unit, and metres become kilometres.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 
 from disclique.errors import InputError
 from disclique.geodesy import ellipsoid_km, shift, sphere_km, to_space
-from disclique.spaces.base import EARTH, MAPS, RECORDS, Distances, say_unit
+from disclique.spaces.base import EARTH, MAPS, RECORDS, SIZES, Distances, Sizes, say_unit
 from disclique.spaces.metrics import (
     NEAREST,
     Measure,
@@ -52,6 +52,7 @@ class Points(Distances):
     metric: Metric = "sphere"
     directed: bool = False
     unit: str | None = None
+    sizes: Sizes = field(default=SIZES, kw_only=True)
     keeps_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -12,14 +12,14 @@ from disclique.values import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Series(Distances):
+class ReleaseSeries(Distances):
     """Releases of the same records in the same order, each with its own noise.
 
     As distances it is their mean, which is what an attack sees that knows of one release only; one that can do more
     takes ``releases`` apart. What no release has published is not published.
 
     >>> from disclique.spaces import Matrix
-    >>> Series((Matrix([[0, 4], [4, 0]]), Matrix([[0, 6], [6, 0]]))).block(np.array([0]), np.array([1]))
+    >>> ReleaseSeries((Matrix([[0, 4], [4, 0]]), Matrix([[0, 6], [6, 0]]))).block(np.array([0]), np.array([1]))
     array([[5.]])
     """
 

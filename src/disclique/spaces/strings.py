@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -15,7 +15,7 @@ from scipy import sparse
 
 from disclique.arguments import show
 from disclique.errors import InputError
-from disclique.spaces.base import TEXTS, Distances, in_parts
+from disclique.spaces.base import SIZES, TEXTS, Distances, Sizes, in_parts
 from disclique.spaces.bits import Sets
 from disclique.specs import parse_spec
 from disclique.units import NO_UNIT
@@ -154,6 +154,7 @@ class Texts(Distances):
     strings: tuple[str, ...]
     metric: str = DEFAULT
     columns: tuple[str, ...] = ()
+    sizes: Sizes = field(default=SIZES, kw_only=True)
 
     def __post_init__(self) -> None:
         given: object = self.strings
