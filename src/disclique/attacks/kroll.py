@@ -65,7 +65,7 @@ class CliqueAttack(Attack):
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link by a maximum clique; a pair is as probable as its support among all maximum cliques."""
         search = self.search
-        tell("product graph")
+        tell(Message("step_product_graph"))
         make = partial(
             product_graph,
             target.distances,
@@ -76,7 +76,7 @@ class CliqueAttack(Attack):
             on_demand=_worth(search),
         )
         graph = make()
-        tell("maximum clique")
+        tell(Message("step_maximum_clique"))
         clique = maximum_clique(
             graph,
             solver=search.solver,
@@ -85,7 +85,7 @@ class CliqueAttack(Attack):
             progress=_search_teller(),
             workers=None if search.executor is None else Workers(search.executor, make),
         )
-        tell("all maximum cliques")
+        tell(Message("step_all_maximum_cliques"))
         cliques = maximum_cliques(graph, clique, limit=search.limit, budget=search.budget)
         wrong = violation(
             common_subgraph(clique, graph), target, known, agreement=self.agreement, candidates=candidates
@@ -154,9 +154,9 @@ class QuasiCliqueAttack(Attack):
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link by a quasi-clique in which every record has at most one match."""
-        tell("product graph")
+        tell(Message("step_product_graph"))
         graph = product_graph(target.distances, known.distances, candidates=candidates, agreement=self.agreement)
-        tell("quasi-clique")
+        tell(Message("step_quasi_clique"))
         found = quasi_clique(graph, gamma=self.gamma, budget=self.search.budget)
         clique = Clique(found.members, max(found.bound, len(found.members)), self.name, found.seconds)
         return _claim(self.name, graph, clique, MaximumCliques((found.members,), complete=False))
@@ -204,4 +204,4 @@ def _unproven(clique: Clique) -> Message:
 
 def _search_teller() -> Callable[[int, int, int], None]:
     announce = teller()
-    return lambda done, total, size: announce(f"maximum clique, {size} members so far", done / max(total, 1))
+    return lambda done, total, size: announce(Message("step_clique_so_far", count=size), done / max(total, 1))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from disclique.arguments import check_kind, show
@@ -16,12 +17,15 @@ from disclique.engine.agreement import check_agreement
 from disclique.errors import InputError
 from disclique.measures.risk import Truth
 from disclique.memory import parse_memory
+from disclique.messages import Message
 from disclique.model import Agreement, Claims, Microdata
-from disclique.progress import Listener, listening, tell
+from disclique.progress import listening, tell
 from disclique.records.checks.pairs import inspect_pair
 from disclique.records.registers import Mapper, Register
 from disclique.spaces import shared_unit
 from disclique.values import canonical
+
+Progress = Callable[[str, float | None], None]  # the step at work in English, and the share of it that is done if known
 
 
 def attack(  # noqa: PLR0913 - the public door
@@ -34,7 +38,7 @@ def attack(  # noqa: PLR0913 - the public door
     truth: str | None = None,
     labels: LabelRule | None = None,
     search: Search | None = None,
-    progress: Listener | None = None,
+    progress: Progress | None = None,
     executor: Mapper | None = None,
     memory: int | str | None = None,
 ) -> AttackResult:
@@ -83,7 +87,7 @@ def attack(  # noqa: PLR0913 - the public door
     rule = check_kind(labels or LabelRule(), LabelRule, "labels", "wanted_label_rule")
     if truth is not None and isinstance(known, Microdata):
         truth_of(target, known, truth)  # before any work
-    with listening(progress):
+    with _listening(progress):
         work = None
         if isinstance(known, Register):
             work = _open_register(target, known, rule, executor, memory)
@@ -116,6 +120,10 @@ def _open_register(
     return open_work(target, register, mapper=executor, memory=allowed, **rules)  # type: ignore[arg-type]
 
 
+def _listening(progress: Progress | None) -> AbstractContextManager[None]:
+    return listening(None if progress is None else lambda step, share: progress(str(step), share))
+
+
 def _check_files(target: object, known: object) -> None:
     """Refuse what is no file, and two files whose distances cannot be compared because of their units."""
     for name, data in (("target", target), ("known", known)):
@@ -132,11 +140,11 @@ def attack_by_all(
     *,
     truth: str | None = None,
     labels: LabelRule | None = None,
-    progress: Listener | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, AttackResult | InputError]:
     """Carry out several attacks, given by their specs; return the result of each, or why it does not apply."""
     _check_files(target, known)
-    with listening(progress):
+    with _listening(progress):
         return _attack_files(target, known, attacks, truth, labels or LabelRule(), alone=False)
 
 
@@ -150,7 +158,7 @@ def _attack_files(
     alone: bool,
 ) -> dict[str, AttackResult | InputError]:
     """Carry out attacks on two files; one that stands ``alone`` raises what others only note as work cut short."""
-    tell("labels")
+    tell(Message("step_labels"))
     related = rule.candidates(target, known)
     fetch = fetcher(target, known, lambda attack: related)
 
@@ -158,7 +166,7 @@ def _attack_files(
         return carry_out(attack, target, known, related, fetch) if alone else fetch(attack)
 
     outcomes = act(attacks, run, truth=None if truth is None else truth_of(target, known, truth))
-    tell("matches")
+    tell(Message("step_matches"))
     odd = inspect_pair(
         target, known, forgiven=rule.comparators
     ).remarks  # an attack that finds nothing looks like safety

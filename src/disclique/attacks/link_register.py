@@ -15,6 +15,7 @@ from disclique.attacks.registry import Attack
 from disclique.attacks.thresholds import THRESHOLDS, Thresholds
 from disclique.errors import InputError
 from disclique.measures.risk import Truth
+from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
 from disclique.records.checks.pairs import inspect_pair
@@ -121,7 +122,7 @@ def attack_register(
 ) -> dict[str, AttackResult | InputError]:
     """Carry out several attacks, given by their specs; return the result of each, or why it does not apply."""
     known = None if truth is None else work.find_truth(truth)
-    tell("labels")
+    tell(Message("step_labels"))
     related = work.relate()
 
     def run(attack: Attack) -> Claims:
@@ -131,5 +132,5 @@ def attack_register(
             return fail(attack, error)
 
     outcomes = act(attacks, run, truth=known)
-    tell("matches")
+    tell(Message("step_matches"))
     return show_outcomes(outcomes, attacks, lambda claims: work.excerpt(claims, related))

@@ -106,7 +106,7 @@ class BendAttack(Attack):
         """Link the records that lie together once the known places are bent onto the release."""
         began = perf_counter()
         with threadpool_limits(1):
-            tell("laying out both files in space")
+            tell(Message("step_laying_out"))
             layout, most = self.tuning.layout, self.tuning.pairs
             theirs, ours = scale_target(target.distances, layout), [locate_known(known.distances, layout)]
             rng = np.random.default_rng(self.seed)
@@ -129,12 +129,12 @@ class BendAttack(Attack):
         tuning = self.tuning
         found: list[tuple[Fit, Problem]] = []
         for known in clouds:
-            tell("looking for a map from the known places to the release")
+            tell(Message("step_looking_for_map"))
             problem = pairs.pose(target, known, self.knowledge.common, tuning.fitting)
             straight = find_fits(problem, tuning)
             best = straight[0]
             if best.evidence > tuning.hopeless:
-                tell("bending the map")
+                tell(Message("step_bending"))
                 bent = [bend(problem, one, tuning) for one in _choose_different(straight, tuning.tried)]
                 best = max(bent, key=lambda fit: fit.evidence)
             found.append((best, problem))

@@ -87,11 +87,11 @@ class EqualAttack(Attack):
         sizes = len(target), len(known)
         files = Files(target.distances, known.distances, candidates, self.tuning)
         rng = np.random.default_rng(self.seed)
-        tell("listing the published distances")
+        tell(Message("step_listing_distances"))
         entries = list_entries(files.target, ordered=files.ordered, rng=rng, by=self.tuning.lookup)
         if not len(entries.value) or min(sizes) < 2:
             return no_claims(Message("no_distance_above_zero"), attack=self.name)
-        tell("looking up equal distances")
+        tell(Message("step_looking_up_distances"))
         evidence, doubt = _choose_evidence(entries, files, rng)
         if evidence is None or (doubt is not None and not self.knowledge.bold):
             assert doubt is not None

@@ -233,7 +233,7 @@ def search(
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         while tried < starts and not (best.confirmed >= tuning.confirmed and len(best.claimed) >= tuning.few):
             numbers = range(tried, min(tried + tuning.batch, starts))
-            tell(f"alignments, {len(best.claimed)} pairs so far", tried / starts)
+            tell(Message("step_alignments", count=len(best.claimed)), tried / starts)
             found = list(pool.map(lambda number: _start(task, features, number, chances[number]), numbers))
             every = [start for many in found for start in many]
             for weighed in pool.map(lambda pairs: weigh(task, pairs), _promising(task.files, every)):
