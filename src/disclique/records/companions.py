@@ -18,7 +18,7 @@ from disclique.arguments import check_kind, check_path
 from disclique.errors import InputError
 from disclique.messages import Message
 from disclique.model import FloatArray, Microdata
-from disclique.records.formats import WHOLE, Format, Part, check_there, format_of, read_table, refuse
+from disclique.records.formats import UNSAID, Format, Part, check_there, format_of, read_table, refuse
 from disclique.records.joins import (
     BY_ID,
     BY_ROW,
@@ -38,7 +38,7 @@ _ID = re.compile(r"|.*(id|nr|key|index|name)|(row|record|case|person)(_?(no|numb
 
 
 def read_distances(
-    path: Path, roster: Roster, *, directed: bool = False, unpublished: bool = False, part: Part = WHOLE
+    path: Path, roster: Roster, *, directed: bool = False, unpublished: bool = False, part: Part = UNSAID
 ) -> tuple[FloatArray, bool, str]:
     """Return the distances of a file as a square array in the order of the records.
 
@@ -98,7 +98,7 @@ def _has_words(cells: pd.Series[Any]) -> bool:
     return any(not pd.isna(cell) and not _plain_number(str(cell)) for cell in cells)
 
 
-def read_vectors(path: Path, roster: Roster, *, id: str | None = None, part: Part = WHOLE) -> tuple[FloatArray, str]:
+def read_vectors(path: Path, roster: Roster, *, id: str | None = None, part: Part = UNSAID) -> tuple[FloatArray, str]:
     """Return the vectors of a file in the order of the records, and how they were joined.
 
     A NumPy file has one row per record of the table; a table has a column for each number and, as a rule, one of ids.
@@ -125,7 +125,7 @@ def read_vectors(path: Path, roster: Roster, *, id: str | None = None, part: Par
 
 
 def read_encodings(
-    path: Path, roster: Roster, *, id: str | None = None, metric: str = "dice", part: Part = WHOLE
+    path: Path, roster: Roster, *, id: str | None = None, metric: str = "dice", part: Part = UNSAID
 ) -> tuple[Encodings, str]:
     """Return the encodings of a file in the order of the records, and how they were joined.
 

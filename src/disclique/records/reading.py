@@ -420,7 +420,7 @@ def _check_columns(table: pd.DataFrame, columns: Sequence[str], name: str) -> No
 
 def _in_order(source: Any, roster: Roster, name: str) -> tuple[Any, str]:
     """Return coordinates that are given beside the table in the order of its records, and how they were joined."""
-    if not isinstance(source, (pd.DataFrame, pd.Series)):
+    if not isinstance(index := getattr(source, "index", None), pd.Index):
         return source, roster.order(None, where=name)[1]
-    order, joined = roster.order(names_of_index(source.index, roster), where=Message("named_in_index", file=name))
+    order, joined = roster.order(names_of_index(index, roster), where=Message("named_in_index", file=name))
     return source.to_numpy() if order is None else source.to_numpy()[order], joined

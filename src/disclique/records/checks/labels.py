@@ -17,22 +17,7 @@ from disclique.records.checks.values import LabelColumn, Remark, some
 from disclique.records.labels import label_tuples
 from disclique.spaces import read_in_blocks, spaced
 
-UNKNOWN = {
-    "",
-    "na",
-    "n/a",
-    "nan",
-    "null",
-    "none",
-    "unknown",
-    "unbekannt",
-    "keine angabe",
-    "k.a.",
-    "missing",
-    "?",
-    ".",
-    "-",
-}
+UNKNOWN = {"", "na", "n/a", "nan", "null", "none", "unknown", "unbekannt", "keine angabe", "k.a.", "missing", *"?.-"}
 CODES = {-1, -2, -7, -8, -9, -99, -999, 9, 99, 999, 9999}
 
 
@@ -50,7 +35,7 @@ class LabelLimits:
     paired_share: float = 0.1  # of the records from which this is no chance
 
 
-LIMITS = LabelLimits()
+LABEL_LIMITS = LabelLimits()
 
 
 @dataclass(frozen=True)
@@ -63,7 +48,7 @@ class Groups:
     remarks: tuple[Remark, ...]
 
 
-def inspect_labels(data: Microdata, limits: LabelLimits = LIMITS) -> Groups:
+def inspect_labels(data: Microdata, limits: LabelLimits = LABEL_LIMITS) -> Groups:
     """Look at the labels of a file."""
     labels, remarks, columns = data.labels, [], []
     for name in labels.columns:

@@ -30,7 +30,7 @@ class LengthLimits:
     triangle_records: int = 60
 
 
-LIMITS = LengthLimits()
+LENGTH_LIMITS = LengthLimits()
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ def name_unit(distances: Distances) -> str:
 
 def sample_block(distances: Distances) -> FloatArray:
     """Return the distances between some records, evenly spaced."""
-    rows = spaced(distances.size, LIMITS.looked_at_records).astype(np.int32)
+    rows = spaced(distances.size, LENGTH_LIMITS.looked_at_records).astype(np.int32)
     return distances.block(rows, rows)
 
 
-def inspect_lengths(data: Microdata, limits: LengthLimits = LIMITS) -> Span | None:
+def inspect_lengths(data: Microdata, limits: LengthLimits = LENGTH_LIMITS) -> Span | None:
     """Look at the distances of a file; None where none is published."""
     block = sample_block(data.distances)
     values = block[~np.eye(len(block), dtype=bool)]

@@ -49,7 +49,7 @@ class PairLimits:
     sampled_people: int = 300
 
 
-LIMITS = PairLimits()
+PAIR_LIMITS = PairLimits()
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def inspect_pair(
         return Encounter(None, tuple(meetings), tuple(remarks))
     here, there = _shared_rows(target, known)
     remarks += [*_ids(target, known, len(here)), *find_doubles(target, known)]
-    if len(here) >= LIMITS.people:
+    if len(here) >= PAIR_LIMITS.people:
         remarks += compare_people(target, known, (here, there), forgiven=forgiven, errors=errors)
     return Encounter(len(here), tuple(meetings), tuple(remarks))
 
@@ -121,7 +121,7 @@ def _values(target: Microdata, known: Microdata, column: str, found: Meeting) ->
     elif twins:
         only = found.target_only
         yield Remark(Message("label_values_differ_in_writing", files, only=only, **written), mistake=True)
-    elif max(found.target_records / len(target), found.known_records / len(known)) > LIMITS.strange_share:
+    elif max(found.target_records / len(target), found.known_records / len(known)) > PAIR_LIMITS.strange_share:
         mine, theirs = some(sorted(left - right, key=str)), some(sorted(right - left, key=str))
         yield Remark(Message("label_values_missing", files, meeting=found.message, mine=mine, theirs=theirs))
 
@@ -134,7 +134,7 @@ def _ids(target: Microdata, known: Microdata, shared: int) -> Iterator[Remark]:
         share = len(twins) / max(len(twins) + shared, 1)
         files = {"known": known.name, "target": target.name}
         message = Message("ids_differ_in_writing", files, ids=len(twins), folds=folds)
-        yield Remark(message, mistake=share > LIMITS.misspelt_share)
+        yield Remark(message, mistake=share > PAIR_LIMITS.misspelt_share)
 
 
 def _far_apart(target: Microdata, known: Microdata) -> Iterator[Remark]:
@@ -168,11 +168,11 @@ def _units(target: Microdata, known: Microdata) -> Iterator[Remark]:
         return
     ratio = middle[1] / middle[0]
     times = max(ratio, 1 / ratio)
-    if times > LIMITS.unit_ratio:
+    if times > PAIR_LIMITS.unit_ratio:
         shown = [show_length(m, name_unit(data.distances)) for m, data in zip(middle, (target, known), strict=True)]
         files = {"target": target.name, "known": known.name}
         message = Message("medians_differ", files, mine=shown[0], theirs=shown[1])
-        yield Remark(message, mistake=times > LIMITS.sure_unit_ratio)
+        yield Remark(message, mistake=times > PAIR_LIMITS.sure_unit_ratio)
 
 
 def _median(data: Microdata) -> float:
@@ -204,12 +204,12 @@ def find_doubles(target: Microdata, known: Microdata) -> list[Remark]:
         for data, side in ((target, a), (known, b))
     )
     often = Counter(mine)
-    if sum(count == 1 for count in often.values()) < LIMITS.own_places_share * len(target):
+    if sum(count == 1 for count in often.values()) < PAIR_LIMITS.own_places_share * len(target):
         return []
     released, held = set(target.ids), set(known.ids)
     free = {key for key, person in zip(mine, target.ids, strict=True) if person not in held}
     twice = sum(key in free for key, person in zip(theirs, known.ids, strict=True) if person not in released)
-    if twice < max(LIMITS.other_people, LIMITS.double_share * min(len(target), len(known))):
+    if twice < max(PAIR_LIMITS.other_people, PAIR_LIMITS.double_share * min(len(target), len(known))):
         return []
     return [Remark(Message("records_are_doubles", twice=twice, known=known.name, target=target.name))]
 
@@ -221,10 +221,10 @@ def _agreement(target: Microdata, known: Microdata, column: str, rows: Rows, err
         for a, b in zip(target.labels[column].iloc[rows[0]], known.labels[column].iloc[rows[1]], strict=True)
         if a is not None and b is not None
     ]
-    if len(pairs) < LIMITS.people:
+    if len(pairs) < PAIR_LIMITS.people:
         return
     same = sum(a == b for a, b in pairs) / len(pairs)
-    if same >= min(LIMITS.same_share, 1 - 2 * errors) or (1 - same) * len(pairs) < LIMITS.other_people:
+    if same >= min(PAIR_LIMITS.same_share, 1 - 2 * errors) or (1 - same) * len(pairs) < PAIR_LIMITS.other_people:
         return
     recoded = _recoding(pairs)
     here = {"column": column, "share": same, "people": len(pairs)}
@@ -232,7 +232,7 @@ def _agreement(target: Microdata, known: Microdata, column: str, rows: Rows, err
         shown = [Message("value_is_value", mine=a, theirs=b) for a, b in recoded[:3]]
         files = {"target": target.name, "known": known.name}
         yield Remark(Message("label_coded_otherwise", here, **files, examples=shown), mistake=True)
-    elif same <= _by_chance(pairs) + LIMITS.by_chance:
+    elif same <= _by_chance(pairs) + PAIR_LIMITS.by_chance:
         yield Remark(Message("label_coincides_by_chance", here), mistake=True)
     else:
         yield Remark(Message("label_has_errors", here, error=round(1 - same, 2)))
@@ -271,8 +271,8 @@ def _together(
         ]
     )
     other = int(((mine != theirs) & given.reshape(mine.shape)).any(axis=1).sum())
-    expected = min(LIMITS.same_share, (1 - 2 * errors) ** len(columns))
-    if other >= LIMITS.other_people and other / len(mine) > 1 - expected:
+    expected = min(PAIR_LIMITS.same_share, (1 - 2 * errors) ** len(columns))
+    if other >= PAIR_LIMITS.other_people and other / len(mine) > 1 - expected:
         about = {"other": other, "people": len(mine), "known": known.name}
         error = round(other / len(mine) / len(columns), 3)
         yield Remark(Message("people_have_other_labels", about, error=error))
@@ -280,19 +280,19 @@ def _together(
 
 def _moved(target: Microdata, known: Microdata, rows: Rows) -> Iterator[Remark]:
     """Say whether the people whom both files have lie elsewhere in one of them."""
-    few = spaced(len(rows[0]), LIMITS.sampled_people)
+    few = spaced(len(rows[0]), PAIR_LIMITS.sampled_people)
     here, there = rows[0][few], rows[1][few]
     a, b = target.distances.block(here, here), known.distances.block(there, there)
     upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
-    if upper.sum() < LIMITS.people or not a[upper].std() or not b[upper].std():
+    if upper.sum() < PAIR_LIMITS.people or not a[upper].std() or not b[upper].std():
         return
     alike = float(np.corrcoef(a[upper], b[upper])[0, 1])
     ratio = float(np.median(b[upper & (a > 0)] / a[upper & (a > 0)]))
-    if alike < LIMITS.related:
+    if alike < PAIR_LIMITS.related:
         yield Remark(Message("distances_unrelated", alike=alike), mistake=True)
-    elif not LIMITS.likely_ratio[0] < ratio < LIMITS.likely_ratio[1]:
+    elif not PAIR_LIMITS.likely_ratio[0] < ratio < PAIR_LIMITS.likely_ratio[1]:
         message = Message("distances_of_other_length", ratio=ratio, known=known.name, target=target.name)
-        yield Remark(message, mistake=not LIMITS.possible_ratio[0] < ratio < LIMITS.possible_ratio[1])
+        yield Remark(message, mistake=not PAIR_LIMITS.possible_ratio[0] < ratio < PAIR_LIMITS.possible_ratio[1])
     else:
         said = list(_displaced(target, known, (here, there), np.abs(a - b), float(np.median(a[upper]))))
         yield from said or _unlike(a, b)
@@ -301,11 +301,11 @@ def _moved(target: Microdata, known: Microdata, rows: Rows) -> Iterator[Remark]:
 def _unlike(a: FloatArray, b: FloatArray) -> Iterator[Remark]:
     """Say whether distances differ although nobody stands out; the few who have moved are left aside."""
     differ = _middles(np.abs(a - b))
-    rest = np.flatnonzero(differ <= np.nanquantile(differ, 1 - LIMITS.astray_share))
+    rest = np.flatnonzero(differ <= np.nanquantile(differ, 1 - PAIR_LIMITS.astray_share))
     a, b = a[np.ix_(rest, rest)], b[np.ix_(rest, rest)]
     upper = np.triu(np.ones(a.shape, dtype=bool), 1) & ~np.isnan(a) & ~np.isnan(b)
     alike = float(np.corrcoef(a[upper], b[upper])[0, 1]) if upper.any() and a[upper].std() and b[upper].std() else 1.0
-    if alike < LIMITS.alike:
+    if alike < PAIR_LIMITS.alike:
         yield Remark(Message("distances_differ", alike=alike))
 
 
@@ -313,7 +313,7 @@ def _displaced(target: Microdata, known: Microdata, rows: Rows, differ: FloatArr
     """Say whether people lie elsewhere although the distances correspond on the whole: few of them, or a little."""
     near = nearest_alike(target, rows[0])
     near = near[np.isfinite(near) & (near > 0)]
-    unit, vague = name_unit(target.distances), LIMITS.blurred * float(np.median(near)) if len(near) else np.inf
+    unit, vague = name_unit(target.distances), PAIR_LIMITS.blurred * float(np.median(near)) if len(near) else np.inf
     vectors = _vectors(target, known, rows)
     if vectors is None:  # whoever moves changes their distances by some two thirds of that
         apart = 1.5 * _middles(differ)
@@ -328,7 +328,7 @@ def _displaced(target: Microdata, known: Microdata, rows: Rows, differ: FloatArr
         yield Remark(message, mistake=same_way or usual > typical / 2)
         return
     lost = int((apart > max(vague, 10 * usual)).sum())
-    if lost > max(LIMITS.other_people, LIMITS.astray_share * len(apart)):
+    if lost > max(PAIR_LIMITS.other_people, PAIR_LIMITS.astray_share * len(apart)):
         yield Remark(Message("people_elsewhere", lost=lost, people=len(apart), known=known.name))
 
 

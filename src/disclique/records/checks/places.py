@@ -44,7 +44,7 @@ class PlaceLimits:
     district_records: int = 20
 
 
-LIMITS = PlaceLimits()
+PLACE_LIMITS = PlaceLimits()
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Ground:
     remarks: tuple[Remark, ...]
 
 
-def inspect_places(data: Microdata, limits: PlaceLimits = LIMITS) -> Ground | None:
+def inspect_places(data: Microdata, limits: PlaceLimits = PLACE_LIMITS) -> Ground | None:
     """Look at the places of a file; None where it has none on the Earth or in a plane."""
     source = data.distances.points()
     if source is None or not source.is_map or source.coordinates.shape[1] != 2:

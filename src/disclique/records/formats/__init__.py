@@ -1,8 +1,8 @@
 """File formats: a registry of readers by the ending of a file. Nothing here knows what the columns mean.
 
 Every table comes in through ``read_table``, whatever its kind, so that it means the same from CSV, a spreadsheet,
-Stata, SPSS or SAS. A module of this folder says in ``FORMATS`` which formats it
-reads; commands, the app and messages list and open what is there, so that one more format is one more ``Format``.
+Stata, SPSS or SAS. Every ``Format`` that a module of this folder holds is read; commands, the app and messages list and
+open what is there, so that one more format is one more value in one file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Part:
     codes: bool = False
 
 
-WHOLE = Part()
+UNSAID = Part()
 Reader = Callable[[Path, Part, int | None], pd.DataFrame]
 
 
@@ -77,7 +77,7 @@ class Format:
 def formats() -> MappingProxyType[str, Format]:
     """Return every format by its endings: what needs no extra first, what has geometries last."""
     modules = (import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
-    known = [one for module in modules for one in getattr(module, "FORMATS", ())]
+    known = [one for module in modules for one in vars(module).values() if isinstance(one, Format)]
     ordered = sorted(known, key=lambda one: (one.grid is None, one.extra is not None))
     return MappingProxyType({suffix: one for one in ordered for suffix in one.suffixes})
 
@@ -118,7 +118,7 @@ def need(package: str, path: Path) -> ModuleType:
         raise MissingDependency("packages_missing", path=path, extra=extra) from None
 
 
-def read_table(path: Path, part: Part = WHOLE, *, rows: int | None = None) -> pd.DataFrame:
+def read_table(path: Path, part: Part = UNSAID, *, rows: int | None = None) -> pd.DataFrame:
     """Return the records of a file, or at least its first ``rows``; text files keep every cell as written.
 
     Geometries are left out.

@@ -33,4 +33,4 @@ def _of_numbers(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.dtype.kind in "buif" else np.asarray(array, dtype=float)
 
 
-FORMATS = (Format((".npy", ".npz"), "NumPy", array=read_array),)
+NUMPY = Format((".npy", ".npz"), "NumPy", array=read_array)

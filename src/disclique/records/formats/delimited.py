@@ -86,12 +86,10 @@ def _with_decimal_point(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.str.replace(r"^([+-]?\d+),(\d+)$", r"\1.\2", regex=True)
 
 
-FORMATS = (
-    Format(
-        (".csv", ".tsv", ".txt"),
-        "CSV",
-        table=_read_records,
-        grid=lambda path, part: _read_cells(path, square=True),
-        begins=read_beginning,
-    ),
+TEXT = Format(
+    (".csv", ".tsv", ".txt"),
+    "CSV",
+    table=_read_records,
+    grid=lambda path, part: _read_cells(path, square=True),
+    begins=read_beginning,
 )

@@ -105,10 +105,8 @@ def _format(name: str, *suffixes: str, layered: bool = True, family: bool = Fals
     )
 
 
-FORMATS = (
-    _format("GeoPackage", ".gpkg"),
-    _format("GeoJSON", ".geojson", layered=False),
-    _format("shapefile", ".shp", family=True),
-    _format("GeoParquet", ".geoparquet", layered=False),
-    _format("FlatGeobuf", ".fgb"),
-)
+GEOPACKAGE = _format("GeoPackage", ".gpkg")
+GEOJSON = _format("GeoJSON", ".geojson", layered=False)
+SHAPEFILE = _format("shapefile", ".shp", family=True)
+GEOPARQUET = _format("GeoParquet", ".geoparquet", layered=False)
+FLATGEOBUF = _format("FlatGeobuf", ".fgb")

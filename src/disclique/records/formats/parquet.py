@@ -39,13 +39,11 @@ def has_geometries(path: Path) -> bool:
         return False
 
 
-FORMATS = (
-    Format(
-        (".parquet",),
-        "Parquet",
-        table=_read_records,
-        grid=lambda path, part: _read_frame(path),
-        headed=True,
-        places=has_geometries,
-    ),
+PARQUET = Format(
+    (".parquet",),
+    "Parquet",
+    table=_read_records,
+    grid=lambda path, part: _read_frame(path),
+    headed=True,
+    places=has_geometries,
 )

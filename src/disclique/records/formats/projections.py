@@ -32,24 +32,10 @@ class Ranges:
 
 RANGES = Ranges()
 WORLD = "3857"  # Web Mercator, which nearly all numbers fit
-# Systems in which files come, the most frequent first; for those of zones what the other ones are.
-SYSTEMS = {
-    "25832": ("25831", "25833"),
-    "4647": (),
-    "5650": (),
-    "31466": (),
-    "31467": (),
-    "31468": (),
-    "31469": (),
-    "27700": (),
-    "28992": (),
-    "31287": (),
-    "2056": (),
-    "21781": (),
-    "2154": (),
-    "3035": (),
-    WORLD: (),
-}
+# Systems in which files come, by their numbers in EPSG, the most frequent first.
+GAUSS_KRUEGER = ("31466", "31467", "31468", "31469")
+SYSTEMS = ("25832", "4647", "5650", *GAUSS_KRUEGER, "27700", "28992", "31287", "2056", "21781", "2154", "3035", WORLD)
+ZONES = {"25832": ("25831", "25833")}  # which other zones one may be meant to be
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +50,7 @@ class System:
     @property
     def message(self) -> Message:
         """What the system is called."""
-        others = SYSTEMS[self.code]
+        others = ZONES.get(self.code, ())
         return Message("system_of_zones" if others else "system_named", number=self.code, name=self.name, others=others)
 
     def holds(self, east: float, north: float) -> bool:
@@ -131,14 +117,14 @@ def _advice(x: float, y: float) -> Message:
     if max(abs(x), abs(y)) <= RANGES.largest_kilometres:
         ways.insert(0, ("system_in_kilometres", likely_systems(1000 * x, 1000 * y)))
     code, systems = min(ways, key=lambda way: _rank(way[1]))
-    if _rank(systems) == list(SYSTEMS).index(WORLD):  # turned round it fits as well
+    if _rank(systems) == SYSTEMS.index(WORLD):  # turned round it fits as well
         code, systems = "system_looks_like", likely_systems(x, y)
     return Message(code, systems=[one.message for one in systems]) if systems else Message("system_not_guessed")
 
 
 def _rank(systems: list[System]) -> int:
     """Return how frequent the most frequent of some systems is, 0 at best; the largest number for none."""
-    return min((list(SYSTEMS).index(system.code) for system in systems), default=len(SYSTEMS))
+    return min((SYSTEMS.index(system.code) for system in systems), default=len(SYSTEMS))
 
 
 def read_crs(text: str) -> Any:

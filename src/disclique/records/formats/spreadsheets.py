@@ -16,7 +16,7 @@ from disclique.errors import InputError
 from disclique.records.formats import DAY, MISSING, SHEET, Format, as_text, first_line, need
 
 _MONTHS = "jan|feb|mar|mär|mrz|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez"
-_CLASS = re.compile(r"\d+\s*[-–]\s*\d+")  # 10-14
+_AGES = re.compile(r"\d+\s*[-–]\s*\d+")  # 10-14
 _DATE = re.compile(rf"(\d{{1,2}}[-. ]+({_MONTHS})[a-zé]*\.?|({_MONTHS})[a-zé]*\.?[- ]+\d{{1,4}})", re.IGNORECASE)
 _SERIAL = re.compile(r"[34]\d{4}(\.0)?")  # the same date as the number that spreadsheets store, from 1982 to 2036
 _MERGED = re.compile(rb'<mergeCell [^>]*ref="([A-Z]+\d+):([A-Z]+)(\d+)"')
@@ -145,7 +145,7 @@ def check_dates(frame: pd.DataFrame, columns: Iterable[str], name: str) -> None:
             continue
         values = frame[column].tolist()
         dates = [row for row, value in enumerate(values) if isinstance(value, DAY)]
-        classes = [value for value in values if isinstance(value, str) and _CLASS.fullmatch(value.strip())]
+        classes = [value for value in values if isinstance(value, str) and _AGES.fullmatch(value.strip())]
         if not dates and classes:
             ages = max(int(end) for value in classes for end in re.findall(r"\d+", value)) <= OLDEST
             dates = [row for row, value in enumerate(values) if _is_date(str(value).strip(), serial=ages)]
@@ -172,14 +172,12 @@ def _list_sheets(path: Path) -> tuple[str, ...]:
         book.close()
 
 
-FORMATS = (
-    Format(
-        (".xlsx", ".xlsm"),
-        "xlsx",
-        table=lambda path, part, rows: read_sheet(path, part.sheet),
-        grid=lambda path, part: read_cells(path, part.sheet),
-        parts=_list_sheets,
-        section=SHEET,
-        extra="stat",
-    ),
+WORKBOOK = Format(
+    (".xlsx", ".xlsm"),
+    "xlsx",
+    table=lambda path, part, rows: read_sheet(path, part.sheet),
+    grid=lambda path, part: read_cells(path, part.sheet),
+    parts=_list_sheets,
+    section=SHEET,
+    extra="stat",
 )

@@ -61,10 +61,8 @@ def _format(name: str, function: str, *suffixes: str) -> Format:
     )
 
 
-FORMATS = (
-    _format("Stata", "read_dta", ".dta"),
-    _format("SPSS", "read_sav", ".sav", ".zsav"),
-    _format("SPSS", "read_por", ".por"),
-    _format("SAS", "read_sas7bdat", ".sas7bdat"),
-    _format("SAS", "read_xport", ".xpt"),
-)
+STATA = _format("Stata", "read_dta", ".dta")
+SPSS = _format("SPSS", "read_sav", ".sav", ".zsav")
+SPSS_PORTABLE = _format("SPSS", "read_por", ".por")
+SAS = _format("SAS", "read_sas7bdat", ".sas7bdat")
+SAS_TRANSPORT = _format("SAS", "read_xport", ".xpt")
