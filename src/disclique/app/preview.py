@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROWS = 1000  # read to see what columns hold
-SHOWN = 10  # rows of the preview
+SHOWN_ROWS = 10  # rows of the preview
 LONG = 60  # characters of a cell that are shown
 EXAMPLES = 3
 
@@ -70,11 +70,11 @@ def preview(path: Path, sheet: str | None = None, layer: str | None = None, *, c
     from disclique.records.formats import Part, has_places, list_parts, read_table
 
     if not path.exists():
-        raise InputError(f"{path}: there is no such file any more")
+        raise InputError("file_gone", path=path)
     frame = read_table(path, Part(sheet, layer, codes), rows=ROWS + 1)
     some = frame.iloc[:ROWS]
     columns = tuple(_describe(some[name], str(name)) for name in some.columns)
-    rows = tuple(tuple(shorten(_text(cell)) for cell in row) for row in some.iloc[:SHOWN].itertuples(index=False))
+    rows = tuple(tuple(shorten(_text(cell)) for cell in row) for row in some.iloc[:SHOWN_ROWS].itertuples(index=False))
     return Preview(columns, rows, len(some), len(frame) <= ROWS, list_parts(path), has_places(path))
 
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 
 from disclique.app.preview import Column
 from disclique.locale import mark
+from disclique.messages import Message
 
-ID, LABEL, EAST, NORTH, NUMBER, TEXT, ENCODING, NOTHING = "id", "label", "x", "y", "number", "text", "encoding", ""
+ID, LABEL, EAST, NORTH, NUMBER, TEXT, ENCODING, NO_ROLE = "id", "label", "x", "y", "number", "text", "encoding", ""
 
 # Each role with its name and what it means, as the page explains it.
 ROLES = (
     (
-        NOTHING,
+        NO_ROLE,
         mark("nothing"),
         mark("Not used in the audit: what was measured or answered, which a snooper does not know."),
     ),
@@ -57,63 +58,23 @@ _NAMES = {
     "ethnie kreis landkreis gemeinde bundesland land country state county region district ort wohnort stadt city town "
     "householdsize haushaltsgroesse children kinder migration language sprache",
 }
-_WORDS = {role: frozenset(words.split()) for role, words in _NAMES.items()}
-_DEGREES = frozenset(
-    [
-        "lon",
-        "lng",
-        "long",
-        "longitude",
-        "laenge",
-        "laengengrad",
-        "geolaenge",
-        "xlon",
-        "gpslon",
-        "lat",
-        "latitude",
-        "breite",
-        "breitengrad",
-        "geobreite",
-        "ylat",
-        "gpslat",
-    ]
-)
+_NAMED = {role: frozenset(words.split()) for role, words in _NAMES.items()}
+_LONGITUDES = {"lon", "lng", "long", "longitude", "laenge", "laengengrad", "geolaenge", "xlon", "gpslon"}
+_LATITUDES = {"lat", "latitude", "breite", "breitengrad", "geobreite", "ylat", "gpslat"}
 _BITS = re.compile(r"[01]{32,}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 FEW = 20  # different values up to which a column looks like classes
 MANY = 0.8  # share of different values from which a column tells people apart
 
-# What is said beside a guess. Constant sentences, so that each has its translation.
-TWICE = mark(
-    "It is called like an id, but values occur more than once or are missing: then it does not tell people apart."
-)
-FIRST = mark("Every value occurs once: it may name the persons.")
-UNSURE_ID = mark("It is called like an id, and there is another one already.")
-CLASSES = mark("It has few values: if others know this of a person, it is a label. Leaving a label out hides risk.")
-MEASURED = mark("It looks like something measured. If a snooper could know it of a person, it is a label.")
-RARE = mark("Nearly every person has a value of their own here: as a label it would tell everybody apart.")
-RANGE = mark(
-    "It is called like a coordinate in degrees, but the values are none: they may be metres, or something else."
-)
-LIKE_NORTH = mark("It is called like a longitude, but the values look like latitudes: are the two swapped?")
-LIKE_EAST = mark("It is called like a latitude, but the values look like longitudes: are the two swapped?")
-ALONE = mark("It is called like a coordinate, but the other one was not found.")
-NO_NUMBER = mark("It is called like a coordinate, but not all values are numbers.")
-METRES = mark("The values are no degrees: say the reference system below, else the places cannot be understood.")
-PLAIN = mark("It may be a coordinate in degrees or in a plane of its own: compare with the map.")
-SECOND = mark("Another pair of columns was taken for the coordinates.")
-NAMES_TOO = mark("It looks like names. Distances come from one source only; names must not be released as they are.")
-LIKE_CODE = mark("It looks like an encoding, but may be an id or a checksum.")
-
 
 @dataclass(frozen=True)
 class Guess:
-    """The role that a column seems to have; ``why`` says why that is doubtful, empty if it is not."""
+    """The role that a column seems to have; ``why`` says why that is doubtful, None if it is not."""
 
     column: str
-    role: str = NOTHING
-    why: str = ""
+    role: str = NO_ROLE
+    why: Message | None = None
 
 
 def guess_roles(columns: Sequence[Column], *, geometry: bool = False) -> list[Guess]:
@@ -126,9 +87,9 @@ def guess_roles(columns: Sequence[Column], *, geometry: bool = False) -> list[Gu
     coded = any(guess.role == ENCODING for guess in found.values())
     for name, guess in found.items():
         if guess.role == TEXT and (placed or coded):
-            found[name] = Guess(name, NOTHING, NAMES_TOO)
+            found[name] = Guess(name, NO_ROLE, Message("names_beside_places"))
         elif guess.role == ENCODING and placed:
-            found[name] = Guess(name, NOTHING, LIKE_CODE)
+            found[name] = Guess(name, NO_ROLE, Message("may_be_encoding"))
     return list(found.values())
 
 
@@ -150,10 +111,10 @@ def _called(column: Column) -> str:
     """Return the role that a column's name says: all of it first, then its words."""
     words = plain_words(column.name)
     for word in reversed(words):
-        for role, names in _WORDS.items():
+        for role, names in _NAMED.items():
             if word in names:
                 return role
-    return ID if words and words[-1].endswith("id") and len(words[-1]) <= 10 else NOTHING
+    return ID if words and words[-1].endswith("id") and len(words[-1]) <= 10 else NO_ROLE
 
 
 def _guess(column: Column) -> Guess:
@@ -163,19 +124,18 @@ def _guess(column: Column) -> Guess:
         return Guess(name)
     if called == ID:
         sure = column.distinct == count and not column.missing
-        return Guess(name, ID, "" if sure else TWICE)
+        return Guess(name, ID, None if sure else Message("id_not_unique"))
     if called in (EAST, NORTH):
-        return Guess(name, called) if numbers else Guess(name, NOTHING, NO_NUMBER)
+        return Guess(name, called) if numbers else Guess(name, NO_ROLE, Message("coordinate_not_numbers"))
     if (coded := _looks_encoded(column)) or called == ENCODING:
-        return Guess(name, ENCODING, "" if called == ENCODING or coded == "bits" else LIKE_CODE)
+        return Guess(name, ENCODING, None if called == ENCODING or coded == "bits" else Message("may_be_encoding"))
     if called == TEXT and not numbers:
         return Guess(name, TEXT)
     share = column.distinct / count
     if called == LABEL:
-        return Guess(name, LABEL, RARE if count > FEW and share > MANY else "")
-    if numbers and column.distinct > FEW:
-        return Guess(name, NOTHING, MEASURED)
-    return Guess(name, NOTHING, CLASSES if column.distinct <= FEW else MEASURED)
+        return Guess(name, LABEL, Message("label_tells_all_apart") if count > FEW and share > MANY else None)
+    few = column.distinct <= FEW
+    return Guess(name, NO_ROLE, Message("few_values_may_be_label" if few else "measured_may_be_label"))
 
 
 def _looks_encoded(column: Column) -> str:
@@ -192,17 +152,17 @@ def _looks_encoded(column: Column) -> str:
 def _choose_id(found: dict[str, Guess], columns: Sequence[Column]) -> None:
     """Leave one id: the first that tells people apart, else the first that is called so."""
     called = [guess for guess in found.values() if guess.role == ID]
-    best = next((guess for guess in called if not guess.why), called[0] if called else None)
+    best = next((guess for guess in called if guess.why is None), called[0] if called else None)
     for guess in called:
         if guess is not best:
-            found[guess.column] = Guess(guess.column, NOTHING, UNSURE_ID)
+            found[guess.column] = Guess(guess.column, NO_ROLE, Message("second_id"))
     if best is None and columns:
         first = columns[0]
         apart = len(first.values) > 1 and first.distinct == len(first.values) and not first.missing
         numbers = first.numbers
         whole = numbers is None or all(value.is_integer() for value in numbers)
-        if apart and whole and found[first.name].role == NOTHING:
-            found[first.name] = Guess(first.name, ID, FIRST)
+        if apart and whole and found[first.name].role == NO_ROLE:
+            found[first.name] = Guess(first.name, ID, Message("may_name_persons"))
 
 
 def _choose_places(found: dict[str, Guess], columns: dict[str, Column], *, geometry: bool) -> None:
@@ -210,41 +170,46 @@ def _choose_places(found: dict[str, Guess], columns: dict[str, Column], *, geome
     easts = [guess for guess in found.values() if guess.role == EAST]
     norths = [guess for guess in found.values() if guess.role == NORTH]
     if geometry or not (easts and norths):
+        taken = "other_coordinates_taken" if geometry else "other_coordinate_missing"
         for guess in (*easts, *norths):
-            found[guess.column] = Guess(guess.column, NOTHING, SECOND if geometry else ALONE)
+            found[guess.column] = Guess(guess.column, NO_ROLE, Message(taken))
         return
     east, north = _pair(easts, norths)
     for guess in (*easts, *norths):
         if guess not in (east, north):
-            found[guess.column] = Guess(guess.column, NOTHING, SECOND)
+            found[guess.column] = Guess(guess.column, NO_ROLE, Message("other_coordinates_taken"))
     x, y = columns[east.column].numbers or [], columns[north.column].numbers or []
-    degrees = [bool(_DEGREES & set(plain_words(guess.column))) for guess in (east, north)]
+    degrees = [_in_degrees(guess) for guess in (east, north)]
     why = _doubt(x, y, degrees=all(degrees))
     found[east.column] = replace(east, why=why[0])
     found[north.column] = replace(north, why=why[1])
+
+
+def _in_degrees(guess: Guess) -> bool:
+    return not (_LONGITUDES | _LATITUDES).isdisjoint(plain_words(guess.column))
 
 
 def _pair(easts: list[Guess], norths: list[Guess]) -> tuple[Guess, Guess]:
     """Return the first two that are called in the same way: both in degrees, or both of a plane."""
     for east in easts:
         for north in norths:
-            if len({bool(_DEGREES & set(plain_words(guess.column))) for guess in (east, north)}) == 1:
+            if len({_in_degrees(guess) for guess in (east, north)}) == 1:
                 return east, north
     return easts[0], norths[0]
 
 
-def _doubt(x: list[float], y: list[float], *, degrees: bool) -> tuple[str, str]:
+def _doubt(x: list[float], y: list[float], *, degrees: bool) -> tuple[Message | None, Message | None]:
     """Say what is doubtful about two columns of coordinates."""
     wide, high = max(map(abs, x), default=0.0), max(map(abs, y), default=0.0)
     if wide > 180 or high > 180:
-        why = RANGE if degrees else METRES
-        return (why if wide > 180 else ""), (why if high > 180 else "")
+        why = Message("no_degrees_though_called") if degrees else Message("no_degrees_say_system")
+        return (why if wide > 180 else None), (why if high > 180 else None)
     if high > 90:
-        return LIKE_NORTH, LIKE_EAST
+        return Message("longitude_like_latitudes"), Message("latitude_like_longitudes")
     middle = [sorted(values)[len(values) // 2] for values in (x, y)]
     if _in_europe(middle[1], middle[0]) and not _in_europe(middle[0], middle[1]):
-        return LIKE_NORTH, LIKE_EAST
-    return ("", "") if degrees else (PLAIN, PLAIN)
+        return Message("longitude_like_latitudes"), Message("latitude_like_longitudes")
+    return (None, None) if degrees else (Message("degrees_or_plane"), Message("degrees_or_plane"))
 
 
 def _in_europe(lon: float, lat: float) -> bool:
