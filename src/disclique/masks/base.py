@@ -277,7 +277,7 @@ def _keeping_unit(apply: Apply) -> Apply:
         masked = apply(self, distances, rng)
         if distances.unit is None or masked.unit is not None or (matrix := masked.matrix()) is None:
             return masked
-        return matrix.with_unit(distances.unit)
+        return dataclasses.replace(matrix, unit=distances.unit)
 
     return applied
 

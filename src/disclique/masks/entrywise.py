@@ -16,8 +16,8 @@ from scipy.special import ndtri
 
 from disclique.errors import InputError, TooLarge
 from disclique.messages import Message
-from disclique.model import Distances, FloatArray, IntArray
-from disclique.spaces import Unformed
+from disclique.model import FloatArray, IntArray
+from disclique.spaces.lazy import Derived
 
 if TYPE_CHECKING:
     from disclique.masks.base import EntryMask
@@ -120,27 +120,11 @@ _ONE_DRAW_EACH = Message("one_draw_each", draws=_DRAWS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Entrywise(Unformed):
+class Entrywise(Derived):
     """The distances of a source, each masked by itself when it is asked for."""
 
-    source: Distances = field(repr=False)
     mask: EntryMask
     key: Key = field(repr=False)
-
-    @property
-    def size(self) -> int:
-        """Number of records."""
-        return self.source.size
-
-    @property
-    def directed(self) -> bool:
-        """True if the distance from i to j may differ from the one from j to i."""
-        return self.source.directed
-
-    @property
-    def unit(self) -> str | None:
-        """The unit of the distances, None where nobody said it."""
-        return self.source.unit
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return the masked distances from each of ``rows`` to each of ``columns``."""

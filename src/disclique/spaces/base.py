@@ -75,6 +75,7 @@ class Distances:
         unit = metric = None
         sizes = SIZES
 
+    takes_unit: ClassVar[bool] = False  # whether the holder may say the unit
     keeps_records: ClassVar[bool] = False  # whether something is kept for each record, so that files can be joined
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -206,9 +207,9 @@ class Distances:
         """
         return None
 
-    def with_unit(self, unit: str) -> Distances | None:
+    def with_unit(self, unit: str) -> Self | None:
         """Return the same with a unit that was said of it; None where none can be said."""
-        return None
+        return replace(cast(Any, self), unit=unit) if self.takes_unit else None
 
     def longest(self) -> float:
         """Return the largest distance, or a lower bound on it that is quickly found."""

@@ -45,22 +45,15 @@ class Unformed(Distances):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hidden(Unformed):
-    """The distances of a source, or between some of its records, without what they are computed from.
-
-    >>> from disclique.spaces import Points
-    >>> places = Points([[0, 0], [3, 4], [6, 8]], "euclidean")
-    >>> Hidden(places).block(np.array([0]), np.array([1, 2])), Hidden(places, np.array([2, 1])).size
-    (array([[ 5., 10.]]), 2)
-    """
+class Derived(Unformed):
+    """Distances that are computed from those of a source: a subclass says how, by ``block``."""
 
     source: Distances = field(repr=False)
-    rows: IntArray | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int:
         """Number of records."""
-        return self.source.size if self.rows is None else len(self.rows)
+        return self.source.size
 
     @property
     def directed(self) -> bool:
@@ -76,6 +69,24 @@ class Hidden(Unformed):
     def sizes(self) -> Sizes:
         """Those of the source."""
         return self.source.sizes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hidden(Derived):
+    """The distances of a source, or between some of its records, without what they are computed from.
+
+    >>> from disclique.spaces import Points
+    >>> places = Points([[0, 0], [3, 4], [6, 8]], "euclidean")
+    >>> Hidden(places).block(np.array([0]), np.array([1, 2])), Hidden(places, np.array([2, 1])).size
+    (array([[ 5., 10.]]), 2)
+    """
+
+    rows: IntArray | None = field(default=None, repr=False)
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return self.source.size if self.rows is None else len(self.rows)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``."""

@@ -86,6 +86,7 @@ class Matrix(Distances):
     directed: bool = False
     unpublished: bool = False
     unit: str | None = None
+    takes_unit: ClassVar[bool] = True
     sizes: Sizes = field(default=SIZES, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -133,10 +134,6 @@ class Matrix(Distances):
     def _maps(self) -> dict[float | None, ScaledMatrix | None]:
         """The maps that were made of this matrix, by the radius asked for: each takes a while."""
         return {}
-
-    def with_unit(self, unit: str) -> Matrix:
-        """Return the same in a unit that was said of it."""
-        return replace(self, unit=unit)
 
     def longest(self) -> float:
         """Return the largest distance."""

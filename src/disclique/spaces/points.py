@@ -53,6 +53,7 @@ class Points(Distances):
     directed: bool = False
     unit: str | None = None
     sizes: Sizes = field(default=SIZES, kw_only=True)
+    takes_unit: ClassVar[bool] = True
     keeps_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -144,10 +145,6 @@ class Points(Distances):
         if not self.can_invent:
             return super().invent(count, rng)
         return replace(self, coordinates=self.measure.invent(self, count, rng))
-
-    def with_unit(self, unit: str) -> Points:
-        """Return the same in a unit that was said of it."""
-        return replace(self, unit=unit)
 
     def longest(self) -> float:
         """Return a lower bound on the largest distance of Euclidean coordinates."""

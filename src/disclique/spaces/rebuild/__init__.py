@@ -15,6 +15,7 @@ import numpy as np
 from disclique.errors import InputError
 from disclique.geodesy import Spread
 from disclique.spaces.base import Distances, spaced
+from disclique.spaces.lazy import Derived
 from disclique.spaces.positions import KnownMap, average_places, lay_on
 from disclique.spaces.rebuild.incomplete import rebuild_from_incomplete
 from disclique.spaces.rebuild.landmarks import (
@@ -113,25 +114,14 @@ def _check_embeddable(misfit: float, spread: float, noise: float | None, radius:
 
 
 @dataclass(frozen=True, eq=False)
-class ShortDistances(Distances):
+class ShortDistances(Derived):
     """A release without the distances that are not below the reach of either record."""
 
-    whole: Distances
     reach: FloatArray  # (n,)
-
-    @property
-    def size(self) -> int:
-        """Number of records."""
-        return self.whole.size
-
-    @property
-    def directed(self) -> bool:
-        """True if the distance from i to j may differ from the one from j to i."""
-        return self.whole.directed
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``, NaN where they are left out."""
-        found = np.array(self.whole.block(rows, columns), dtype=float)
+        found = np.array(self.source.block(rows, columns), dtype=float)
         found[found >= np.maximum(self.reach[rows][:, None], self.reach[columns][None, :])] = np.nan
         return found
 

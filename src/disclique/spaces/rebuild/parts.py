@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from disclique.errors import InputError
 from disclique.spaces.base import Distances
+from disclique.spaces.lazy import Hidden
 from disclique.spaces.rebuild.incomplete import (
     MapNotFound,
     find_bodies,
@@ -24,7 +25,7 @@ from disclique.spaces.rebuild.incomplete import (
 )
 from disclique.spaces.rebuild.landmarks import REBUILDING, Rebuilding, TargetMap
 from disclique.spaces.rebuild.least_squares import Lengths, to_chords
-from disclique.values import FloatArray, IntArray, Json
+from disclique.values import Json
 
 Ints = NDArray[np.int64]
 
@@ -69,28 +70,6 @@ class Unplaced:
         return {"small": self.small, "free": self.free, "missed": self.missed, "later": self.later}
 
 
-@dataclass(frozen=True, eq=False)
-class SomeDistances(Distances):
-    """The distances between some records of a release."""
-
-    whole: Distances
-    rows: IntArray
-
-    @property
-    def size(self) -> int:
-        """Number of records."""
-        return len(self.rows)
-
-    @property
-    def directed(self) -> bool:
-        """True if the distance from i to j may differ from the one from j to i."""
-        return self.whole.directed
-
-    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Return distances from each of ``rows`` to each of ``columns``."""
-        return np.array(self.whole.block(self.rows[rows], self.rows[columns]), dtype=float)
-
-
 def rebuild_parts(
     published: Distances, radius: float, rebuild: Callable[[Distances], TargetMap], how: Rebuilding = REBUILDING
 ) -> tuple[list[MapPart], Unplaced]:
@@ -125,7 +104,7 @@ def rebuild_parts(
             later[body] = True
             continue
         try:
-            part = rebuild(SomeDistances(published, body.astype(np.int32)))
+            part = rebuild(Hidden(published, body.astype(np.int32)))
         except MapNotFound:
             missed[body] = True
             continue
