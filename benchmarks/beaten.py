@@ -22,9 +22,9 @@ import pandas as pd
 
 import disclique as dq
 from disclique.audits import Audit, Plan, Snooper
-from disclique.audits.rates import measure_attack, measure_oracle, measure_risk
-from disclique.audits.records import ReleaseRecord
-from disclique.audits.unit import SAMPLED, run_unit
+from disclique.audits.definition import UNIT_TUNING
+from disclique.audits.rates import ReleaseRecord, measure_attack, measure_oracle, measure_risk
+from disclique.audits.unit import run_unit
 from disclique.masks import masks
 from disclique.model import Microdata
 from disclique.runs import Processes, Unit
@@ -113,11 +113,16 @@ def make_file(empty: float = 0.0) -> Microdata:
 
 def measure(job: Job) -> dict[str, object]:
     """Attack a few releases as an audit does, without control, insiders and utility: these do not change the risk."""
+    plain = UNIT_TUNING.sampled_repetitions
     plan = Plan(
-        (job.mask,), Snooper(overlap=job.overlap), SAMPLED + REPETITIONS, releases=job.releases, attacks=ATTACKS
+        (job.mask,),
+        Snooper(overlap=job.overlap),
+        plain + REPETITIONS,
+        releases=job.releases,
+        attacks=ATTACKS,
     )
     work = Audit(plan, make_file(job.empty))
-    units = [Unit(plan.settings[0], SAMPLED + k) for k in range(REPETITIONS)]
+    units = [Unit(plan.settings[0], plain + k) for k in range(REPETITIONS)]
     records = dict(enumerate(Processes().map(partial(_run, work), units)))
     risk = measure_risk(records, plan.attack_names, plan.scenario)
     worst = measure_attack(records, risk.attack or "", plan.scenario)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from disclique.audits.decision import Look, search_range
 from matplotlib.figure import Figure
 
-from disclique.audits.decision import Look, search_range
 from disclique.audits.rates import SettingRisk, rate
 from disclique.masks.settings import Setting, parse_range
 from disclique.measures.bounds import LEVEL, p_value, smooth_upper_end, upper_end

@@ -27,8 +27,8 @@ from disclique.app.worker import carry_out_work
 from disclique.app.works import ABOUT, BEGUN, PAUSED, RUNNING, WAITING, Work
 from disclique.attacks.registry import attack_names
 from disclique.audits.definition import People, Rest, Varied
+from disclique.audits.estimate import STAGES
 from disclique.audits.from_options import read_plan
-from disclique.audits.so_far import STAGES
 from disclique.errors import DiscliqueError
 from disclique.locale import texts_in
 from disclique.masks import masks

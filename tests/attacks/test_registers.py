@@ -15,10 +15,11 @@ from disclique.attacks.link_register import attack_register, open_work
 from disclique.attacks.registration import RegisterAttack
 from disclique.attacks.thresholds import THRESHOLDS, Streaming, Thresholds
 from disclique.attacks.weigh.background import LeftOut, count_everybody, lay_bells
-from disclique.audits import registers as audit_registers
-from disclique.audits.registers import hold_others
+from disclique.audits import Audit, make_plan, run_audit
+from disclique.audits.known_file import KeptOfRegister, hold_known, hold_others
 from disclique.cli import app
 from disclique.engine.kernels.neighbours import RelatedClasses
+from disclique.messages import Message
 from disclique.records.reading import Layout
 from disclique.records.registers import (
     InTurn,
@@ -318,20 +319,20 @@ def test_an_audit_draws_strangers_from_a_register(tmp_path: Path, big: pd.DataFr
     assert result.verdict.status == "measured"
 
 
-def test_an_audit_keeps_a_part_of_a_known_register(
-    tmp_path: Path, crowd: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_audit_keeps_a_part_of_a_known_register(tmp_path: Path, crowd: pd.DataFrame) -> None:
     """Everybody released is kept and some of the others, which is said; and nobody looks safer than beside all."""
     big = crowd.iloc[:3000]
-    monkeypatch.setattr(audit_registers, "STRANGERS", 300)
     register = open_small(write(tmp_path, big), 1000)
     target = dq.microdata(big.iloc[:60], LABELS, coordinates=["lon", "lat"], ids="id")
     how: dict[str, Any] = {"attacks": ["register"], "repetitions": 1, "sensitivity": False, "person_trials": 1}
-    part = dq.audit(target, "gaussian:sigma=1km", known=register, **how)
+    plan = make_plan(["gaussian:sigma=1km"], known=register, **how)
+    theirs, thinned = hold_known(register, target, plan, kept=KeptOfRegister(strangers=300))
+    part = run_audit(Audit(plan, target, theirs, thinned=thinned))
     everybody = dq.microdata(big, LABELS, coordinates=["lon", "lat"], ids="id")
     whole = dq.audit(target, "gaussian:sigma=1km", known=everybody, **how)
-    said = "3,000 records, of which 60 released people and 300 others, drawn at random, are kept"
-    assert any(said in line for line in part.limits)
+    assert thinned is not None
+    assert thinned.values == {"records": 3000, "released": 60, "others": 300, "file": register.name}
+    assert Message("full_sentence", said=thinned) in part.limits
     assert part.settings[0].oracle is not None
     assert whole.settings[0].oracle is not None
     assert part.settings[0].oracle.value >= whole.settings[0].oracle.value

@@ -20,9 +20,9 @@ import disclique as dq
 from conftest import Run
 from disclique.attacks.claims import make_claims
 from disclique.audits import Audit, AuditResult, Snooper, run_audit
-from disclique.audits.coarse_map import draw_coarse_map
-from disclique.audits.declaration import declare
 from disclique.audits.definition import Varied
+from disclique.audits.exposure import draw_coarse_map
+from disclique.audits.facts import declare
 from disclique.audits.known_file import KnownFile
 from disclique.audits.rates import measure_oracle
 from disclique.audits.result import decode_result, encode_result
@@ -211,11 +211,11 @@ def test_what_is_varied_follows_from_what_was_assumed(result: AuditResult) -> No
     assert chosen(wrong)[2:] == [("label-error", 0.0), ("label-error", 0.1)]
     given_ = choose_variants(Audit(make_plan(MASK, snooper=Snooper(given=True)), make_file(), make_file(40)), setting)
     assert [one.varied for one in given_.found] == ["label-error", "label-error"]
-    assert "only the errors of its labels are varied" in given_.notes[0]
+    assert given_.notes[0].code == "only_label_errors_varied"
     few = make_audit(MASK, snooper=Snooper(overlap=0.5, seeds=20))  # half of them would be no more than the seeds
     kept = choose_variants(few, setting)
     assert [one.value for one in kept.found] == [1.0, 0.02, 0.1]
-    assert "was not tried: seeds = 20" in kept.notes[0]
+    assert kept.notes[0].code == "variant_not_tried"
 
 
 def test_other_assumptions_go_on_where_they_were_interrupted(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from disclique.audits.plan import Snooper
 from disclique.cli import app
 from disclique.measures.linkage import best_f1
 from disclique.measures.risk import Truth, judge
+from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.spaces import full_matrix
 from disclique.synthetic.misspelling import misspell
@@ -83,10 +84,10 @@ def test_every_kind_of_file_is_audited_and_nothing_speaks_of_a_map(kind: str, mo
     assert more or setting.risk.value > 0.5  # next to nothing is hidden by these masks
     assert all(attack.control is not None for attack in setting.attacks)
     assert (setting.oracle is not None) == (kind == "vectors")
-    assert setting.oracle is not None or "not modelled" in setting.oracle_why
+    assert setting.oracle is not None or setting.oracle_why is not None
     if "overlap" in more:
         assert found.snooper.common + found.plan.snooper.seeds == round(0.5 * found.snooper.records)
-    said = [*found.verdict.sentences, *found.snooper.sentences, *found.limits]
+    said = [*found.verdict.sentences, *map(str, found.snooper.assumed), *map(str, found.limits)]
     assert not [line for line in said if WORDS.search(line)]
     page = found.report()
     body = re.sub(r"<[^>]+>", " ", page[page.index("<body>") : page.index('<script type="application/json"')])
@@ -97,7 +98,7 @@ def test_every_kind_of_file_is_audited_and_nothing_speaks_of_a_map(kind: str, mo
 def test_a_map_is_still_called_one() -> None:
     found = dq.audit(make_file(30), "gaussian:sigma=2km", repetitions=1, attacks=["labels"], overlap=0.5)
     assert found.file.distances == "coordinates"
-    assert "places drawn from the file" in " ".join(found.snooper.sentences)
+    assert Message("others_synthetic", how=Message("invented_at_places")) in found.snooper.assumed
     assert "A map of the records would give their places away" in found.report()
     assert found.settings[0].oracle is not None
 
@@ -157,9 +158,9 @@ def test_a_bare_matrix_is_split_and_that_is_said() -> None:
             assert known.released.ids[t] == known.data.ids[k] == file.ids[known.rows[t]]
         seen |= set(known.rows.tolist())
     assert len(seen) > 20  # who is released changes from repetition to repetition
-    assert any("20 of the records, and others that are kept out" in line for line in describe_work(audit))
+    assert Message("work_splits", records=20) in describe_work(audit)
     found = dq.audit(file, "round:to=0.1", overlap=0.5, **FAST)
-    assert any("20 of the 30 records, drawn at random, were released" in line for line in found.snooper.sentences)
+    assert Message("others_kept_out", released=20, records=30) in found.snooper.assumed
     with pytest.raises(dq.InputError, match="no release is left"):
         dq.audit(file, "round:to=0.1", overlap=0.1, size=40, **FAST)
 
@@ -181,7 +182,7 @@ def test_ranges_are_those_of_the_holders_file() -> None:
     assert audit.known is not None
     assert audit.known.distances.metric == file.distances.metric != other.distances.metric  # type: ignore
     found = dq.audit(file, "round:to=0.1", known=other, force=True, **FAST)  # other people under the same ids
-    assert any("range in the holder's file" in line for line in found.snooper.sentences)
+    assert Message("ranges_of_the_holder") in found.snooper.assumed
     strange = dq.microdata(table(20), ["sex"], coordinates=["age:category", "name", "sex"], metric="gower", ids="id")
     with pytest.raises(dq.InputError, match="column 1 to compare holds categories, but numbers in the other file"):
         dq.audit(file, "round:to=0.1", known=strange, **FAST)
@@ -231,7 +232,7 @@ def test_seeds_are_neither_found_nor_missed() -> None:
     assert attack.recall.value == pytest.approx(8 / 32)
     assert attack.precision.value == 1.0
     assert attack.control == 0.0
-    assert any("knows of 8 released people" in line for line in found.snooper.sentences)
+    assert Message("snooper_is_insider", seeds=8, others=32.0) in found.snooper.assumed
     assert found.settings[0].seeded == ()
 
 
@@ -251,8 +252,8 @@ def test_insiders_are_asked_beside_the_attacks() -> None:
         (10, pytest.approx(10 / 120, abs=0.02)),
         (50, pytest.approx(50 / 80, abs=0.02)),
     ]
-    (line,) = [line for line in found.limits if line.startswith("An insider who knows")]
-    assert "% with 50 known beforehand" in line
+    (line,) = [line for line in found.limits if line.code == "insiders_find_more"]
+    assert 50 in [case.values["seeds"] for case in line.values["cases"]]  # type: ignore[union-attr]
     page = found.report()
     assert "of the others, if 10 are known" in page
     small = dq.audit(make("texts", 30), "bloom", attacks=["labels", "parrot"], repetitions=1)
@@ -266,12 +267,13 @@ def test_what_only_an_insider_finds_is_not_shown_to_be_safe() -> None:
     asked = {"attacks": ["labels", "parrot"], "repetitions": 1}
     found = dq.audit(make("texts", 130), "bloom", max_risk=0.5, **asked)
     assert (found.verdict.status, found.settings[0].meets, found.settings[0].open) == ("unproven", False, True)
-    assert "knows 50 of the people beforehand finds 63 % of the others" in found.verdict.sentences[0]
+    assert found.settings[0].open_why.code == "only_way_in_hidden"
+    assert found.settings[0].open_why.values["seeds"] == 50
     kept = dq.audit(make("texts", 130), "bloom", max_risk=0.99, **asked)
     assert kept.verdict.status == "meets"
     alone = dq.audit(make("texts", 130), "bloom", max_risk=0.99, attacks=["labels"], repetitions=1)
     assert alone.verdict.status == "unproven"
-    assert "no insider was asked" in alone.verdict.sentences[0]
+    assert alone.settings[0].open_why == Message("not_modelled_and_no_insider")
 
 
 @pytest.mark.parametrize("kind", MASKS)
@@ -378,7 +380,7 @@ def test_an_audit_is_not_continued_by_another_metric(tmp_path: Path) -> None:
 def test_settings_are_named_by_what_is_not_as_by_default() -> None:
     found = dq.audit(make("texts", 20), ["bloom:flip=0.1", "bloom:flip=0"], repetitions=1, attacks=["labels"])
     assert [s.brief for s in found.settings] == ["bloom:flip=0.1", "bloom:flip=0"]
-    assert "the mask bloom (flip" in found.verdict.sentences[0]
+    assert found.verdict.reasons[0].values["mask"].code == "mask_with"
     assert found.report()
 
 

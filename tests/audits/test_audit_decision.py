@@ -14,15 +14,17 @@ from disclique.attacks import ExtendAttack, attacks
 from disclique.attacks.calibration import calibrate
 from disclique.attacks.knowledge import Holder
 from disclique.audits import Audit, MaskRange, parse_range, run_audit
-from disclique.audits.decision import Decision, Limits, Look, pareto, search_range
 from disclique.audits.exposure import Findings
-from disclique.audits.rates import SettingRisk, measure_risk, rate
-from disclique.audits.records import Attempt, ReleaseRecord, Seeded
-from disclique.audits.summarise import About, summarise
+from disclique.audits.facts import Decision
+from disclique.audits.rates import Attempt, InsiderHits, ReleaseRecord, SettingRisk, measure_risk, rate
+from disclique.audits.search import pareto, search_range
+from disclique.audits.summarise import Context, summarise
+from disclique.audits.verdict import Figures, Judgement, Limits
 from disclique.errors import InputError
 from disclique.masks import parse_mask
 from disclique.masks.settings import Setting
 from disclique.measures.risk import Hits, Truth, judge
+from disclique.messages import Message
 from disclique.model import Microdata
 from disclique.records.reading import select_records
 from disclique.runs import Serial, Unit
@@ -56,13 +58,13 @@ def carried_out(mask: MaskRange, limit: float, risk: Callable[[int, int, int], S
     made: dict[Setting, tuple[int, int]] = {}
     cost = 0
 
-    def look(setting: Setting) -> Look | None:
+    def judge_made_up(setting: Setting) -> Judgement | None:
         if setting not in made:
             return None
         often, effort = made[setting]
-        return Look(risk(mask.settings.index(setting), often, effort), effort, Limits(limit), 20)
+        return Judgement(Figures(risk(mask.settings.index(setting), often, effort), 20, effort), Limits(limit))
 
-    under_way = search_range(mask, 20, look)
+    under_way = search_range(mask, 20, judge_made_up)
     for _ in range(1000):
         try:
             wishes = next(under_way)
@@ -115,7 +117,7 @@ def test_the_search_raises_the_effort_before_it_gives_a_setting_up(
     possible = needed <= 2  # the effort is raised twice at the most
     assert decision.setting == (enough[0] if enough and possible else None)
     if not possible and enough:
-        assert "is not shown to keep the limit" in decision.why
+        assert decision.why.code in ("strongest_not_shown", "strongest_not_shown_cut")
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12))
@@ -151,7 +153,7 @@ def test_no_setting_that_keeps_the_limit_is_said_so() -> None:
     result = run_audit(make_audit("gaussian:sigma=10m..100m", max_risk=0.05))
     assert result.decisions[0].setting is None
     assert result.verdict.status == "fails"
-    assert "None of the releases tried" in result.verdict.sentences[0]
+    assert result.verdict.reasons[0].code == "verdict_fails"
 
 
 @pytest.mark.parametrize("attack", ["clique", "extend"])
@@ -163,12 +165,13 @@ def test_a_search_cut_short_is_a_lower_bound_in_an_audit(attack: str, limit: flo
     assert setting.risk.lower_bound
     assert setting.risk.cut == (attack,)
     assert setting.risk.interval[1] > 0.2
-    assert setting.settled == ""
+    assert setting.settled is None
     assert setting.attacks[0].cut == 1
-    assert any("LOWER BOUND" in line for line in result.limits)
+    assert any(line.code == "lower_bound" for line in result.limits)
     assert result.verdict.status == ("measured" if limit is None else "unproven")
-    said = "at least 10 %" if limit is None else "No release tried is shown to keep the limit"
-    assert said in result.verdict.sentences[0]
+    assert result.verdict.reasons[0].code == ("verdict_measured" if limit is None else "verdict_unproven")
+    if limit is None:
+        assert result.verdict.reasons[0].values["find"] == Message("finds_record_of_known_at_least", share=0.1)
 
 
 @pytest.mark.parametrize("name", ["clique", "extend"])
@@ -204,15 +207,19 @@ def record_of(
             name,
             correct=tuple(range(found)),
             hits=Hits(found, found, found),
-            cut="the budget" if cut else "",
+            cut=Message("the budget") if cut else None,
             most=most if cut else None,
         )
         if applies
-        else Attempt(name, why="it does not apply")
+        else Attempt(name, why=Message("it does not apply"))
         for name, (found, cut, most, applies) in zip(("clique", "labels"), attempts, strict=True)
     ]
-    asked = Attempt("oracle", why="not modelled") if oracle is None else Attempt("oracle", hits=Hits(oracle, 0, oracle))
-    seeded = () if insider is None else (Seeded(10, Hits(insider, insider, insider), COMMON),)
+    asked = (
+        Attempt("oracle", why=Message("not modelled"))
+        if oracle is None
+        else Attempt("oracle", hits=Hits(oracle, 0, oracle))
+    )
+    seeded = () if insider is None else (InsiderHits(10, Hits(insider, insider, insider), COMMON),)
     return ReleaseRecord(COMMON, tuple(range(COMMON)), Hits(), asked, None, tuple(made), COMMON, seeded)
 
 
@@ -236,7 +243,7 @@ def test_meets_only_where_it_is_shown(
     audit = make_audit("affine", n=COMMON, max_risk=limit, repetitions=3, attacks=("clique", "labels"))
     told = oracles or [None] * 4
     records = {k: record_of(one, told[k], insider) for k, one in enumerate(drawn[:3])}
-    result = summarise(audit, Findings({audit.plan.settings[0]: records}, (), 0.0), About())
+    result = summarise(audit, Findings({audit.plan.settings[0]: records}, (), 0.0), Context())
     setting = result.settings[0]
     tried = [[one[which] for one in drawn[:3] if one[which][3]] for which in (0, 1)]
     possible = [
@@ -261,13 +268,13 @@ def test_meets_only_where_it_is_shown(
     assert (result.verdict.status == "meets") == shown
     if setting.meets:
         assert not setting.risk.lower_bound
-        assert not any("LOWER BOUND" in line for line in result.limits)
+        assert not any(line.code == "lower_bound" for line in result.limits)
     elif setting.risk.value <= limit and any(tried):
         assert result.verdict.status == "unproven"
-        assert setting.open_why
+        assert setting.open_why is not None
     if setting.risk.lower_bound:
-        assert setting.settled == ""
-        assert any("LOWER BOUND" in line for line in result.limits)
+        assert setting.settled is None
+        assert any(line.code == "lower_bound" for line in result.limits)
 
 
 def test_what_a_cut_search_could_have_found_decides() -> None:
@@ -282,13 +289,13 @@ def test_what_a_cut_search_could_have_found_decides() -> None:
         record = record_of([(2, True, most, True), (0, False, None, False)], oracle)
         records = dict.fromkeys(range(20), record)
         audit = make_audit("affine", n=COMMON, max_risk=0.3, repetitions=20, attacks=("clique",))
-        result = summarise(audit, Findings({audit.plan.settings[0]: records}, (), 0.0), About())
+        result = summarise(audit, Findings({audit.plan.settings[0]: records}, (), 0.0), Context())
         setting = result.settings[0]
         assert result.verdict.status == status, (most, oracle)
         assert setting.risk.value == pytest.approx(0.05)
         assert setting.risk.lower_bound == (status != "meets")
         assert setting.open == (status == "unproven")
-        assert ("could not have found more" in setting.settled) == (status == "meets")
+        assert (setting.settled is not None) == (status == "meets")
     nothing = measure_risk(
         {0: record_of([(0, False, None, False)] * 2, 0)}, ("clique", "labels"), "prosecutor", limit=0.99
     )
@@ -301,14 +308,14 @@ def test_too_few_repetitions_are_said_and_how_many_are_needed() -> None:
     """Twenty releases without a find cannot show a risk of 5 %; seventy-two can, and the verdict says so."""
     records = dict.fromkeys(range(20), record_of([(0, False, None, True), (0, False, None, True)], None))
     audit = make_audit("affine", n=COMMON, max_risk=0.05, repetitions=20, attacks=("clique", "labels"))
-    result = summarise(audit, Findings({audit.plan.settings[0]: records}, (), 0.0), About())
+    result = summarise(audit, Findings({audit.plan.settings[0]: records}, (), 0.0), Context())
     assert result.verdict.status == "unproven"
-    assert "20 repetitions are too few to show it: 72 like these would be needed" in result.verdict.sentences[0]
-    assert "--repetitions 72" in result.verdict.sentences[1]
+    assert result.verdict.reasons[0].values["why"] == Message("too_few_repetitions", some=20, needed=72)
+    assert result.verdict.reasons[1] == Message("not_yet_more_repetitions", needed=72)
     enough = dict.fromkeys(range(72), records[0])
     plan = replace(audit.plan, repetitions=72)
     assert summarise(
-        replace(audit, plan=plan), Findings({audit.plan.settings[0]: enough}, (), 0.0), About()
+        replace(audit, plan=plan), Findings({audit.plan.settings[0]: enough}, (), 0.0), Context()
     ).verdict.status == ("meets")
 
 
@@ -321,7 +328,7 @@ def test_the_most_exposed_person_can_break_the_second_limit() -> None:
     assert bound.verdict.status == "fails"
     assert bound.settings[0].person is not None
     assert bound.settings[0].person > 0.2
-    assert "most exposed person" in bound.verdict.sentences[0]
+    assert bound.verdict.reasons[0].code == "person_above"
     loose = run_audit(make_audit(mask, n=40, max_risk=0.6, max_risk_person=1.0, repetitions=4))
     assert loose.verdict.status == "meets"
 

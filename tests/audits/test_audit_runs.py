@@ -112,7 +112,7 @@ def test_an_interrupted_audit_goes_on_and_ends_the_same(tmp_path: Path, whole: P
     with (tmp_path / "journal.jsonl").open("ab") as file:
         file.write(b'{"unit": {"mask": "aff')
     result = run_audit(raised(), folder=tmp_path)
-    assert any("the last line was incomplete" in line for line in result.limits)
+    assert any("the last line was incomplete" in str(line) for line in result.limits)
     assert read(tmp_path) == read(whole)
     other = raised()
     with pytest.raises(InputError, match="another audit"):

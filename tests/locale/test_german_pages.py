@@ -15,16 +15,18 @@ import browser
 import disclique as dq
 from conftest import Run
 from disclique.audits import AuditResult, Plan
+from disclique.audits.caveats import foresee
 from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, SettingFacts
 from disclique.audits.result import encode_result
-from disclique.audits.sentences import decide, foresee
+from disclique.audits.verdict import decide
 from disclique.errors import InputError
-from disclique.locale import texts_in
+from disclique.messages import Message, has_sentence, say
 from small_files import COLUMNS, LIGHT, people
 
 ENGLISH = re.compile(r"\b(the|were|would|with|which|of|and|are|not|from|that|does|have)\b")
 EVIL = "<b>the age</b>"
 QUICK = {"repetitions": 2, "person_trials": 5, "budget": 0.005, "sensitivity": False}
+WHY = Message("nothing_to_gain", share=0.01)  # any reason will do
 Results = dict[str, AuditResult]
 
 
@@ -136,7 +138,7 @@ def test_a_result_does_not_depend_on_the_language(results: Results, tmp_path: Pa
 
 def test_a_sentence_that_nobody_translated_says_that_it_is_english(results: Results) -> None:
     """One of a later version, or of an attack of one's own, is shown as it is, and marked for who reads it aloud."""
-    said = replace(results["dial"].verdict, sentences=(f"Something new about {EVIL}.",))
+    said = replace(results["dial"].verdict, reasons=(Message(f"Something new about {EVIL}."),))
     page = replace(results["dial"], verdict=said).annex(language="de")
     assert '<p><span lang="en">Something new about &lt;b&gt;the age&lt;/b&gt;.</span></p>' in page
 
@@ -144,15 +146,14 @@ def test_a_sentence_that_nobody_translated_says_that_it_is_english(results: Resu
 def settings(given: SettingFacts) -> Iterator[SettingFacts]:
     """A setting as it might have come out: above a limit, under it, cut short, without an oracle, tried too seldom."""
     attack = given.attacks[0]
-    cut = replace(attack, attack="clique", applies=True, cut=2, cut_why="it was not carried out: it failed", doubtful=1)
-    idle = replace(attack, attack="bend", applies=False, why="fewer than four records: there is nothing to align")
-    spared = replace(attack, attack="equal", spared=1, why="it was spared in 1 of 2 repetitions: nothing to gain: the "
-                     "attacks before it find all but 1% of those whom any can be expected to")  # fmt: skip
+    cut = replace(attack, attack="clique", applies=True, cut=2, cut_why=WHY, doubtful=1)
+    idle = replace(attack, attack="bend", applies=False, why=WHY)
+    spared = replace(attack, attack="equal", spared=1, spared_why=WHY, why=Message("spared_in", some=1, all=2, why=WHY))
     unlaid = replace(attack, attack="register", unlaid=0.4, doubtful=2)
     for value, high, bound, oracle in itertools.product((0.0004, 1.0), (0.4,), (False, True), (True, False)):
         risk = replace(given.risk, value=value, interval=(0.0, high), lower_bound=bound, cut=("clique",), needed=30)
         base = replace(given, risk=risk, turns=True, person=0.7, oracle=given.oracle if oracle else None, again=0.3)
-        why = "" if oracle else "the oracle is for a known mask"
+        why = None if oracle else WHY
         yield replace(base, attacks=(attack, cut, idle, spared, unlaid), oracle_why=why)
         yield replace(base, attacks=(idle,), oracle_why=why, simulated=True)
 
@@ -161,18 +162,18 @@ def settings(given: SettingFacts) -> Iterator[SettingFacts]:
 @pytest.mark.parametrize("status", [MEETS, UNPROVEN, FAILS, MEASURED])
 def test_every_verdict_has_its_german(results: Results, scenario: str, status: str) -> None:
     """However an audit ends: verdict, cautions and what a further release does."""
-    german, labelled = texts_in("de"), results["labels"].settings[0].labels
+    labelled = results["labels"].settings[0].labels
     given = next(one for one in results["dial"].settings if one.oracle is not None)
     limit = None if status == MEASURED else 0.05
     whys = (
-        "it was looked at in 2 of 10 repetitions only",
-        "clique and quasi:gamma=0.7 had to be cut short and might find up to 40 %",
-        "only the way in is hidden: an insider who knows 10 of the people beforehand finds 40 % of the others",
+        Message("looked_at_a_few_times", some=2, all=10),
+        Message("cut_might_find", attacks=["clique", "quasi:gamma=0.7"], high=0.4, limit=0.05),
+        Message("only_way_in_hidden", seeds=10, value=0.4, limit=0.05),
     )
     seen = set()
     for k, one in enumerate(settings(given)):
         meets, unsettled = status == MEETS, status == UNPROVEN
-        found = replace(one, meets=meets, open=unsettled, open_why=whys[k % 3] if unsettled else "")
+        found = replace(one, meets=meets, open=unsettled, open_why=whys[k % 3] if unsettled else None)
         found = replace(found, labels=labelled if k % 2 else None)
         others = [replace(found, spec=f"other {n}", meets=False, repetitions=n) for n in (1, 2, 3)]
         for person, utility in ((None, "neighbours"), (0.5, "spearman")):
@@ -182,9 +183,9 @@ def test_every_verdict_has_its_german(results: Results, scenario: str, status: s
             )  # fmt: skip
             verdict = decide([found, *others], plan)
             seen.add(verdict.status)
-            for sentence in (*verdict.sentences, *verdict.cautions, foresee(found, plan)):
-                said = german.translate(sentence)
-                assert said is not None, sentence
+            for message in (*verdict.reasons, *verdict.cautions, foresee(found, plan)):
+                assert has_sentence(message, "de"), message
+                said = say(message, "de")
                 assert not ENGLISH.search(said.replace(EVIL, "")), said
     assert seen == {status}
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import disclique as dq
-from disclique.audits.call import write_call
 from disclique.audits.from_options import read_plan
+from disclique.audits.plan import write_call
 from disclique.cli import app
 from disclique.errors import InputError
 from disclique.options.audits import AUDIT_ROWS, PLAN_ROWS, SNOOPER_ROWS, AuditOptions

@@ -247,7 +247,7 @@ def test_an_audit_with_coarser_labels_is_that_of_a_file_with_them() -> None:
     assert outside.oracle is not None
     assert inside.oracle.value == pytest.approx(outside.oracle.value, abs=0.05)  # by more draws for the chosen setting
     same = {"spec": "", "family": "", "brief": "", "labels": None, "pareto": False, "attacks": (), "oracle": None}
-    same |= {"risk": replace(inside.risk, interval=(0, 1), most=1.0, lower_bound=False), "settled": ""}
+    same |= {"risk": replace(inside.risk, interval=(0, 1), most=1.0, lower_bound=False), "settled": None}
     assert inside.risk.value == outside.risk.value
     assert replace(inside, **same) == replace(outside, **same)
     for one, other in zip(inside.attacks, outside.attacks, strict=True):
@@ -287,7 +287,7 @@ def test_of_equally_useful_settings_the_one_that_keeps_more_of_the_labels_is_nam
     kept = result.table[result.table["meets"]]
     assert 1 < len(kept) < len(result.table)
     assert result.verdict.setting == kept["mask"].iloc[kept["label_information"].argmax()]
-    assert "age in classes of" in result.verdict.sentences[0]
+    assert result.verdict.reasons[0].values["mask"].code == "mask_and_labels"
     assert result.verdict.setting in result.pareto
 
 

@@ -22,7 +22,7 @@ from conftest import Run
 from disclique.audits import Audit, run_audit
 from disclique.audits.definition import People
 from disclique.audits.estimate import estimate_audit
-from disclique.audits.records import ReleaseRecord
+from disclique.audits.rates import ReleaseRecord
 from disclique.audits.result import encode_result
 from disclique.masks.settings import Setting
 from disclique.runs import Forecast, Journal, Serial, Unit, run_units, try_units

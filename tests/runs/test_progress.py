@@ -16,7 +16,7 @@ import disclique as dq
 from conftest import Run
 from disclique.audits import run_audit
 from disclique.audits.definition import People
-from disclique.audits.so_far import STAGES, RiskSoFar
+from disclique.audits.estimate import STAGES, RiskSoFar
 from disclique.cli.screen import USUAL, Pace, Screen
 from disclique.masks.settings import Setting
 from disclique.progress import tell

@@ -21,6 +21,7 @@ from disclique.audits import AuditResult
 from disclique.audits.result import decode_result, encode_result, result_schema
 from disclique.errors import InputError
 from disclique.measures.utility import measures
+from disclique.messages import Message
 from disclique.show.formats import title_of
 from disclique.show.report.render import MAIN
 
@@ -88,7 +89,7 @@ def test_the_verdict_comes_first_in_a_few_sentences(results: Results, page: Path
     heads = ["The decision", "Who is exposed", "The input, as it was understood", "What it costs", "Why to believe it"]
     assert re.findall(r"<h2>(.*?)</h2>", text)[:5] == heads
     assert text.index('id="verdict"') < text.index("<h2>The decision")
-    assert results[False].people_risk[0].sentence == said[2]
+    assert str(results[False].people_risk[0].message) == said[2]
     assert "limit of 50 %" in said[0]
 
 
@@ -123,8 +124,8 @@ def test_a_search_cut_short_is_marked(results: Results, bound: bool) -> None:
     result = results[False]
     head = result.setting(result.verdict.setting)
     risk = replace(head.risk, lower_bound=bound, cut=("clique",))
-    cut = replace(head.attacks[1], cut=2, cut_why="<b>budget</b>")
-    marked = replace(head, risk=risk, settled="" if bound else "which cannot matter", attacks=(cut,))
+    cut = replace(head.attacks[1], cut=2, cut_why=Message("<b>budget</b>"))
+    marked = replace(head, risk=risk, settled=None if bound else Message("which cannot matter"), attacks=(cut,))
     text = dq.report(replace(result, settings=(marked,)))
     assert ("Lower bound: work was cut short (clique)" in text) == bound
     assert ("≥ </span>" in text) == bound
@@ -163,17 +164,17 @@ def everywhere(value: Any) -> Any:
 def test_every_text_of_a_result_is_escaped(results: Results) -> None:
     """Markup in sentences, names, reasons and versions stays text."""
     result = results[True]
-    setting = replace(result.settings[0], reference="mark", mask="mark", settled="mark")
+    setting = replace(result.settings[0], reference="mark", mask="mark", settled=Message("mark"))
     records = result.records
     assert records is not None
     evil = replace(
         result,
         made="mark",
         settings=(setting, *result.settings[1:]),
-        decisions=tuple(replace(decision, why="mark", family="mark") for decision in result.decisions),
-        limits=("mark",),
-        snooper=replace(result.snooper, sentences=("mark",)),
-        verdict=replace(result.verdict, sentences=("mark", "mark")),
+        decisions=tuple(replace(decision, why=Message("mark"), family="mark") for decision in result.decisions),
+        limits=(Message("mark"),),
+        snooper=replace(result.snooper, assumed=(Message("mark"),)),
+        verdict=replace(result.verdict, reasons=(Message("mark"), Message("mark"))),
         plan=replace(result.plan, masks=("mark",), inputs={"mark": "mark"}, attacks=("mark",)),
         versions={"mark": "mark"},
         records=replace(records, people=tuple(replace(person, id="mark", by="mark") for person in records.people)),

@@ -18,7 +18,7 @@ from disclique.attacks.weigh.parts import exclude
 from disclique.audits import run_audit
 from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan, Snooper
-from disclique.audits.records import ReleaseRecord
+from disclique.audits.rates import ReleaseRecord
 from disclique.audits.unit import run_unit
 from disclique.geodesy import Spread, shift
 from disclique.masks.settings import Setting

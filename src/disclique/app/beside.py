@@ -134,7 +134,7 @@ def name_plainly(audit: Audit, work: Work) -> Audit:
     )
     assert target is not None
     plan = replace(audit.plan, inputs=inputs)
-    thinned = str(hide_paths(Message(audit.thinned), work))
+    thinned = None if audit.thinned is None else hide_paths(audit.thinned, work)
     return replace(audit, plan=plan, target=target, known=known, others=others, thinned=thinned)
 
 
@@ -162,7 +162,7 @@ class PlanText:
 
 def write_plan(work: Work, folder: str = "") -> PlanText:
     """Write down what is asked; ``folder`` is the name of the folder in which the result shall be."""
-    from disclique.audits.call import write_command
+    from disclique.audits.from_options import write_command
     from disclique.options.table import differing
 
     shown = named(work)

@@ -186,7 +186,7 @@ def ready_options(who: str, ready: tuple[Ready, ...]) -> dict[str, Any]:
 
 def check_plan(work: Work) -> None:
     """Raise an error if what is asked cannot be a plan; a plan without a mask is one that is not finished."""
-    from disclique.audits.declaration import declare
+    from disclique.audits.facts import declare
     from disclique.audits.from_options import read_plan
     from disclique.records.coarsening import list_label_settings
 
@@ -250,7 +250,7 @@ def _read_labels(form: FormData, labels: tuple[str, ...]) -> list[str]:
 
 
 def _read_decision(form: FormData) -> dict[str, Any]:
-    from disclique.audits.declaration import Declaration
+    from disclique.audits.facts import Declaration
 
     found: dict[str, Any] = {}
     for about in fields(Declaration):

@@ -54,7 +54,7 @@ class Results:
 
     def figures(self, work: Work) -> bytes:
         """Return the tables behind the report, packed."""
-        from disclique.audits.figures import tabulate_figures
+        from disclique.audits.result import tabulate_figures
 
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as into:

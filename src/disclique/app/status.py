@@ -15,7 +15,7 @@ from disclique.messages import Message
 
 if TYPE_CHECKING:
     from disclique.audits import Plan
-    from disclique.audits.records import Records
+    from disclique.audits.rates import Records
     from disclique.masks.settings import Setting
     from disclique.runs import Executor, Forecast
     from disclique.runs.progress import Counter, UnitNames
@@ -188,7 +188,7 @@ class Board:
 
     def _look(self) -> None:
         """Make the rows of settings of which there is news."""
-        from disclique.audits.so_far import RiskSoFar
+        from disclique.audits.estimate import RiskSoFar
 
         counter, plan = self.counter, self.plan
         heard = None if counter is None else counter.about.describe

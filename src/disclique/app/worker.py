@@ -40,12 +40,10 @@ def end_with_server() -> None:
 def carry_out_work(work: Work, out: str, processes: int | None, board: Board) -> None:
     """Carry out the audit of a piece of work in its folder, as the command line does."""
     from disclique.app.beside import name_plainly, named
-    from disclique.audits.call import write_command
-    from disclique.audits.carry_out import carry_out
-    from disclique.audits.declaration import declare
-    from disclique.audits.from_options import read_audit
+    from disclique.audits.facts import declare
+    from disclique.audits.from_options import carry_out, read_audit, write_command
     from disclique.audits.inspection import inspect_audit
-    from disclique.audits.summarise import About
+    from disclique.audits.summarise import Context
     from disclique.options.table import differing
     from disclique.runs import choose_executor
 
@@ -57,7 +55,7 @@ def carry_out_work(work: Work, out: str, processes: int | None, board: Board) ->
     board.say(found.lines())
     file = f"./{work.shown}" if work.shown.startswith("-") else work.shown
     command = write_command(["audit", file], differing(named(work).options.filled()) | {"out": out})
-    about = About(declare(work.declared), command, inspection=found.check(force=work.forced))
+    about = Context(declare(work.declared), command, inspection=found.check(force=work.forced))
     board.plans(audit.plan)
     board.doing(Message("preparing"))
     carry_out(audit, Path(), choose_executor(processes), told=board, about=about)

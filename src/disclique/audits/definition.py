@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import pandas as pd
@@ -14,6 +14,7 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian
 from disclique.masks.registry import name_units
+from disclique.messages import Message
 from disclique.model import Json, Microdata
 from disclique.options.audits import GERMANY
 from disclique.records.coarsening import Recoding, check_sources
@@ -64,6 +65,62 @@ class Varied(Stage):
         return None if found is None else cls(found[1], float(found[2]), found[3])
 
 
+@dataclass(frozen=True)
+class SparingRules:
+    """When attacks need not be carried out on a release, because nothing could be gained or cheaper ones suffice.
+
+    The oracle knows how the masked data lie, so that no attack is expected to find more people than it does. Where the
+    cheap attacks find about as many, the costly ones are spared. Where they do not, the costly ones are tried on the
+    first releases of a setting, and on all of them if they find more there. On large files they are left out: their
+    work grows with the product of both files or faster, and the decision rests on the oracle and on an attack that ran
+    in full. Nothing is spared where the oracle is not modelled, or only approximately: there every attack counts. A
+    journalist claims what is more probable than not, and an attack that is too sure of itself may rightly claim more
+    people than the oracle, though no more than the oracle would name: so that is the measure there, and size alone is
+    no reason.
+
+    ``gain_share``: what could be found beyond that share of the people is not looked for. ``promise_share``: how many
+    more people a costly attack must find on the first releases to be carried out on all. ``large_pairs``: pairs of a
+    released and a known record beyond which only attacks run whose work grows less fast. ``first_releases``: releases
+    of a setting on which costly attacks are tried before they are given up. ``cheap_cost``: the highest ``cost`` of
+    attacks that always run.
+    """
+
+    gain_share: float = 0.01
+    promise_share: float = 0.01
+    large_pairs: int = 1_500_000
+    first_releases: int = 3
+    cheap_cost: int = 1
+
+
+@dataclass(frozen=True)
+class UnitTuning:
+    """How a unit is carried out.
+
+    ``most_common_share``: no snooper is certain that everybody is in the file. ``ties``: maximum cliques listed.
+    ``graph_bytes``: for a product graph, the same on every machine, since it decides how it is searched. ``starts``:
+    alignments that profiles tries, ``starts_on_map`` on a map, where others find what it would.
+    ``sampled_repetitions``: in which the control is run, insiders are asked, and utility is measured.
+    ``whole_records``: up to which the matrix is formed; most attacks on larger releases need some of it only.
+    ``controlled_records``: after which the control shows no more, so that of large files one repetition has them.
+    ``known_groups``: of known people in one release, at the most, when the oracle is asked for everybody.
+    ``sparing``: when costly attacks need not be carried out.
+    """
+
+    most_common_share: float = 0.99
+    ties: int = 20
+    graph_bytes: int = 2_000_000_000
+    starts: int = 8
+    starts_on_map: int = 4
+    sampled_repetitions: int = 3
+    whole_records: int = 1500
+    controlled_records: int = 1500
+    known_groups: int = 10
+    sparing: SparingRules = field(default_factory=SparingRules)
+
+
+UNIT_TUNING = UnitTuning()
+
+
 @dataclass(frozen=True, eq=False)
 class Audit:
     """A plan with its data: ``known`` is the snooper's file where it is given, ``others`` people outside the release.
@@ -78,7 +135,8 @@ class Audit:
     known: Microdata | None = None
     others: Microdata | None = None
     uncoarsened: Audit | None = None
-    thinned: str = ""
+    thinned: Message | None = None
+    tuning: UnitTuning = UNIT_TUNING
 
     def __post_init__(self) -> None:
         if len(self.target) < 2:
@@ -148,7 +206,7 @@ class Audit:
         files = (self.target, self.known, self.others)
         target, known, others = (None if data is None else labels.apply(data) for data in files)
         assert target is not None
-        return Audit(replace(self.plan, generalise=()), target, known, others, self)
+        return Audit(replace(self.plan, generalise=()), target, known, others, self, tuning=self.tuning)
 
     @property
     def chance(self) -> Chance:
@@ -314,7 +372,7 @@ class Audit:
         """Return the same audit without the columns it does not need, as it is sent to other processes."""
         target, known, others = (_bare(data) for data in (self.target, self.known, self.others))
         assert target is not None
-        return Audit(self.plan, target, known, others, thinned=self.thinned)
+        return Audit(self.plan, target, known, others, thinned=self.thinned, tuning=self.tuning)
 
 
 def _content(data: Microdata) -> bytes:

@@ -1,7 +1,8 @@
-"""Who is exposed: the risk of every record, how it is spread over people, and the groups that are most at risk."""
+"""Who is exposed: the risk of every record, how it is spread over people, the groups most at risk, and a coarse map."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,18 +10,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.audits.decision import Decision
 from disclique.audits.definition import Audit, Varied
-from disclique.audits.facts import GroupRisk, PeopleRisk
-from disclique.audits.rates import measure_risk
-from disclique.audits.records import Records
+from disclique.audits.facts import CoarseMap, Decision, GroupRisk, MapCell, PeopleRisk
+from disclique.audits.rates import Records, measure_risk
 from disclique.masks.settings import Setting
-from disclique.messages import percent
+from disclique.messages import Message
 from disclique.model import FloatArray
 from disclique.records.coarsening import AS_THEY_ARE, Recoding
 from disclique.records.labels import label_tuples
 
 GROUPS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, None))  # label group sizes shown together
+FEW_SHARING = 9  # people of a label group that is small
 SPARSE = ((0.0, 0.1), (0.1, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.0))  # shares of the file, the sparsest first
 
 
@@ -35,7 +35,7 @@ class Findings:
     records: Mapping[Setting, Records]
     decisions: tuple[Decision, ...]
     seconds: float
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     trials: Mapping[Setting, Records] = field(default_factory=dict)
     varied: Mapping[Varied, Records] = field(default_factory=dict)
 
@@ -57,18 +57,23 @@ def count_sharing(audit: Audit, recoding: Recoding = AS_THEY_ARE) -> NDArray[np.
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Records that have something in common: by ``label`` its size, by ``density`` how sparsely people live there."""
+    """Records that have something in common: by ``label`` its size, by ``density`` how sparsely people live there.
+
+    ``most`` is the largest number of records that share a label in it, None where there is no such number.
+    """
 
     by: str
     name: str
     inside: NDArray[np.bool_]
+    most: int | None = None
 
 
 def group_by_label(sizes: NDArray[np.int64]) -> list[Group]:
     """Return the records by how many share their label."""
     names = [(f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}") for low, high in GROUPS]
     inside = [(sizes >= low) & (sizes <= (high or np.inf)) for low, high in GROUPS]
-    return [Group("label", name, found) for name, found in zip(names, inside, strict=True) if found.any()]
+    there = zip(GROUPS, names, inside, strict=True)
+    return [Group("label", name, found, high) for (_, high), name, found in there if found.any()]
 
 
 def group_by_distance(audit: Audit) -> list[Group]:
@@ -122,31 +127,31 @@ def measure_people(audit: Audit, found: Findings, setting: Setting) -> RecordRis
 
 
 def describe_people(found: RecordRisks, groups: Sequence[Group]) -> PeopleRisk:
-    """Describe how the risk is spread over people, with the sentence that a mean would hide."""
+    """Describe how the risk is spread over people, with what a mean would hide."""
     there = ~np.isnan(found.risk)
     risk = found.risk[there]
     mean, above = float(risk.mean()), int((risk > 0.5).sum())
-    by = "By what the masked data give away, on" if found.source == "oracle" else "On"
-    said = [f"{by} average {percent(mean)} of the people would be identified"]
     parts = []
     sparse = next((g for g in groups if g.by == "density"), None)
     if sparse is not None and (sparse.inside & there).any():
-        parts.append(
-            f"of the tenth farthest from all others {percent(float(found.risk[sparse.inside & there].mean()))}"
-        )
-    few = [g for g in groups if g.by == "label" and not g.name.endswith("+") and int(g.name.split("-")[-1]) <= 9]
-    inside = np.any([g.inside for g in few], axis=0) & there if few else np.zeros(len(there), dtype=bool)
+        parts.append(Message("of_the_farthest_tenth", share=float(found.risk[sparse.inside & there].mean())))
+    few = [g.inside for g in groups if g.by == "label" and g.most is not None and g.most <= FEW_SHARING]
+    inside = np.any(few, axis=0) & there if few else np.zeros(len(there), dtype=bool)
     if inside.any():
-        parts.append(
-            f"of those who share their label with fewer than nine others {percent(float(found.risk[inside].mean()))}"
+        parts.append(Message("of_those_with_rare_labels", share=float(found.risk[inside].mean())))
+    by_oracle = found.source == "oracle"
+    if parts:
+        parts.append(Message("people_above_half", count=above) if above else Message("nobody_above_half"))
+        message = Message(
+            "people_at_risk_but_by_oracle" if by_oracle else "people_at_risk_but", share=mean, parts=parts
         )
-    who = "nobody is" if above == 0 else "one person is" if above == 1 else f"{above} people are"
-    said.append("; ".join(parts) + f"; {who} more likely to be identified than not" if parts else f"{who} above 50 %")
-    sentence = f"{said[0]}, but {said[1]}." if parts else f"{said[0]}; {said[1]}."
+    else:
+        who = Message("people_are", count=above) if above else Message("nobody_is")
+        message = Message("people_at_risk_by_oracle" if by_oracle else "people_at_risk", share=mean, who=who)
     points = {"median": 0.5, "90 %": 0.9, "99 %": 0.99, "highest": 1.0}
     quantiles = {name: float(np.quantile(risk, at)) for name, at in points.items()}
     trials = int(found.asked[there].min())
-    return PeopleRisk(found.spec, found.source, trials, int(there.sum()), mean, quantiles, above, sentence)
+    return PeopleRisk(found.spec, found.source, trials, int(there.sum()), mean, quantiles, above, message)
 
 
 def average_groups(found: RecordRisks, groups: Sequence[Group]) -> list[GroupRisk]:
@@ -180,3 +185,112 @@ def tabulate_people(
         for setting, found in risks.items()
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+WORLD = ((-180.0, 180.0), (-90.0, 90.0))
+_SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class MapGrid:
+    """``parts``: lines of the wide grid across the longer side of the file, at the least; ``fine``: lines between two.
+
+    Edges of cells lie on lines of a fixed grid with round numbers, never at anybody's place. A rectangle is halved
+    along the line nearest to its middle that leaves enough people on both sides, the longer side first. The rectangles
+    cover the whole box, so that nothing is said about which parts of one are empty, and the box itself ends at lines of
+    the wide grid: who lives farthest out is not shown either.
+    """
+
+    parts: int = 4
+    fine: int = 10
+
+
+MAP_GRID = MapGrid()
+
+
+@dataclass(frozen=True)
+class _Box:
+    """Grid lines from ``low`` to ``high`` on both axes, and the people between them."""
+
+    low: tuple[int, int]
+    high: tuple[int, int]
+    rows: NDArray[np.int64]
+
+    def split(self, axis: int, line: int, below: NDArray[np.bool_]) -> tuple[_Box, _Box]:
+        high = tuple(line if k == axis else self.high[k] for k in (0, 1))
+        low = tuple(line if k == axis else self.low[k] for k in (0, 1))
+        return _Box(self.low, high, self.rows[below]), _Box(low, self.high, self.rows[~below])  # type: ignore[arg-type]
+
+
+def draw_coarse_map(
+    places: FloatArray, risk: FloatArray, *, k: int, spec: str = "", earth: bool = True, grid: MapGrid = MAP_GRID
+) -> CoarseMap | None:
+    """Return a map that is safe to share: rectangles with at least k people each, and the mean risk of each.
+
+    None where fewer than 2k have a risk (NaN: not measured).
+
+    >>> rng = np.random.default_rng(0)
+    >>> found = draw_coarse_map(rng.uniform(5, 15, (100, 2)), rng.random(100), k=10)
+    >>> min(cell.people for cell in found.cells) >= 10, sum(cell.people for cell in found.cells)
+    (True, 100)
+    """
+    there = ~np.isnan(risk)
+    extent = float(np.ptp(places, axis=0).max()) if len(places) else 0.0
+    if int(there.sum()) < 2 * k or not (math.isfinite(extent) and extent > 0):
+        return None
+    wide = _round_up(extent / grid.parts)
+    step = wide / grid.fine
+    if step < abs(places).max() * 1e-12:  # the grid is finer than numbers are
+        return None
+    cell = np.floor(places / step + _SAME).astype(np.int64)  # a place on a line counts to the east and north
+    low = np.floor(places.min(axis=0) / wide + _SAME).astype(np.int64) * grid.fine
+    high = (np.floor(places.max(axis=0) / wide + _SAME).astype(np.int64) + 1) * grid.fine
+    if earth:
+        ends = np.round(np.array(WORLD) / step).astype(np.int64)
+        low, high = np.maximum(low, ends[:, 0]), np.minimum(high, ends[:, 1])
+        cell = np.clip(cell, ends[:, 0], ends[:, 1] - 1)
+    whole = _Box(_pair(low), _pair(high), np.arange(len(places)))
+    return CoarseMap(spec, k, tuple(_describe(box, step, risk) for box in _divide(whole, cell, there, k)))
+
+
+def _pair(values: NDArray[np.int64]) -> tuple[int, int]:
+    return int(values[0]), int(values[1])
+
+
+def _round_up(length: float) -> float:
+    """Return the next number 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(length))
+    return next(part * power for part in (1, 2, 5, 10) if part * power >= length * (1 - _SAME))
+
+
+def _divide(whole: _Box, cell: NDArray[np.int64], there: NDArray[np.bool_], k: int) -> list[_Box]:
+    """Halve boxes as long as both halves have k people whose risk is known."""
+    done, waiting = [], [whole]
+    while waiting:
+        box = waiting.pop()
+        sides = [box.high[axis] - box.low[axis] for axis in (0, 1)]
+        for axis in sorted((0, 1), key=lambda one: -sides[one]):
+            halves = _halve(box, axis, cell, there, k)
+            if halves is not None:
+                waiting += halves
+                break
+        else:
+            done.append(box)
+    return sorted(done, key=lambda box: (box.low, box.high))
+
+
+def _halve(box: _Box, axis: int, cell: NDArray[np.int64], there: NDArray[np.bool_], k: int) -> tuple[_Box, _Box] | None:
+    """Cut a box at the line nearest to its middle that leaves enough on both sides; None if none does."""
+    middle = (box.low[axis] + box.high[axis]) / 2
+    at = cell[box.rows, axis]
+    for line in sorted(range(box.low[axis] + 1, box.high[axis]), key=lambda one: (abs(one - middle), one)):
+        below = at < line
+        counted = there[box.rows]
+        if min(int((below & counted).sum()), int((~below & counted).sum())) >= k:
+            return box.split(axis, line, below)
+    return None
+
+
+def _describe(box: _Box, step: float, risk: FloatArray) -> MapCell:
+    (west, south), (east, north) = ([round(line * step, 12) for line in ends] for ends in (box.low, box.high))
+    return MapCell(west, south, east, north, len(box.rows), float(np.nanmean(risk[box.rows])))

@@ -5,30 +5,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from typing import Any
 
 from disclique.arguments import short_repr
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
-from disclique.audits.settings import LabelUse
+from disclique.errors import InputError
+from disclique.messages import Message
 
 MEETS, UNPROVEN, FAILS, MEASURED = "meets", "unproven", "fails", "measured"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The decision in words: ``meets`` only when it is shown that the setting keeps the limit.
+    """The decision: ``meets`` only when it is shown that the setting keeps the limit.
 
     ``unproven``: what was measured keeps the limit, but it is not shown that the release does. ``fails``: no setting
     tried keeps it. ``measured``: no limit was set. ``cautions`` say what could not be attacked, was cut short, did not
-    apply or was not asked for, as it belongs to the headline.
+    apply or was not asked for, as it belongs to the headline. ``text`` is what the reasons say in English, for people
+    who open the file.
     """
 
     status: str
     setting: str
-    sentences: tuple[str, ...]
-    cautions: tuple[str, ...] = ()
+    reasons: tuple[Message, ...]
+    cautions: tuple[Message, ...] = ()
+    text: str = ""
 
     __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", " ".join(self.sentences))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The reasons in English."""
+        return tuple(str(reason) for reason in self.reasons)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The weakest sufficient setting of a range, or None; ``evaluated`` are the settings that were looked at."""
+
+    family: str
+    setting: str | None
+    evaluated: tuple[str, ...]
+    why: Message
 
 
 @dataclass(frozen=True)
@@ -60,10 +84,10 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class SnooperFacts:
-    """What the snooper was assumed to know, in numbers and sentences; ``records`` are those of one release."""
+    """What the snooper was ``assumed`` to know, with the numbers; ``records`` are those of one release."""
 
     mode: str
-    sentences: tuple[str, ...]
+    assumed: tuple[Message, ...]
     records: int
     known: float
     common: float
@@ -78,6 +102,21 @@ class InsiderShare:
 
     seeds: int
     value: float
+
+
+@dataclass(frozen=True)
+class LabelUse:
+    """What is done to the labels in a setting, as a spec and as it is said, and what they still tell.
+
+    ``classes`` is how many equally frequent classes would tell as much, ``distinct`` how many there are, and
+    ``information`` their entropy as a share of that of the labels as they are.
+    """
+
+    spec: str
+    said: Message
+    information: float
+    classes: float
+    distinct: int
 
 
 @dataclass(frozen=True)
@@ -107,11 +146,11 @@ class SettingFacts:
     risk: SettingRisk
     meets: bool | None
     open: bool
-    open_why: str
-    settled: str
+    open_why: Message | None
+    settled: Message | None
     guess: float
     oracle: OracleRisk | None
-    oracle_why: str
+    oracle_why: Message | None
     simulated: bool
     again: float | None
     attacks: tuple[AttackRisk, ...]
@@ -165,9 +204,30 @@ class PeopleRisk:
     mean: float
     quantiles: dict[str, float]
     above_half: int
-    sentence: str
+    message: Message
 
     __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class MapCell:
+    """A rectangle, how many people it has, and their mean risk."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+    people: int
+    risk: float
+
+
+@dataclass(frozen=True)
+class CoarseMap:
+    """The cells of a map under one setting; no cell has fewer than ``k`` people whose risk was measured."""
+
+    spec: str
+    k: int
+    cells: tuple[MapCell, ...]
 
 
 @dataclass(frozen=True)
@@ -214,8 +274,8 @@ class Sensitivity:
     spec: str
     by: str
     points: tuple[SensitivityPoint, ...]
-    sentences: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    findings: tuple[Message, ...]
+    notes: tuple[Message, ...] = ()
 
     __repr__ = short_repr
 
@@ -254,3 +314,57 @@ class PeopleAtRisk:
     lines: tuple[Line, ...]
 
     __repr__ = short_repr
+
+
+LEAST = 3  # people of a cell; with fewer, one of them could work out the other's risk
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """The section ``[decision]`` of an audit: free texts, empty where nothing was said.
+
+    ``holder`` is the data holder, ``basis`` the legal or contractual basis. ``k`` is how many people every cell of the
+    map that is safe to share has at the least.
+    """
+
+    author: str = ""
+    purpose: str = ""
+    date: str = ""
+    holder: str = ""
+    recipients: str = ""
+    basis: str = ""
+    k: int = 10
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < LEAST:
+            raise InputError(f"decision: k = {self.k!r}: a cell of the map has at least {LEAST} people")
+
+
+def declare(given: Mapping[str, Any] | Declaration | None) -> Declaration:
+    """Return what was declared, from a mapping such as the section of a TOML file.
+
+    >>> declare({"author": "A. Meyer", "recipients": ["ministry", "university"], "date": date(2026, 3, 1)}).recipients
+    'ministry, university'
+    """
+    if given is None:
+        return Declaration()
+    if isinstance(given, Declaration):
+        return given
+    if not isinstance(given, Mapping):
+        raise InputError(f"decision: {given!r} is no section with names and values")
+    names = [field.name for field in fields(Declaration)]
+    strange = sorted(str(name) for name in given if name not in names)
+    if strange:
+        raise InputError(f"decision: unknown entry {strange[0]!r}; there are {', '.join(names)}")
+    found: dict[str, Any] = {name: value if name == "k" else _text(name, value) for name, value in given.items()}
+    return Declaration(**found)
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_text(name, part) for part in value)
+    if isinstance(value, date):
+        return value.isoformat()[:10]
+    if not isinstance(value, str):
+        raise InputError(f"decision: {name} = {value!r}: a text is meant")
+    return " ".join(value.split())

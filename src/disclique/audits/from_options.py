@@ -1,18 +1,27 @@
-"""An audit as it is asked for in options: how they become the plan and its data."""
+"""An audit as it is asked for in options: how they become the plan and its data, how it is carried out and repeated."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from disclique.audits.declaration import declare
 from disclique.audits.definition import Audit
+from disclique.audits.estimate import BESIDE, STAGES, RiskSoFar, describe_work, estimate_audit, list_trials
+from disclique.audits.facts import declare
+from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
-from disclique.audits.registers import hold_known, hold_others
+from disclique.audits.rates import ReleaseRecord
+from disclique.audits.result import ANNEX, RECORDS, REPORT, RESULT, AuditResult
+from disclique.audits.run import run_audit
+from disclique.audits.summarise import Context
 from disclique.errors import InputError
 from disclique.masks.registry import refuse_bare
 from disclique.memory import parse_memory
+from disclique.messages import Message
 from disclique.model import Microdata
 from disclique.options.audits import AUDIT_ROWS, DECISION, OF_FILE, AuditOptions
 from disclique.options.files import NO_COLUMNS
@@ -21,6 +30,9 @@ from disclique.records.coarsening import is_dial
 from disclique.records.reading import read
 from disclique.records.registers import read_known
 from disclique.records.write import hashes
+from disclique.runs import Executor, Forecast, open_journal
+from disclique.runs.journal import check_folder, has_journal
+from disclique.runs.progress import Counter, UnitNames
 
 
 def read_decision(config: Path | None) -> dict[str, Any]:
@@ -88,3 +100,97 @@ def _takes_unit(options: AuditOptions) -> dict[str, bool]:
     names = {"target": ("distances", "vectors"), "known": ("known_distances", "known_vectors")}
     flat = options.metric == "euclidean"
     return {side: flat or any(getattr(options, name) is not None for name in of) for side, of in names.items()}
+
+
+class Listener(Protocol):
+    """Who is told how far it is: a terminal, or the page of an app."""
+
+    def say(self, lines: Iterable[Message]) -> None:
+        """Take messages."""
+
+    def units(self, about: UnitNames, forecast: Forecast, executor: Executor) -> AbstractContextManager[Counter]:
+        """Count units for as long as they are carried out."""
+
+    def opened(self, executor: Executor) -> AbstractContextManager[Executor]:
+        """Keep an executor open."""
+
+
+def carry_out(
+    work: Audit,
+    out: Path,
+    executor: Executor,
+    *,
+    told: Listener,
+    with_records: bool = False,
+    about: Context | None = None,
+    language: str = "en",
+) -> AuditResult:
+    """Carry out an audit and write result.json, records.csv, the report with its figures and the annex to ``out``.
+
+    ``language`` is that of the two pages.
+    """
+    with told.opened(executor) as running:
+        forecast = announce(work, out, running, told, keep=True)
+        releases = UnitNames("releases", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE), STAGES)
+        with told.units(releases, forecast, running) as progress:
+            result = run_audit(
+                work, folder=out, executor=running, progress=progress, with_records=with_records, about=about
+            )
+    if forecast.finished and not progress.fresh:
+        told.say([Message("finished_before", folder=out)])
+    result.report(out / REPORT, language=language)
+    result.annex(out / ANNEX, language=language)
+    return result
+
+
+def announce(work: Audit, out: Path, executor: Executor, told: Listener, *, keep: bool = False) -> Forecast:
+    """Say what will be done and about how long it will take; return how the time left is to be told.
+
+    The releases that are attacked to find out are kept in the audit's folder, unless nothing is to be written there.
+    """
+    check_folder(out, (RESULT, RECORDS, REPORT, ANNEX))
+    work.check_masks()
+    told.say(describe_work(work))
+    if has_journal(out):
+        if (out / RESULT).exists():
+            told.say([] if keep else [Message("seems_finished", folder=out)])
+            return Forecast({}, finished=True)
+        told.say([Message("audit_goes_on", folder=out)])
+    trials = Forecast(dict.fromkeys(list_trials(work), 1.0))
+    heads = (*work.plan.attack_names, *BESIDE)
+    tried = UnitNames("releases attacked to estimate the time", RiskSoFar(work.plan), heads, STAGES)
+    with (
+        open_journal(out if keep else None, work, ReleaseRecord) as journal,
+        told.units(tried, trials, executor) as progress,
+    ):
+        made = estimate_audit(work, executor, journal=journal, progress=progress)
+    told.say([made.sentence(executor.parallel or 1, "releases to attack")])
+    forecast = Forecast(made.expected)
+    for unit in journal.done:  # before the first of them is heard of again
+        forecast.took(unit, journal.seconds.get(unit, 0.0))
+    return forecast
+
+
+PATHS = {name for name, row in AUDIT_ROWS.items() if row.is_path} | {"out"}  # options whose values may be files
+
+
+def write_command(words: Sequence[str | Path], options: Mapping[str, Any]) -> str:
+    """Write a command line with its options; of an absolute path only the name, as folders tell who works where.
+
+    >>> write_command(["audit", Path("/home/me/my file.csv")], {"max_risk": 0.1, "mask": ["affine"], "unlinked": True})
+    "disclique audit 'my file.csv' --max-risk 0.1 --mask affine --unlinked"
+    """
+    parts = ["disclique", *(_short(word) for word in words)]
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            parts.append(flag if value else f"--no-{flag[2:]}")
+        else:
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                parts += [flag, _short(one) if name in PATHS or isinstance(one, Path) else str(one)]
+    return shlex.join(parts)
+
+
+def _short(value: object) -> str:
+    path = Path(str(value))
+    return path.name if path.is_absolute() else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -17,9 +17,16 @@ from disclique.records.checks.pairs import find_doubles
 from disclique.records.checks.values import show_length
 from disclique.spaces import Matrix, full_matrix, spaced
 
-SAMPLED = 200  # records on which a mask is tried
-SAID = 3  # remarks in the headline
-DESTROYED = 0.3  # rank correlation of distances below which hardly anything of them is left
+
+@dataclass(frozen=True)
+class MaskTrial:
+    """A mask is tried on so many ``records``; below ``least_kept``, a rank correlation, hardly anything is left."""
+
+    records: int = 200
+    least_kept: float = 0.3
+
+
+MASK_TRIAL = MaskTrial()
 
 
 def inspect_audit(audit: Audit) -> Inspection:
@@ -36,16 +43,6 @@ def inspect_audit(audit: Audit) -> Inspection:
     return replace(found, remarks=tuple(sorted(remarks, key=lambda remark: not remark.mistake)))
 
 
-def doubt_input(found: Inspection) -> list[str]:
-    """Say in the headline what looks wrong with the input; a figure is worth no more than what it was made from."""
-    lines = [f"The input: {remark.sentence}." for remark in found.remarks]
-    if len(lines) > SAID:
-        lines = [*lines[:SAID], f"The input: {len(lines) - SAID} more remarks; see the look at it below."]
-    if found.forced:
-        lines.insert(0, "The input can only be mistaken, and the audit was told to go on all the same (--force).")
-    return lines
-
-
 def _roots(audit: Audit) -> Iterator[Remark]:
     """Say whether distances that fit no map would fit one if they were squared, as those forgotten to be squared do."""
     own = audit.target.distances
@@ -57,7 +54,7 @@ def _roots(audit: Audit) -> Iterator[Remark]:
 
 
 def _choose_rows(audit: Audit) -> IntArray:
-    return spaced(len(audit.target), SAMPLED).astype(np.int32)
+    return spaced(len(audit.target), MASK_TRIAL.records).astype(np.int32)
 
 
 def _masks(audit: Audit) -> Iterator[Remark]:
@@ -71,9 +68,9 @@ def _masks(audit: Audit) -> Iterator[Remark]:
             continue
         masked = full_matrix(mask.apply(some, audit.chance.rng("look")))
         there = upper & ~np.isnan(masked) & ~np.isnan(original)
-        if there.sum() < SAMPLED or original[there].std() == 0 or masked[there].std() == 0:
+        if there.sum() < MASK_TRIAL.records or original[there].std() == 0 or masked[there].std() == 0:
             continue
         kept = float(spearmanr(original[there], masked[there]).statistic)
-        if kept < DESTROYED:
+        if kept < MASK_TRIAL.least_kept:
             median = show_length(float(np.median(original[there])), name_unit(audit.target.distances))
             yield Remark(Message("mask_leaves_nothing", setting=range_.settings[0], median=median, kept=kept))

@@ -1,4 +1,7 @@
-"""The release of one repetition before it is masked, the snooper's file, and one without any released person."""
+"""The release of one repetition before it is masked, the snooper's file, and one without any released person.
+
+Of a register with millions of people some are kept, and are an ordinary file from then on.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,16 @@ from numpy.typing import NDArray
 
 from disclique.attacks.population import prepare
 from disclique.audits.definition import Audit, count_common, split_sizes
+from disclique.audits.plan import Plan
+from disclique.errors import InputError
 from disclique.masks import Gaussian
 from disclique.measures.risk import Truth
+from disclique.memory import default_memory, say_memory
+from disclique.messages import Message
 from disclique.model import Distances, Microdata
 from disclique.options.audits import GERMANY
 from disclique.records.reading import select_records
+from disclique.records.registers import Register, draw_people, find_people
 from disclique.synthetic.settlements import home_points
 
 Rows = NDArray[np.int64]
@@ -184,3 +192,72 @@ def _with_seeds(known: KnownFile, rows: Rows, data: Microdata, origin: NDArray[A
     target = {int(row): place for place, row in enumerate(rows)}
     theirs = {int(row): place for place, row in enumerate(origin)}
     return Control(rows, data, tuple((target[t], theirs[k]) for t, k in known.seeds))
+
+
+@dataclass(frozen=True)
+class KeptOfRegister:
+    """How many people of a register an audit keeps.
+
+    ``pool``: times as many strangers as are needed, among whom every repetition draws. ``strangers``: people of a known
+    register who are not released, at the most, or as many as are released. ``bytes_per_person``: what an audit takes
+    for each of them, in all its processes.
+    """
+
+    pool: int = 20
+    strangers: int = 100_000
+    bytes_per_person: int = 20_000
+
+
+KEPT_OF_REGISTER = KeptOfRegister()
+
+
+def hold_others(
+    others: Microdata | Register | None, target: Microdata, plan: Plan, kept: KeptOfRegister = KEPT_OF_REGISTER
+) -> Microdata | None:
+    """Return the people outside the release; of a register some of them, drawn by the chance of the audit.
+
+    With a size of the snooper's file each repetition draws its own strangers among them; without one the file is as
+    large as the release.
+    """
+    if not isinstance(others, Register):
+        return others
+    size, common = plan.snooper.size, count_common(plan.snooper.overlap or 0.0, len(target))
+    wanted = len(target) - common if size is None else kept.pool * max(size - common, 0)
+    return draw_people(others, max(wanted, 1), plan.chance.rng("register of others"), without=target.ids)
+
+
+def hold_known(
+    known: Microdata | Register | None,
+    target: Microdata,
+    plan: Plan,
+    memory: int | None = None,
+    kept: KeptOfRegister = KEPT_OF_REGISTER,
+) -> tuple[Microdata | None, Message | None]:
+    """Return the snooper's file and, if it is a part of a register, the message that says which.
+
+    Everybody who is released is kept, and of the others a sample. A snooper with this file is one with the whole
+    register who was told besides that those left out are not in the release. That makes people easier to find, never
+    harder: what an audit says of the part holds for the whole.
+    """
+    if not isinstance(known, Register):
+        return known, None
+    if known.layout.id is None:
+        raise InputError(f"{known.name}: name the column that says who is who in both files")
+    rows = find_people(known, target.ids, known.layout.id)
+    if not rows:
+        raise InputError(
+            f"{known.name}: no id in common with {target.name}: nobody could be re-identified, so there is nothing to "
+            "measure"
+        )
+    allowed = default_memory() if memory is None else memory
+    most = min(max(kept.strangers, len(target)), allowed // kept.bytes_per_person)
+    if most < len(target):
+        raise InputError(
+            f"memory = {say_memory(allowed)}: too little for the people of a register around {len(target):,} records; "
+            f"{say_memory(len(target) * kept.bytes_per_person)} are needed at the least"
+        )
+    released = known.take(np.sort(np.fromiter(rows.values(), np.int64, len(rows))))
+    others = draw_people(known, most, plan.chance.rng("register that is known"), without=target.ids)
+    sizes = {"records": len(known), "released": len(released), "others": len(others)}
+    said = Message("register_thinned", sizes, file=known.name)
+    return replace(join_files(released, others), name=known.name), said

@@ -206,3 +206,19 @@ class Plan(PlanFields):
         content = {name: said for name, said in asked.items() if name not in PLAN_ROWS or PLAN_ROWS[name].records}
         content |= {"given": self.snooper.given, "format": FORMAT}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def write_call(plan: Plan) -> str:
+    """Write the Python call of an audit, with what is not as by default.
+
+    >>> print(write_call(Plan(("affine",), Snooper(overlap=0.2), repetitions=5)))
+    dq.audit(file, ['affine'], overlap=0.2, repetitions=5)
+    """
+    snooper = plan.snooper
+    said = {**differing(snooper), **differing(plan)}
+    del said["masks"]
+    if snooper.others == OF_FILE:
+        del said["others"]
+    beside = ["known=known"] * snooper.given + ["others=others"] * (snooper.others == OF_FILE)
+    options = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in said.items()]
+    return f"dq.audit({', '.join(['file', repr(list(plan.masks)), *beside, *options])})"

@@ -1,4 +1,4 @@
-"""From the records of many repetitions to rates with their intervals: the risk of a release.
+"""What a unit leaves behind, and the rates that follow from many of them: the risk of a release.
 
 The risk of a setting is that of the *worst* attack in the scenario asked for, and never below guessing. Releases are
 the independent units, not people: an attack that finds its way in one release finds nearly everybody there, and nobody
@@ -10,18 +10,137 @@ oracle, unless an attack finds more on the same releases.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 
-from disclique.audits.records import Attempt, Records, ReleaseRecord, fill_spared
 from disclique.measures.bounds import lower_end, repetitions_needed, smooth_upper_end, upper_end
 from disclique.measures.risk import Hits, trials
+from disclique.messages import Message
 
 GUESS = "guess"
-ROOM = 0.02  # by which an attack may pass the oracle: it weighs by estimates, and may be lucky
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attack on one release, or what the oracle makes of it.
+
+    ``why`` says why it could not be carried out, ``spared`` why it need not be; both are None if it was. ``correct``
+    are the target rows it claimed rightly, ``wrong`` its wrong pairs. ``named`` are the rows of known people with the
+    chance that they are identified in the scenario of the audit, where there is any, and ``hits`` how many people are
+    expected to be found in each scenario. ``taken`` are pairs (target row, row of the known file) of people for whom
+    the wrong record was named, where the scenario names one for everybody. ``cut`` says what was cut short, and then at
+    most ``most`` people could have been claimed. ``control`` counts the claims on a known file without any of
+    ``control_targets`` released people: all false. ``unlaid`` counts the released records that lie on no map, or on a
+    part of one that could not be laid on the known file; None where none is needed.
+    """
+
+    attack: str
+    why: Message | None = None
+    spared: Message | None = None
+    correct: tuple[int, ...] = ()
+    wrong: tuple[tuple[int, int], ...] = ()
+    named: tuple[tuple[int, float], ...] = ()
+    taken: tuple[tuple[int, int], ...] = ()
+    hits: Hits = field(default_factory=Hits)
+    expected: float | None = None
+    cut: Message | None = None
+    most: int | None = None
+    doubt: Message | None = None
+    seconds: float = 0.0
+    control: int | None = None
+    control_targets: int | None = None
+    unlaid: int | None = None
+
+    @property
+    def applies(self) -> bool:
+        """True if the attack was carried out."""
+        return self.why is None and self.spared is None
+
+    @property
+    def claims(self) -> int:
+        """How many pairs were claimed."""
+        return len(self.correct) + len(self.wrong)
+
+
+@dataclass(frozen=True)
+class InsiderHits:
+    """What an insider who knows so many true pairs finds of the ``sought`` other people, by the worst attack."""
+
+    seeds: int
+    hits: Hits
+    sought: int
+
+
+@dataclass(frozen=True)
+class Trials:
+    """How often the oracle was asked for each record of the file, and how often it named the right one.
+
+    ``draws`` are releases, each with the expected share of people found in every scenario.
+    """
+
+    asked: tuple[int, ...]
+    right: tuple[float, ...]
+    draws: tuple[Hits, ...]
+
+
+@dataclass(frozen=True)
+class ReleaseRecord:
+    """One release: who of it was known, what the yardsticks give, and what each attack did.
+
+    ``guess`` is what guessing by label gives, ``oracle`` what the masked data give one who knows how they lie, under
+    the exact law of the mask; its ``why`` says where that is not modelled, and None that it was not asked.
+    ``released`` counts the records of the release; ``common`` are the known ones among them, without the seeds of an
+    insider, as rows of the audited file. ``seeded`` says what insiders would find. ``again`` is what the oracle makes
+    of two releases. Of a large file ``utility`` is an estimate from ``utility_sample`` records, with its standard
+    errors. A unit that only asks the oracle, for every person many times, leaves ``trials`` and no attempt.
+    """
+
+    known: int
+    common: tuple[int, ...]
+    guess: Hits
+    oracle: Attempt | None
+    utility: dict[str, float | None] | None
+    attempts: tuple[Attempt, ...]
+    released: int
+    seeded: tuple[InsiderHits, ...] = ()
+    again: Hits | None = None
+    trials: Trials | None = None
+    utility_error: dict[str, float | None] | None = None
+    utility_sample: int | None = None
+
+    def with_more_effort(self, later: ReleaseRecord) -> ReleaseRecord:
+        """Return the record with attacks that were repeated with a larger budget: the worse result of both."""
+        again = {attempt.attack: attempt for attempt in later.attempts}
+        return replace(
+            self, attempts=tuple(_worse(a, again[a.attack]) if a.attack in again else a for a in self.attempts)
+        )
+
+    def with_rest(self, rest: ReleaseRecord) -> ReleaseRecord:
+        """Return the record with attacks in the place of those that were spared at first."""
+        ran = {attempt.attack: attempt for attempt in rest.attempts}
+        return replace(
+            self,
+            attempts=tuple(ran[a.attack] if a.spared is not None and a.attack in ran else a for a in self.attempts),
+        )
+
+
+def _worse(first: Attempt, later: Attempt) -> Attempt:
+    """Return the attempt that found more people, as far from its end as the later one is."""
+    found = first if first.hits.prosecutor > later.hits.prosecutor else later
+    found = replace(found, cut=later.cut, most=later.most, why=later.why)
+    return replace(found, control=first.control, control_targets=first.control_targets)
+
+
+def fill_spared(record: ReleaseRecord, one: Attempt, scenario: str) -> Attempt:
+    """Return what a snooper has who spared an attack: what was found without it."""
+    ran = [other for other in record.attempts if other.applies]
+    return max(ran, key=lambda other: other.hits.of(scenario), default=one) if one.spared is not None else one
+
+
+Records = Mapping[int, ReleaseRecord]  # of one setting, by repetition
 
 
 @dataclass(frozen=True)
@@ -63,7 +182,7 @@ class AttackRisk:
 
     attack: str
     applies: bool
-    why: str = ""
+    why: Message | None = None
     risk: Rate = Rate()
     highest: float = 0.0
     named: Rate = Rate()
@@ -72,15 +191,13 @@ class AttackRisk:
     claims: float = 0.0
     control: float | None = None
     cut: int = 0
-    cut_why: str = ""
+    cut_why: Message | None = None
     most: Rate = Rate()
     doubtful: int = 0
     seconds: float = 0.0
     unlaid: float | None = None
     spared: int = 0
-
-
-Tries = Sequence[tuple[ReleaseRecord, Attempt]]
+    spared_why: Message | None = None
 
 
 def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk | None:
@@ -89,13 +206,15 @@ def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk |
     ran = [(record, one) for record, one in pairs if one.applies]
     if not pairs:
         return None
-    needless = [one.spared for _, one in pairs if one.spared]
+    needless = [one.spared for _, one in pairs if one.spared is not None]
+    reason = needless[0] if needless else None
     if not ran:
-        return AttackRisk(attack, applies=False, why=pairs[0][1].why or needless[0], spared=len(needless))
-    filled = [(record, fill_spared(record, one, scenario)) for record, one in pairs if one.applies or one.spared]
+        why = pairs[0][1].why or reason
+        return AttackRisk(attack, applies=False, why=why, spared=len(needless), spared_why=reason)
+    filled = [(record, fill_spared(record, one, scenario)) for record, one in pairs if one.why is None]
     shares = [_share(one.hits, record, scenario) for record, one in filled]
     asked = sum(one.control_targets or 0 for _, one in ran)
-    cut = [one.cut for _, one in ran if one.cut]
+    cut = [one.cut for _, one in ran if one.cut is not None]
     claimed = [len(one.correct) / one.claims for _, one in ran if one.claims]
     unlaid = [one.unlaid / max(record.released, 1) for record, one in ran if one.unlaid is not None]
     return AttackRisk(
@@ -110,22 +229,23 @@ def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk |
         claims=float(np.mean([one.claims for _, one in ran])),
         control=sum(one.control or 0 for _, one in ran) / asked if asked else None,
         cut=len(cut),
-        cut_why=cut[0] if cut else "",
+        cut_why=cut[0] if cut else None,
         most=rate([_most(record, one, scenario) for record, one in ran]),
-        doubtful=sum(bool(one.doubt) for _, one in ran),
+        doubtful=sum(one.doubt is not None for _, one in ran),
         seconds=float(np.mean([one.seconds for _, one in ran])),
         unlaid=float(np.mean(unlaid)) if unlaid else None,
         spared=len(needless),
+        spared_why=reason,
     )
 
 
-def _why_not(tried: int, ran: int, needless: Sequence[str]) -> str:
+def _why_not(tried: int, ran: int, needless: Sequence[Message]) -> Message | None:
     """Say in how many repetitions an attack was not carried out, and why."""
     if ran == tried:
-        return ""
+        return None
     if ran + len(needless) < tried:
-        return f"it could be carried out in {ran} of {tried} repetitions"
-    return f"it was spared in {len(needless)} of {tried} repetitions: {needless[0]}"
+        return Message("carried_out_in", some=ran, all=tried)
+    return Message("spared_in", some=len(needless), all=tried, why=needless[0])
 
 
 def _share(hits: Hits, record: ReleaseRecord, scenario: str) -> float:
@@ -138,7 +258,7 @@ def _most(record: ReleaseRecord, one: Attempt, scenario: str) -> float:
     No more than the attack would with the truth for a guide, the others guessed, and no more than the oracle.
     """
     found = _share(one.hits, record, scenario)
-    if not one.cut:
+    if one.cut is None:
         return found
     people = len(record.common)
     of = max(trials(scenario, people, record.released), 1)
@@ -176,6 +296,16 @@ def measure_oracle(records: Records, scenario: str, extra: Sequence[Hits] = ()) 
 
 
 @dataclass(frozen=True)
+class OracleRoom:
+    """The share of people by which an attack may pass the oracle: it weighs by estimates, and may be lucky."""
+
+    share: float = 0.02
+
+
+ORACLE_ROOM = OracleRoom()
+
+
+@dataclass(frozen=True)
 class SettingRisk:
     """The risk of one setting: that of its worst attack, or of guessing where that is more.
 
@@ -207,6 +337,7 @@ def measure_risk(
     *,
     limit: float | None = None,
     extra: Sequence[Hits] = (),
+    room: OracleRoom = ORACLE_ROOM,
 ) -> SettingRisk:
     """Find the worst attack of a setting; where none could be carried out, nothing is known."""
     found = [measure_attack(records, attack, scenario) for attack in attacks]
@@ -229,10 +360,10 @@ def measure_risk(
         # on the same releases no attack finds more than the oracle, unless the law is not quite what it is taken for
         here = measure_oracle(records, scenario)
         same = oracle.value if here is None else here.value
-        beyond = [one.risk.high or 0.0 for one in tried if (one.risk.value or 0.0) > same + ROOM]
+        beyond = [one.risk.high or 0.0 for one in tried if (one.risk.value or 0.0) > same + room.share]
         high = min(1.0, max([oracle.high, guessed, *beyond]))
         most = max(value, oracle.value)
-    slack = 0.0 if oracle is None else ROOM
+    slack = 0.0 if oracle is None else room.share
     settled = not cut or most <= value + slack or (limit is not None and high <= limit)
     needed = None
     if limit is not None and oracle is None:

@@ -7,7 +7,7 @@ raised when a reader of the old form would misread the new one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -17,10 +17,10 @@ import msgspec
 import pandas as pd
 
 from disclique.arguments import check_path
-from disclique.audits.coarse_map import CoarseMap
-from disclique.audits.decision import Decision
-from disclique.audits.declaration import Declaration, declare
 from disclique.audits.facts import (
+    CoarseMap,
+    Decision,
+    Declaration,
     FileFacts,
     GroupRisk,
     PeopleAtRisk,
@@ -30,11 +30,11 @@ from disclique.audits.facts import (
     SnooperFacts,
     TypicalMatches,
     Verdict,
+    declare,
 )
-from disclique.audits.figures import tabulate_figures
 from disclique.errors import InputError
 from disclique.locale import texts_in
-from disclique.messages import percent
+from disclique.messages import Message, percent
 from disclique.options.audits import PlanFacts
 from disclique.records.checks import Inspection
 from disclique.records.write import whole_file, write_table
@@ -42,23 +42,16 @@ from disclique.records.write import whole_file, write_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KIND, VERSION = "disclique audit", 5
+KIND, VERSION = "disclique audit", 6
 RESULT, RECORDS, REPORT, ANNEX = "result.json", "records.csv", "report.html", "annex.html"
 
 
 @dataclass(frozen=True)
-class AuditResult:
-    """The result of an audit: a verdict, every setting tried, and what the result does not show.
+class ResultFacts:
+    """What result.json holds.
 
-    Without ``records`` no coordinate, id or label value of a person is in it; ``coarse_map`` has cells of many people.
     ``again`` says what a further release would do, ``declared`` what the holder declared for the board, ``command``
     what was called, and ``inspection`` what a look at the input found before any work.
-
-    >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
-    >>> result = dq.audit(people, ["round:to=10km", "round:to=50km"], attacks="labels", repetitions=1)
-    >>> result.table[["mask", "risk"]].values.tolist()
-    [['round:to=10km', 0.1], ['round:to=50km', 0.1]]
     """
 
     made: str
@@ -71,19 +64,36 @@ class AuditResult:
     groups: tuple[GroupRisk, ...]
     people_risk: tuple[PeopleRisk, ...]
     matches: TypicalMatches | None
-    limits: tuple[str, ...]
+    limits: tuple[Message, ...]
     plan: PlanFacts
     versions: dict[str, str]
     seconds: float
     records: PeopleAtRisk | None = None
     sensitivity: Sensitivity | None = None
     coarse_map: CoarseMap | None = None
-    again: str = ""
+    again: Message | None = None
     declared: Declaration = field(default_factory=Declaration)
     command: str = ""
     inspection: Inspection = field(default_factory=Inspection)
     kind: str = KIND
     version: int = VERSION
+
+
+@dataclass(frozen=True)
+class AuditResult(ResultFacts):
+    """The result of an audit: a verdict, every setting tried, and what the result does not show.
+
+    Without ``records`` no coordinate, id or label value of a person is in it; ``coarse_map`` has cells of many people.
+    ``people_table`` stays with the data holder and is never in result.json.
+
+    >>> import disclique as dq
+    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> result = dq.audit(people, ["round:to=10km", "round:to=50km"], attacks="labels", repetitions=1)
+    >>> result.table[["mask", "risk"]].values.tolist()
+    [['round:to=10km', 0.1], ['round:to=50km', 0.1]]
+    """
+
+    people_table: pd.DataFrame | None = field(default=None, compare=False)
 
     def setting(self, spec: str) -> SettingFacts:
         """Return a setting by its spec."""
@@ -113,16 +123,9 @@ class AuditResult:
     @property
     def people(self) -> pd.DataFrame:
         """The risk of every record under every setting; it stays with the data holder and is never in result.json."""
-        if "_people" not in self.__dict__:
+        if self.people_table is None:
             raise AttributeError(f"the risk of every record is in {RECORDS} beside the file this result was read from")
-        found: pd.DataFrame = self.__dict__["_people"]
-        return found
-
-    def with_people(self, table: pd.DataFrame) -> AuditResult:
-        """Return the result with the risk of every record beside it."""
-        found = replace(self)
-        found.__dict__["_people"] = table
-        return found
+        return self.people_table
 
     def report(self, path: Path | str | None = None, *, language: str = "en") -> str:
         """Render the report as one HTML page that needs no network, and write it if a path is given.
@@ -196,7 +199,8 @@ def _write_page(page: str, path: Path) -> None:
 
 def encode_result(result: AuditResult) -> bytes:
     """Return the result as JSON; numbers that are not finite become null."""
-    return msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
+    written = {one.name: getattr(result, one.name) for one in fields(ResultFacts)}
+    return msgspec.json.format(msgspec.json.encode(written), indent=2) + b"\n"
 
 
 def write_result(result: AuditResult, folder: Path) -> None:
@@ -238,11 +242,92 @@ def decode_result(raw: bytes, name: str = "result") -> AuditResult:
             f"which reads version {VERSION}; run the audit again"
         )
     try:
-        return msgspec.convert(found, AuditResult)
+        facts = msgspec.convert(found, ResultFacts)
     except msgspec.ValidationError as error:
         raise InputError(f"{name}: the result is not complete: {error}") from None
+    return AuditResult(**{one.name: getattr(facts, one.name) for one in fields(ResultFacts)})
 
 
 def result_schema() -> dict[str, Any]:
     """Return the JSON schema of ``result.json``."""
-    return msgspec.json.schema(AuditResult)
+    return msgspec.json.schema(ResultFacts)
+
+
+def tabulate_figures(result: AuditResult) -> dict[str, pd.DataFrame]:
+    """Return the tables behind the report by the name of their file; those without a row are left out."""
+    found = {
+        "risk.csv": _risk(result),
+        "people.csv": _people(result),
+        "utility.csv": _utility(result),
+        "sensitivity.csv": _sensitivity(result),
+        "map.csv": [] if result.coarse_map is None else [vars(cell) for cell in result.coarse_map.cells],
+    }
+    return {name: pd.DataFrame(rows) for name, rows in found.items() if rows}
+
+
+def _risk(result: AuditResult) -> list[dict[str, Any]]:
+    """A row for each setting and attack, also for those that did not apply."""
+    return [
+        {
+            "setting": s.spec,
+            "attack": a.attack,
+            "carried_out": a.applies,
+            "why": _write(a.why or a.cut_why),
+            "risk": a.risk.value,
+            "low": a.risk.low,
+            "high": a.risk.high,
+            "named_rightly": a.named.value,
+            "recall": a.recall.value,
+            "precision": a.precision.value,
+            "control": a.control,
+            "cut_short": a.cut,
+            "repetitions": s.repetitions,
+            "guess": s.guess,
+            "oracle": None if s.oracle is None else s.oracle.value,
+            "oracle_high": None if s.oracle is None else s.oracle.high,
+            "setting_risk": s.risk.value,
+            "setting_low": s.risk.interval[0],
+            "setting_high": s.risk.interval[1],
+            "lower_bound": s.risk.lower_bound,
+            "meets": s.meets,
+        }
+        for s in result.settings
+        for a in s.attacks
+    ]
+
+
+def _people(result: AuditResult) -> list[dict[str, Any]]:
+    """How risk is spread over everybody, and its mean in groups."""
+    everybody = [
+        {"setting": one.spec, "of": "everybody", "group": "", "people": one.people, "mean": one.mean, **one.quantiles}
+        for one in result.people_risk
+    ]
+    groups = [
+        {
+            "setting": one.spec,
+            "of": one.by,
+            "group": one.group,
+            "people": one.records,
+            "mean": one.risk,
+            "highest": one.highest,
+        }
+        for one in result.groups
+    ]
+    return everybody + groups
+
+
+def _utility(result: AuditResult) -> list[dict[str, Any]]:
+    return [
+        {"setting": s.spec, "measure": name, "value": value, "error": (s.utility_error or {}).get(name)}
+        for s in result.settings
+        for name, value in (s.utility or {}).items()
+    ]
+
+
+def _sensitivity(result: AuditResult) -> list[dict[str, Any]]:
+    found = result.sensitivity
+    return [] if found is None else [{"setting": found.spec, "by": found.by, **vars(one)} for one in found.points]
+
+
+def _write(message: Message | None) -> str:
+    return "" if message is None else str(message)

@@ -10,20 +10,20 @@ from typing import Any
 
 from disclique.arguments import check_kind, check_path, show
 from disclique.attacks import parse_attack
-from disclique.audits.decision import Decision, Look, Steps, Wish, search_range, settle
-from disclique.audits.declaration import declare
 from disclique.audits.definition import Audit, People, Rest, Varied
 from disclique.audits.exposure import Findings
-from disclique.audits.facts import SettingFacts
+from disclique.audits.facts import Decision, SettingFacts, declare
 from disclique.audits.inspection import inspect_audit
+from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
-from disclique.audits.records import Records, ReleaseRecord
-from disclique.audits.registers import hold_known, hold_others
+from disclique.audits.rates import Records, ReleaseRecord
 from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
+from disclique.audits.search import Request, Steps, search_range, settle
 from disclique.audits.sensitivity import choose_variants, list_units
-from disclique.audits.sparing import FIRST, find_promising
-from disclique.audits.summarise import About, look_at, summarise
+from disclique.audits.summarise import Context, judge_setting, summarise
 from disclique.audits.unit import UnitRunner
+from disclique.audits.verdict import Judgement
+from disclique.audits.yardsticks import find_promising
 from disclique.errors import InputError, guess_meant
 from disclique.masks.settings import MaskRange, Setting
 from disclique.memory import parse_memory
@@ -105,7 +105,7 @@ def audit(  # noqa: PLR0913 - the public door
     plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
     theirs, thinned = hold_known(known, target, plan, None if memory is None else parse_memory(memory))
     work = Audit(plan, target, theirs, hold_others(others, target, plan), thinned=thinned)
-    about = About(declared, inspection=inspect_audit(work).check(force=force))
+    about = Context(declared, inspection=inspect_audit(work).check(force=force))
     result = run_audit(
         work, folder=folder, executor=executor, progress=progress, with_records=with_records, about=about
     )
@@ -140,7 +140,7 @@ def run_audit(
     executor: Executor | None = None,
     progress: Progress | None = None,
     with_records: bool = False,
-    about: About | None = None,
+    about: Context | None = None,
     tried: Mapping[Unit, ReleaseRecord] | None = None,
 ) -> AuditResult:
     """Carry out an audit; killed at any moment and called again it goes on in its folder.
@@ -162,8 +162,8 @@ def run_audit(
 
         def summary() -> AuditResult:
             seconds = time.perf_counter() - begun
-            found = Findings(work.records, decisions, seconds, tuple(map(str, journal.notes)), work.trials, work.varied)
-            return summarise(audit, found, about or About(), with_records=with_records)
+            found = Findings(work.records, decisions, seconds, journal.notes, work.trials, work.varied)
+            return summarise(audit, found, about or Context(), with_records=with_records)
 
         result = summary()
         while work.ask_for_everybody([work.find(result.verdict.setting)]):  # which may change what is decided
@@ -184,7 +184,7 @@ class Work:
         self.audit, self.journal, self.executor, self.progress = audit, journal, executor, progress
         self.run_unit = UnitRunner(audit.lean())
         # repetitions and effort asked for: a resumed search sees no more than the first one did
-        self.granted: dict[Setting, Wish] = {}
+        self.granted: dict[Setting, Request] = {}
         self.asked: list[Setting] = []  # settings in which the oracle was asked for everybody
         self.promising: list[Setting] = []  # settings in which attacks that were spared are carried out after all
         self.changed: list[Unit] = []  # units in which one thing is assumed otherwise
@@ -207,7 +207,7 @@ class Work:
         return {setting: records for setting, records in found.items() if records}
 
     def _records(self, setting: Setting) -> Records:
-        granted = self.granted.get(setting, Wish(setting, 0))
+        granted = self.granted.get(setting, Request(setting, 0))
         found: dict[int, ReleaseRecord] = {}
         for repetition in range(granted.repetitions):
             record = self.journal.done.get(Unit(setting, repetition))
@@ -261,52 +261,55 @@ class Work:
         fixed = [setting for mask in ranges if not plan.searched(mask) for setting in mask.settings]
         searches = {mask: self._search(mask) for mask in ranges if plan.searched(mask)}
         decided: dict[MaskRange, Decision] = {}
-        wishes = [Wish(setting, plan.repetitions) for setting in fixed]
+        requests = [Request(setting, plan.repetitions) for setting in fixed]
         while True:
             for mask, under_way in searches.items():
                 if mask not in decided:
                     try:
-                        wishes = wishes + next(under_way)
+                        requests = requests + next(under_way)
                     except StopIteration as end:
                         decided[mask] = end.value
-            if not wishes:
+            if not requests:
                 return [decided[mask] for mask in searches]
-            self._run(wishes)
-            wishes = [] if plan.max_risk is None else settle(fixed, self._look)
+            self._run(requests)
+            requests = [] if plan.max_risk is None else settle(fixed, self._judge)
 
     def _search(self, mask: MaskRange) -> Steps:
-        return search_range(mask, self.plan.repetitions, self._look)
+        return search_range(mask, self.plan.repetitions, self._judge)
 
-    def _look(self, setting: Setting) -> Look | None:
+    def _judge(self, setting: Setting) -> Judgement | None:
         effort = self.granted[setting].effort if setting in self.granted else 0
-        return look_at(self.audit, self._records(setting), self._trials(setting), effort=effort)
+        return judge_setting(self.audit, self._records(setting), self._trials(setting), effort=effort)
 
-    def _run(self, wishes: Sequence[Wish]) -> None:
-        """Run the units that are wished for and not yet in the journal."""
+    def _run(self, requests: Sequence[Request]) -> None:
+        """Run the units that are requested for and not yet in the journal."""
         units: list[Unit] = []
-        for wish in wishes:
-            before = self.granted.get(wish.setting, Wish(wish.setting, 0))
-            often, effort = max(wish.repetitions, before.repetitions), max(wish.effort, before.effort)
-            self.granted[wish.setting] = Wish(wish.setting, often, effort)
-            units += [Unit(wish.setting, repetition) for repetition in range(often)]
+        for request in requests:
+            before = self.granted.get(request.setting, Request(request.setting, 0))
+            often, effort = max(request.repetitions, before.repetitions), max(request.effort, before.effort)
+            self.granted[request.setting] = Request(request.setting, often, effort)
+            units += [Unit(request.setting, repetition) for repetition in range(often)]
         self._run_units(sorted(units, key=lambda unit: unit.repetition))
-        for effort in range(1, 1 + max(wish.effort for wish in self.granted.values())):
-            settings = [setting for setting, wish in self.granted.items() if wish.effort >= effort]
+        for effort in range(1, 1 + max(request.effort for request in self.granted.values())):
+            settings = [setting for setting, request in self.granted.items() if request.effort >= effort]
             again = [Unit(setting, r, Attacked(effort)) for setting in settings for r in self._cut(setting, effort)]
             if again:
                 self._run_units(again)
         self._run_rest()
         if self.plan.max_risk_person is not None:
-            tried = [setting for setting, wish in self.granted.items() if wish.repetitions >= self.plan.repetitions]
+            tried = [
+                setting for setting, request in self.granted.items() if request.repetitions >= self.plan.repetitions
+            ]
             self.ask_for_everybody([setting for setting in tried if self._keeps_mean(setting)])
 
     def _run_rest(self) -> None:
         """Carry out the attacks that were spared where they had found more on the releases on which they were tried."""
-        granted = [setting for setting, wish in self.granted.items() if wish.repetitions > FIRST]
+        rules = self.audit.tuning.sparing
+        granted = [setting for setting, one in self.granted.items() if one.repetitions > rules.first_releases]
         self.promising += [
             setting
             for setting in granted
-            if setting not in self.promising and find_promising(self._records(setting), self.plan.scenario)
+            if setting not in self.promising and find_promising(self._records(setting), self.plan.scenario, rules)
         ]
         again = [
             Unit(setting, k, Rest()) for setting in self.promising for k in range(self.granted[setting].repetitions)
@@ -314,14 +317,14 @@ class Work:
         again = [
             unit
             for unit in again
-            if any(one.spared for one in self.journal.done[Unit(unit.setting, unit.repetition)].attempts)
+            if any(one.spared is not None for one in self.journal.done[Unit(unit.setting, unit.repetition)].attempts)
         ]
         if again:
             self._run_units(again)
 
     def _keeps_mean(self, setting: Setting) -> bool:
-        look, limit = self._look(setting), self.plan.max_risk
-        return look is not None and limit is not None and look.risk.most <= limit
+        judged = self._judge(setting)
+        return judged is not None and judged.figures.risk.most <= judged.limits.risk
 
     def _run_units(self, units: Sequence[Unit]) -> None:
         run_units(self.run_unit, units, self.journal, executor=self.executor, progress=self.progress)
@@ -334,6 +337,9 @@ class Work:
             for less in range(1, effort):
                 later = self.journal.done.get(Unit(setting, repetition, Attacked(less)))
                 record = record if later is None else record.with_more_effort(later)
-            if any(attempt.cut and parse_attack(attempt.attack).kind.by_agreement for attempt in record.attempts):
+            if any(
+                attempt.cut is not None and parse_attack(attempt.attack).kind.by_agreement
+                for attempt in record.attempts
+            ):
                 found.append(repetition)
         return found

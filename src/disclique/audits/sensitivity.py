@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from disclique.audits.definition import Audit, Varied
 from disclique.audits.facts import Sensitivity, SensitivityPoint, SettingFacts
 from disclique.audits.plan import Plan
-from disclique.audits.rates import measure_attack, measure_oracle, measure_risk
-from disclique.audits.records import Records
+from disclique.audits.rates import Records, measure_attack, measure_oracle, measure_risk
 from disclique.errors import InputError
 from disclique.masks.settings import Setting
-from disclique.messages import percent
+from disclique.messages import Message
 from disclique.runs import Unit
 
 OVERLAP, LABELS = "overlap", "label-error"
 ORACLE = "oracle"
-ORACLE_DRAWS, ATTACK_DRAWS = 10, 3  # releases for one point
 ALONE = "labels"  # an attack that costs nothing, beside the oracle
 
 
@@ -31,42 +30,40 @@ class Variants:
     """What is assumed otherwise, and why something is not."""
 
     found: tuple[Varied, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
 
 def choose_variants(audit: Audit, setting: SettingFacts) -> Variants:
     """Choose two more overlaps and two more label errors for the verdict's setting."""
     by = _measured_by(setting)
     if by is None:
-        return Variants((), ("no attack could be carried out, so that there is nothing to vary",))
+        return Variants((), (Message("nothing_to_vary"),))
     return find_variants(audit, by)
 
 
 def find_variants(audit: Audit, by: str) -> Variants:
     """Return two more overlaps and two more label errors, as far as the files allow them."""
-    notes: list[str] = []
+    notes: list[Message] = []
     found: list[Varied] = []
     wanted = [Varied(LABELS, value, by) for value in _label_errors(audit.plan)]
     if not len(audit.target.labels.columns):
         wanted = []
-        notes.append("the file has no labels that could be wrong")
+        notes.append(Message("no_labels_to_vary"))
     if audit.plan.snooper.given:
-        notes.append("the known file was given, so that only the errors of its labels are varied")
+        notes.append(Message("only_label_errors_varied"))
     else:
         wanted = [Varied(OVERLAP, share, by) for share in _overlaps(audit.plan)] + wanted
     for variant in wanted:
         try:
             other = vary(audit, variant)
         except InputError as problem:
-            notes.append(f"{_say(variant)} was not tried: {problem}")
+            notes.append(Message("variant_not_tried", what=_name(variant), why=problem))
             continue
         if variant.varied == OVERLAP and other.most_common == audit.most_common:
             continue  # the file is so small that it is the same number of people
         if other.released_size != audit.released_size:
-            notes.append(
-                f"with {_say(variant)} {other.released_size} records are released instead of {audit.released_size}, "
-                "because strangers are taken from the file"
-            )
+            sizes = {"released": other.released_size, "declared": audit.released_size}
+            notes.append(Message("variant_releases_others", sizes, what=_name(variant)))
         found.append(variant)
     return Variants(tuple(found), tuple(notes))
 
@@ -100,13 +97,24 @@ def vary(audit: Audit, variant: Varied) -> Audit:
     snooper = replace(audit.plan.snooper, **change)  # type: ignore[arg-type]
     plan = replace(audit.plan, snooper=snooper, attacks=(ALONE if variant.by == ORACLE else variant.by,))
     plain = None if audit.uncoarsened is None else vary(audit.uncoarsened, variant)
-    return Audit(plan, audit.target, audit.known, audit.others, plain)
+    return Audit(plan, audit.target, audit.known, audit.others, plain, tuning=audit.tuning)
 
 
-def list_units(setting: Setting, variants: Variants) -> list[Unit]:
+@dataclass(frozen=True)
+class PointDraws:
+    """Releases for one point: by the oracle, which costs little, and by an attack."""
+
+    oracle: int = 10
+    attack: int = 3
+
+
+POINT_DRAWS = PointDraws()
+
+
+def list_units(setting: Setting, variants: Variants, many: PointDraws = POINT_DRAWS) -> list[Unit]:
     """Return the units that measure the variants of a setting."""
-    draws = {one: ORACLE_DRAWS if one.by == ORACLE else ATTACK_DRAWS for one in variants.found}
-    return [Unit(setting, k, one) for one, many in draws.items() for k in range(many)]
+    draws = {one: many.oracle if one.by == ORACLE else many.attack for one in variants.found}
+    return [Unit(setting, k, one) for one, times in draws.items() for k in range(times)]
 
 
 def describe_sensitivity(
@@ -118,8 +126,8 @@ def describe_sensitivity(
     points, notes = [], list(variants.notes)
     for variant in variants.found:
         found = _measure(varied[variant], variant.by, scenario)
-        if isinstance(found, str):
-            notes.append(f"{_say(variant)} could not be measured: {found}")
+        if isinstance(found, Message):
+            notes.append(Message("variant_not_measured", what=_name(variant), why=found))
             continue
         risk, high = found
         common = sum(len(record.common) for record in varied[variant].values()) / len(varied[variant])
@@ -141,17 +149,17 @@ def describe_sensitivity(
     return Sensitivity(setting.spec, by, tuple(every), tuple(_judge(setting, by, every, limit)), tuple(notes))
 
 
-def _measure(records: Records, by: str, scenario: str) -> tuple[float, float] | str:
+def _measure(records: Records, by: str, scenario: str) -> tuple[float, float] | Message:
     """Return risk and upper end of a variant, or say why there is none."""
     if by == ORACLE:
         asked = measure_oracle(records, scenario)
         if asked is None:
-            whys = [one.oracle.why for one in records.values() if one.oracle is not None and one.oracle.why]
-            return whys[0] if whys else "the oracle could not be asked"
+            whys = [one.oracle.why for one in records.values() if one.oracle is not None]
+            return next((why for why in whys if why is not None), Message("oracle_not_asked"))
         return asked.value, asked.high
     tried = measure_attack(records, by, scenario)
     if tried is None or not tried.applies:
-        return "the attack does not apply" if tried is None else tried.why
+        return (tried and tried.why) or Message("attack_does_not_apply")
     found = measure_risk(records, (by,), scenario)
     return found.value, found.interval[1]
 
@@ -173,34 +181,33 @@ def _row(audit: Audit, setting: SettingFacts, name: str, points: Sequence[Sensit
     return sorted([own, *(one for one in points if one.varied == name)], key=lambda one: one.value)
 
 
-def _judge(setting: SettingFacts, by: str, points: Sequence[SensitivityPoint], limit: float | None) -> list[str]:
-    """Say in sentences what the points show."""
-    how = "what the masked data give away (the oracle)" if by == ORACLE else f"the attack {by} alone"
+def _judge(setting: SettingFacts, by: str, points: Sequence[SensitivityPoint], limit: float | None) -> list[Message]:
+    """Say what the points show."""
     lines = []
     for name in dict.fromkeys(one.varied for one in points):
         row = [one for one in points if one.varied == name]
         own = next(one for one in row if one.declared)
-        parts = [f"{percent(one.risk)} if {_assume(one)}" for one in row if not one.declared]
-        lines.append(f"By {how} the risk is {percent(own.risk)} as declared, {' and '.join(parts)}.")
+        cases = [Message("risk_if", share=one.risk, case=_assume(one)) for one in row if not one.declared]
+        if by == ORACLE:
+            lines.append(Message("varied_by_oracle", share=own.risk, cases=_join("both_cases", cases)))
+        else:
+            lines.append(Message("varied_by_attack", attack=by, share=own.risk, cases=_join("both_cases", cases)))
     if setting.meets and limit is not None:
-        broken = [one for one in points if not one.declared and one.risk > limit]
-        unshown = [one for one in points if not one.declared and one.risk <= limit < one.high]
-        if broken:
-            lines.append(
-                f"The limit of {percent(limit)} would be broken if {' or if '.join(_assume(one) for one in broken)}: "
-                "the decision rests on this assumption."
-            )
-        if unshown:
-            lines.append(f"It would not be shown to be kept if {' or if '.join(_assume(one) for one in unshown)}.")
+        broken = [_assume(one) for one in points if not one.declared and one.risk > limit]
+        unshown = [_assume(one) for one in points if not one.declared and one.risk <= limit < one.high]
+        lines += [Message("limit_broken_if", limit=limit, cases=_join("or_if", broken))] if broken else []
+        lines += [Message("not_shown_if", cases=_join("or_if", unshown))] if unshown else []
     return lines
 
 
-def _assume(point: SensitivityPoint) -> str:
-    if point.varied == OVERLAP:
-        return f"the snooper knows {percent(point.value)} of the released people"
-    return f"{percent(point.value)} of the snooper's label values are wrong"
+def _join(code: str, cases: Sequence[Message]) -> Message:
+    """Return several cases as one."""
+    return reduce(lambda one, other: Message(code, one=one, other=other), cases)
 
 
-def _say(variant: Varied) -> str:
-    name = "a share of known people" if variant.varied == OVERLAP else "a share of wrong labels"
-    return f"{name} of {percent(variant.value)}"
+def _assume(point: SensitivityPoint) -> Message:
+    return Message("snooper_knows_share" if point.varied == OVERLAP else "labels_wrong_share", share=point.value)
+
+
+def _name(variant: Varied) -> Message:
+    return Message("share_known" if variant.varied == OVERLAP else "share_wrong", share=variant.value)

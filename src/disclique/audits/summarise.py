@@ -9,10 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.audits.call import write_call
-from disclique.audits.coarse_map import CoarseMap, draw_coarse_map
-from disclique.audits.decision import Limits, Look, pareto
-from disclique.audits.declaration import Declaration
+from disclique.audits.caveats import describe_snooper, explain_settled, foresee, list_limits
 from disclique.audits.definition import Audit
 from disclique.audits.exposure import (
     Findings,
@@ -21,15 +18,21 @@ from disclique.audits.exposure import (
     average_groups,
     count_sharing,
     describe_people,
+    draw_coarse_map,
     group_by_distance,
     group_by_label,
     measure_people,
     tabulate_people,
 )
 from disclique.audits.facts import (
+    MEETS,
+    UNPROVEN,
+    CoarseMap,
+    Declaration,
     FileFacts,
     InsiderShare,
     LabelGroup,
+    LabelUse,
     Line,
     PeopleAtRisk,
     Person,
@@ -38,34 +41,28 @@ from disclique.audits.facts import (
     SnooperFacts,
     TypicalMatches,
 )
-from disclique.audits.inspection import doubt_input
 from disclique.audits.known_file import draw_known_file
+from disclique.audits.plan import write_call
 from disclique.audits.rates import (
-    OracleRisk,
+    Attempt,
+    Records,
     average_errors,
     average_utility,
     measure_attack,
     measure_oracle,
     measure_risk,
 )
-from disclique.audits.records import Attempt, Records
 from disclique.audits.result import AuditResult
+from disclique.audits.search import pareto
 from disclique.audits.sensitivity import choose_variants, describe_sensitivity
-from disclique.audits.sentences import (
-    decide,
-    describe_snooper,
-    explain_settled,
-    foresee,
-    join_words,
-    list_limits,
-)
-from disclique.audits.settings import describe_labels
+from disclique.audits.verdict import Figures, Judgement, Limits, decide
 from disclique.masks.base import Mask
 from disclique.masks.settings import Setting
 from disclique.measures.bounds import smooth_upper_end
+from disclique.measures.label_information import count_classes, share_kept
 from disclique.measures.risk import Hits
 from disclique.measures.utility import usefulness
-from disclique.messages import percent
+from disclique.messages import Message
 from disclique.records.checks import Inspection
 from disclique.records.checks.lengths import name_unit
 from disclique.records.coarsening import Recoding
@@ -76,7 +73,7 @@ SHOWN = 30  # people of the picture of typical matches
 
 
 @dataclass(frozen=True)
-class About:
+class Context:
     """What a result says beyond its figures: what the holder declares for the board, what was called, and the input."""
 
     declared: Declaration = field(default_factory=Declaration)
@@ -84,7 +81,7 @@ class About:
     inspection: Inspection = field(default_factory=Inspection)
 
 
-def summarise(audit: Audit, found: Findings, about: About, *, with_records: bool = False) -> AuditResult:
+def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bool = False) -> AuditResult:
     """Make the result; only with ``with_records`` a coordinate or id of a person is in it."""
     plan = audit.plan
     recodings = dict.fromkeys(setting.labels for setting in found.records)
@@ -104,13 +101,13 @@ def summarise(audit: Audit, found: Findings, about: About, *, with_records: bool
         describe_people(risk, groups[setting.labels]) for setting, risk in risks.items() if found.trials.get(setting)
     )
     verdict = decide(settings, plan, spread)
-    verdict = replace(verdict, cautions=(*doubt_input(about.inspection), *verdict.cautions))
+    verdict = replace(verdict, cautions=(*_doubt_input(about.inspection), *verdict.cautions))
     chosen, best = next(
         (setting, facts)
         for setting, facts in zip(found.records, settings, strict=True)
         if facts.spec == verdict.setting
     )
-    result = AuditResult(
+    return AuditResult(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         verdict=verdict,
         file=FileFacts(
@@ -140,8 +137,16 @@ def summarise(audit: Audit, found: Findings, about: About, *, with_records: bool
         declared=about.declared,
         command=about.command or write_call(plan),
         inspection=about.inspection,
+        people_table=tabulate_people(audit, risks, sizes),
     )
-    return result.with_people(tabulate_people(audit, risks, sizes))
+
+
+def _doubt_input(found: Inspection, said: int = 3) -> list[Message]:
+    """Say in the headline what looks wrong with the input; a figure is worth no more than what it was made from."""
+    lines = [Message("input_remark", remark=remark.sentence) for remark in found.remarks]
+    if len(lines) > said:
+        lines = [*lines[:said], Message("more_input_remarks", count=len(lines) - said)]
+    return [Message("input_forced"), *lines] if found.forced else lines
 
 
 def _unit(audit: Audit) -> str:
@@ -164,31 +169,40 @@ def _coarse_map(audit: Audit, risks: RecordRisks, k: int) -> CoarseMap | None:
     return draw_coarse_map(places, risks.risk, k=k, spec=risks.spec, earth=audit.file_kind == EARTH)
 
 
-def look_at(audit: Audit, records: Records, trials: Records, *, effort: int = 0) -> Look | None:
-    """Return what is known of a setting against the limits; None without a limit or a record."""
+def judge_setting(audit: Audit, records: Records, trials: Records, *, effort: int = 0) -> Judgement | None:
+    """Return how a setting stands against the limits; None without a limit or a record."""
     plan = audit.plan
     if plan.max_risk is None or not records:
         return None
-    extra = [hits for one in trials.values() if one.trials is not None for hits in one.trials.draws]
+    extra = _extra_draws(trials)
     risk = measure_risk(records, plan.attack_names, plan.scenario, limit=plan.max_risk, extra=extra)
     asked, right = add_trials(trials)
-    person = float((right[asked > 0] / asked[asked > 0]).max()) if (asked > 0).any() else None
-    return Look(risk, effort, Limits(plan.max_risk, plan.max_risk_person), plan.repetitions, person)
+    figures = Figures(
+        risk=risk,
+        repetitions=plan.repetitions,
+        effort=effort,
+        person=float((right[asked > 0] / asked[asked > 0]).max()) if (asked > 0).any() else None,
+        oracle=measure_oracle(records, plan.scenario, extra),
+        insider=max(_seeded(records, plan.scenario), key=lambda one: one.value, default=None),
+    )
+    return Judgement(figures, Limits(plan.max_risk, plan.max_risk_person))
+
+
+def _extra_draws(trials: Records) -> list[Hits]:
+    """Return what the oracle found in the draws in which it was asked for everybody."""
+    return [hits for one in trials.values() if one.trials is not None for hits in one.trials.draws]
 
 
 def _setting(audit: Audit, setting: Setting, records: Records, trials: Records) -> SettingFacts:
     """Summarise one setting of a mask."""
     plan, mask = audit.plan, setting.mask
     asked = next(one for one in plan.ranges if setting in one.settings)
-    look = look_at(audit, records, trials)
-    risk = measure_risk(records, plan.attack_names, plan.scenario) if look is None else look.risk
+    judged = judge_setting(audit, records, trials)
+    risk = measure_risk(records, plan.attack_names, plan.scenario) if judged is None else judged.figures.risk
     found = (measure_attack(records, name, plan.scenario) for name in plan.attack_names)
     attacks = [one for one in found if one is not None]
     useful = average_utility(records)
-    extra = [hits for one in trials.values() if one.trials is not None for hits in one.trials.draws]
-    oracle = measure_oracle(records, plan.scenario, extra)
-    seeded = _seeded(records, plan.scenario)
-    hidden = "" if look is None else _explain_hidden(look, oracle, seeded)
+    oracle = measure_oracle(records, plan.scenario, _extra_draws(trials))
     return SettingFacts(
         spec=str(setting),
         mask=mask.name,
@@ -199,25 +213,32 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records) 
         family=asked.spec,
         repetitions=risk.repetitions,
         risk=risk,
-        meets=None if look is None else look.tried and look.keeps and not hidden,
-        open=look is not None and (look.is_open or (look.keeps and bool(hidden))),
-        open_why=hidden or ("" if look is None else _explain_open(look, oracle)),
+        meets=None if judged is None else judged.status == MEETS,
+        open=judged is not None and judged.status == UNPROVEN,
+        open_why=None if judged is None else judged.reason,
         settled=explain_settled(risk, attacks),
         guess=_mean_share(records, [record.guess for record in records.values()], plan.scenario),
         oracle=oracle,
-        oracle_why="" if oracle is not None else _why_no_oracle(records),
+        oracle_why=None if oracle is not None else _why_no_oracle(records),
         simulated=law_is_simulated(audit, mask),
         again=_again(records, plan.scenario),
         attacks=tuple(attacks),
         utility=useful,
         usefulness=None if useful is None else usefulness(useful, plan.utility),
-        person=None if look is None else look.person,
-        seeded=seeded,
-        turns=look is not None and _may_turn(look, oracle, records, plan.scenario),
+        person=None if judged is None else judged.figures.person,
+        seeded=_seeded(records, plan.scenario),
+        turns=judged is not None and _may_turn(judged, records, plan.scenario),
         brief=setting.brief,
         utility_error=average_errors(records),
         utility_sample=min((one.utility_sample for one in records.values() if one.utility_sample), default=None),
     )
+
+
+def describe_labels(audit: Audit, recoding: Recoding) -> LabelUse:
+    """Say what a recoding does to the labels, and what they still tell."""
+    whole, left = audit.target.labels, recoding.apply(audit.target).labels
+    classes, distinct = count_classes(left)
+    return LabelUse(recoding.spec, recoding.message, share_kept(left, whole), classes, distinct)
 
 
 def law_is_simulated(audit: Audit, mask: Mask) -> bool:
@@ -230,8 +251,9 @@ def _mean_share(records: Records, hits: Sequence[Hits], scenario: str) -> float:
     return float(np.mean([one.share(scenario, len(record.common), record.released) for record, one in pairs]))
 
 
-def _why_no_oracle(records: Records) -> str:
-    return next((one.oracle.why for one in records.values() if one.oracle is not None and one.oracle.why), "")
+def _why_no_oracle(records: Records) -> Message | None:
+    asked = (one.oracle for one in records.values() if one.oracle is not None)
+    return next((one.why for one in asked if one.why is not None), None)
 
 
 def _again(records: Records, scenario: str) -> float | None:
@@ -241,52 +263,11 @@ def _again(records: Records, scenario: str) -> float | None:
     return _mean_share(there, hits, scenario) if there else None
 
 
-def _explain_hidden(look: Look, oracle: OracleRisk | None, seeded: Sequence[InsiderShare]) -> str:
-    """Say why a limit that the attacks keep is not shown to be kept: where only the way in may be hidden.
-
-    Where the oracle was asked, its risk decides. Elsewhere the search for a way in may fail where a better one would
-    not: what a few known pairs give away is then no smaller risk than the limit, and without them nothing is known.
-    """
-    if oracle is not None:
-        return ""
-    worst = max(seeded, key=lambda one: one.value, default=None)
-    if worst is None:
-        return "what the masked data give away is not modelled for this mask and these data, and no insider was asked"
-    if worst.value > look.limits.risk:
-        return (
-            f"only the way in is hidden: an insider who knows {worst.seeds} of the people beforehand finds "
-            f"{percent(worst.value)} of the others"
-        )
-    return ""
-
-
-def _explain_open(look: Look, oracle: OracleRisk | None) -> str:
-    """Say why what was measured is no proof."""
-    if not look.is_open:
-        return ""
-    limit = look.limits.risk
-    if look.keeps:
-        return f"it was looked at in {look.risk.repetitions} of {look.repetitions} repetitions only"
-    if look.person is None and look.limits.person is not None and look.risk.interval[1] <= limit:
-        return "the risk of single persons could not be measured"
-    if oracle is not None and oracle.high > limit:
-        return (
-            f"the masked data themselves would give {percent(oracle.value)} (up to {percent(oracle.high)}) to a "
-            "snooper who finds out how they lie"
-        )
-    if look.is_cut:
-        return f"{join_words(look.risk.cut)} had to be cut short and might find up to {percent(look.risk.interval[1])}"
-    if look.risk.needed is not None and look.risk.needed > look.risk.repetitions:
-        return (
-            f"{look.risk.repetitions} repetitions are too few to show it: {look.risk.needed} like these would be needed"
-        )
-    return f"the risk may be up to {percent(look.risk.interval[1])}"
-
-
-def _may_turn(look: Look, oracle: OracleRisk | None, records: Records, scenario: str) -> bool:
+def _may_turn(judged: Judgement, records: Records, scenario: str) -> bool:
     """Say whether a mean above the limit might come out under it, had there been more repetitions."""
-    limit, worst = look.limits.risk, look.risk.attack
-    if look.risk.value <= limit or (oracle is not None and oracle.value > limit):
+    limit, risk, oracle = judged.limits.risk, judged.figures.risk, judged.figures.oracle
+    worst = risk.attack
+    if risk.value <= limit or (oracle is not None and oracle.value > limit):
         return False
     tries = [(record, one) for record in records.values() for one in record.attempts if one.attack == worst]
     ran = [(record, one.hits if one.applies else Hits()) for record, one in tries]
@@ -311,13 +292,13 @@ def _snooper(audit: Audit, found: Findings) -> SnooperFacts:
     every = [record for records in found.records.values() for record in records.values()]
     facts = SnooperFacts(
         mode=audit.plan.snooper.mode,
-        sentences=(),
+        assumed=(),
         records=round(float(np.mean([record.released for record in every]))),
         known=float(np.mean([record.known for record in every])),
         common=float(np.mean([len(record.common) for record in every])),
         guess=max(_guess_by_labels(audit, found).values()),
     )
-    return replace(facts, sentences=tuple(describe_snooper(audit, facts)))
+    return replace(facts, assumed=tuple(describe_snooper(audit, facts)))
 
 
 def _guess_by_labels(audit: Audit, found: Findings) -> dict[Recoding, float]:

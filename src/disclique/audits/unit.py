@@ -20,14 +20,14 @@ from disclique.attacks.series import link_releases
 from disclique.audits.definition import Audit, People, Rest, Varied, count_common
 from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
 from disclique.audits.plan import DRAWS, RAISE
-from disclique.audits.records import Attempt, ReleaseRecord, Trials
+from disclique.audits.rates import Attempt, ReleaseRecord, Trials
 from disclique.audits.sensitivity import vary
-from disclique.audits.sparing import CHEAP, find_spared
 from disclique.audits.yardsticks import (
     ask_insiders,
     consult_oracle,
     count_hits,
     find_chances,
+    find_spared,
     guess_by_labels,
     match_labels,
     run_control,
@@ -42,15 +42,6 @@ from disclique.progress import tell
 from disclique.records.reading import select_records
 from disclique.runs import Unit
 from disclique.spaces import ReleaseSeries
-
-MOST_COMMON = 0.99  # no snooper is certain that everybody is in the file
-TIES = 20  # maximum cliques listed
-MEMORY = 2_000_000_000  # bytes for a product graph: the same on every machine, since it decides how it is searched
-STARTS, STARTS_ON_MAP = 8, 4  # alignments that profiles tries; on a map others find what it would
-SAMPLED = 3  # repetitions in which the control is run, insiders are asked, and utility is measured
-WHOLE = 1500  # records up to which the matrix is formed; most attacks on larger releases need some of it only
-CONTROLLED = 1500  # records after which the control shows no more: of large files one repetition has them
-GROUPS = 10  # groups of known people in one release, at the most
 
 
 class UnitRunner:
@@ -104,13 +95,13 @@ def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowle
     asked = None if more else consult_oracle(masked[: plan.releases], known, knowledge, labels)
     saved = None
     if asked is not None and not plan.thorough:
-        saved = find_spared(asked, knowledge, known, labels.exact, scenario=plan.scenario, repetition=unit.repetition)
+        saved = find_spared(asked, knowledge, known, labels.exact, audit, unit.repetition)
     run = fetcher(target, known.data, labels)
     tries = act(attacks, run, truth=known.truth, seeds=known.seeds, spare=saved)
     attempts = []
     for tried in tries:
         attempt, attack = weigh_attempt(tried, known, labels.exact, plan.scenario), attacks[tried.spec]
-        if attempt.cut:
+        if attempt.cut is not None:
             holder = Holder(known.released, known.data, labels(attack), known.truth, knowledge)
             attempt = replace(attempt, most=_find_most(attack, target, holder))
         attempts.append(attempt)
@@ -123,7 +114,7 @@ def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowle
         guess=guess_by_labels(known, labels.exact),
         oracle=_without_pairs(weigh_attempt(asked, known, labels.exact, plan.scenario)),
     )
-    if unit.repetition >= SAMPLED or isinstance(unit.stage, Varied):
+    if unit.repetition >= audit.tuning.sampled_repetitions or isinstance(unit.stage, Varied):
         return record
     spared = {one.spec for one in tries if one.spared is not None}
 
@@ -132,7 +123,7 @@ def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowle
 
     again = consult_oracle(masked, known, knowledge, labels)
     useful = utility(known.released.distances, masked[0], rng=rng("utility", unit.repetition), mask=mask)
-    if unit.repetition == 0 or unit.repetition * len(target) < CONTROLLED:
+    if unit.repetition == 0 or unit.repetition * len(target) < audit.tuning.controlled_records:
         attempts = run_control(audit, unit.repetition, attempts, target, known, build)
     return replace(
         record,
@@ -149,7 +140,7 @@ def _publish(
     audit: Audit, unit: Unit, known: KnownFile, masked: Sequence[Distances], knowledge: Knowledge
 ) -> Distances:
     """Return what a snooper makes of the releases: their distances, of several of them as one source."""
-    released = [one.as_matrix(most=WHOLE) for one in masked]
+    released = [one.as_matrix(most=audit.tuning.whole_records) for one in masked]
     if len(released) == 1:
         return released[0]
     if audit.plan.linked:
@@ -175,12 +166,12 @@ def build_attacks(
 
     An insider is told the seeds of the known file. ``Rest`` has only the attacks that may have been spared.
     """
-    plan = audit.plan
-    starts = STARTS_ON_MAP if audit.places is not None and audit.places.is_map else STARTS
+    plan, tuning = audit.plan, audit.tuning
+    starts = tuning.starts_on_map if audit.places is not None and audit.places.is_map else tuning.starts
     budget = Budget(work=plan.budget * RAISE**unit.effort)
-    search = Search(budget=budget, threads=1, limit=TIES, starts=starts, memory=MEMORY)
+    search = Search(budget=budget, threads=1, limit=tuning.ties, starts=starts, memory=tuning.graph_bytes)
     specs = [spec for spec in parse_attacks(plan.attacks) if spec.kind.by_agreement or not unit.effort]
-    specs = [spec for spec in specs if spec.kind.cost > CHEAP or not isinstance(unit.stage, Rest)]
+    specs = [spec for spec in specs if spec.kind.cost > tuning.sparing.cheap_cost or not isinstance(unit.stage, Rest)]
     told = replace(knowledge, seeds=known.seeds)
     return {spec.spec: spec.build(told, search) for spec in specs if spec.spec not in without}
 
@@ -190,7 +181,7 @@ def learn_mask(audit: Audit, mask: Mask, share: float) -> Knowledge:
     error = audit.coordinate_error
     calibration = calibrate_for(audit, mask)
     rng = audit.chance.rng("knowledge", mask.name)
-    common = min(share, MOST_COMMON)
+    common = min(share, audit.tuning.most_common_share)
     told = learn(mask, calibration, audit.places, common=common, coordinate_error=error, rng=rng)
     return replace(told, bold=True).at(audit.plan.alpha, calibration)
 
@@ -262,7 +253,7 @@ def count_groups(audit: Audit) -> int:
     if overlap is None or audit.splits:
         return 1
     # a few more known than asked for can only make people easier to find
-    return min(-(-size // count_common(overlap, size)), GROUPS)
+    return min(-(-size // count_common(overlap, size)), audit.tuning.known_groups)
 
 
 def _known_files(audit: Audit, number: int, rng: np.random.Generator) -> Iterator[KnownFile]:

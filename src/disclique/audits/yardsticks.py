@@ -1,8 +1,8 @@
-"""What an attack on a release is held against: guessing by labels, the oracle, insiders, and a control."""
+"""What an attack on a release is held against: guessing, the oracle, insiders, a control; and what may be spared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,15 +11,22 @@ from disclique.attacks import Attack, Ceiling, Holder, LabelAttack, LabelRule, O
 from disclique.attacks.act import judge_outcome
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.oracle import NAME, ask_oracle
-from disclique.audits.definition import Audit
+from disclique.audits.definition import Audit, SparingRules
 from disclique.audits.known_file import KnownFile, draw_control
-from disclique.audits.records import Attempt, Seeded
-from disclique.measures.risk import SCENARIOS, Hits, judge, name_people, name_records
+from disclique.audits.rates import Attempt, InsiderHits, Records
+from disclique.masks.laws import ExchangeLaw, HalfWayLaw
+from disclique.measures.risk import SCENARIOS, Hits, judge, name_people, name_records, trials
+from disclique.messages import Message
 from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
 from disclique.records.labels import Exact
 from disclique.records.reading import select_records
 
 INSIDERS = (10, 50)  # true pairs that insiders know beforehand
+
+
+def as_message(said: Message | str | None) -> Message | None:
+    """Return what an attack says of itself as a message."""
+    return said if isinstance(said, Message) else Message(said) if said else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +75,8 @@ def weigh_attempt(tried: Outcome, known: KnownFile, exact: Candidates, scenario:
     """Return what an attack found of the people sought; or why it does not apply."""
     claims, judged = tried.claims, tried.judged
     if claims is None or judged is None:
-        why, spared = ("" if said is None else str(said) for said in (tried.refusal, tried.spared))
-        return Attempt(tried.spec, why=why, spared=spared, seconds=tried.seconds)
+        why = None if tried.refusal is None else tried.refusal.message
+        return Attempt(tried.spec, why=why, spared=as_message(tried.spared), seconds=tried.seconds)
     chances = find_chances(claims, known, exact, scenario)
     rows, sought = known.rows, known.sought.pairs[:, 0]
     return Attempt(
@@ -80,8 +87,8 @@ def weigh_attempt(tried: Outcome, known: KnownFile, exact: Candidates, scenario:
         taken=tuple((int(rows[t]), k) for t, k in find_taken(claims, known, scenario)),
         hits=count_hits(claims, known, exact),
         expected=claims.expected if claims.expected is not None and np.isfinite(claims.expected) else None,
-        cut="" if claims.cut is None else str(claims.cut),
-        doubt="" if claims.doubt is None else str(claims.doubt),
+        cut=as_message(claims.cut),
+        doubt=as_message(claims.doubt),
         seconds=tried.seconds,
         unlaid=claims.details.get("unlaid"),
     )
@@ -124,7 +131,7 @@ def ask_insiders(
     known: KnownFile,
     tries: Sequence[Outcome],
     build: Callable[[KnownFile], dict[str, Attack]],
-) -> tuple[Seeded, ...]:
+) -> tuple[InsiderHits, ...]:
     """Count what insiders find who know some true pairs beforehand: by the attacks that start from these, or any other.
 
     ``tries`` are the attacks without seeds, which an insider can carry out as well; ``build`` builds those that are
@@ -145,7 +152,7 @@ def ask_insiders(
             claims = [one.claims for one in (*told, *tries) if one.claims is not None]
             hits = [count_hits(one, insider, labels.exact) for one in claims]
             most = Hits(*(max(one.of(name) for one in hits) for name in SCENARIOS))
-            found.append(Seeded(count, most, len(insider.sought)))
+            found.append(InsiderHits(count, most, len(insider.sought)))
     return tuple(found)
 
 
@@ -175,3 +182,76 @@ def run_control(
         else attempt
         for attempt in attempts
     ]
+
+
+PROSECUTOR, JOURNALIST = "prosecutor", "journalist"
+
+
+@dataclass(frozen=True, eq=False)
+class Sparing:
+    """What is known of a release before costly attacks: how many people the oracle finds, and by whom it is judged.
+
+    ``oracle`` is None where nothing may be spared.
+    """
+
+    oracle: float | None
+    known: KnownFile
+    exact: Candidates
+    scenario: str
+    repetition: int
+    rules: SparingRules
+
+    def __call__(self, attack: Attack, tries: Sequence[Outcome]) -> Message | None:
+        """Say why an attack is not carried out after ``tries``; None if it is."""
+        if self.oracle is None or attack.cost <= self.rules.cheap_cost:
+            return None
+        ran = [one for one in tries if one.claims is not None]
+        if self.gap(ran) <= self.rules.gain_share:
+            return Message("nothing_to_gain", share=self.rules.gain_share)
+        full = [one.spec for one in ran if one.used_whole_map]
+        if not full:
+            return None
+        sizes = len(self.known.released), len(self.known.data)
+        if sizes[0] * sizes[1] > self.rules.large_pairs and self.scenario != JOURNALIST:
+            return Message("too_many_records_for_it", mine=sizes[0], theirs=sizes[1], attack=full[0])
+        if self.repetition >= self.rules.first_releases:
+            return Message("tried_on_the_first_only", times=self.rules.first_releases)
+        return None
+
+    def gap(self, ran: Iterable[Outcome]) -> float:
+        """Return the share of people whom the oracle finds and none of the attacks does."""
+        if self.oracle is None:
+            return 1.0
+        found = [float(find_chances(one.claims, self.known, self.exact, self.scenario).sum()) for one in ran]
+        of = trials(self.scenario, len(self.known.sought), len(self.known.released))
+        return (self.oracle - max(found, default=0.0)) / max(of, 1)
+
+
+def find_spared(
+    oracle: Outcome, knowledge: Knowledge, known: KnownFile, exact: Candidates, audit: Audit, repetition: int
+) -> Sparing:
+    """Return what may be spared on a release of which the oracle says this; nothing if it is only approximate."""
+    law, scenario = knowledge.law, audit.plan.scenario
+    rough = isinstance(law, ExchangeLaw | HalfWayLaw) or (law is not None and law.simulated)
+    found = None
+    if oracle.claims is not None and not rough:
+        measure = PROSECUTOR if scenario == JOURNALIST else scenario
+        found = float(find_chances(oracle.claims, known, exact, measure).sum())
+    return Sparing(found, known, exact, scenario, repetition, audit.tuning.sparing)
+
+
+def find_promising(records: Records, scenario: str, rules: SparingRules) -> bool:
+    """Say whether an attack that was given up after the first releases of a setting had found more people there."""
+    shares: dict[str, dict[int, float]] = {}
+    for repetition, record in records.items():
+        for one in record.attempts:
+            if one.applies:
+                of = trials(scenario, len(record.common), record.released)
+                shares.setdefault(one.attack, {})[repetition] = one.hits.of(scenario) / max(of, 1)
+    always = [found for found in shares.values() if len(found) == len(records)]
+    for found in shares.values():
+        if len(found) < len(records):
+            best = max((np.mean([other[k] for k in found]) for other in always), default=0.0)
+            if np.mean(list(found.values())) > best + rules.promise_share:
+                return True
+    return False

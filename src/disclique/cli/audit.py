@@ -26,7 +26,7 @@ from disclique.options.table import differing
 
 if TYPE_CHECKING:
     from disclique.audits import Audit
-    from disclique.audits.summarise import About
+    from disclique.audits.summarise import Context
     from disclique.runs import Executor
 
 EXIT = {"meets": 0, "measured": 0, "unproven": 3, "fails": 4}  # 2 is bad input
@@ -75,12 +75,10 @@ def command(
     snooper is assumed to know the whole file, the worst case. The exit status is 0 if a release is shown to keep the
     limit (or none was set), 3 if none is shown to although the attacks keep it, and 4 if no release tried keeps it.
     """
-    from disclique.audits.call import write_command
-    from disclique.audits.carry_out import announce
-    from disclique.audits.declaration import declare
-    from disclique.audits.from_options import read_audit, read_decision
+    from disclique.audits.facts import declare
+    from disclique.audits.from_options import announce, read_audit, read_decision, write_command
     from disclique.audits.inspection import inspect_audit
-    from disclique.audits.summarise import About
+    from disclique.audits.summarise import Context
     from disclique.locale import texts_in
     from disclique.memory import default_memory, parse_memory, say_memory
     from disclique.runs import choose_executor
@@ -88,7 +86,7 @@ def command(
     texts_in(language)
     asked = options.filled(config)
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
-    about = About(declare(read_decision(config)), write_command(["audit", file], said))
+    about = Context(declare(read_decision(config)), write_command(["audit", file], said))
     with screen.steps(f"reading {file}") as step:
         work = read_audit(file, asked)
         step("looking at the input", None)
@@ -113,13 +111,13 @@ def _carry_out(
     executor: Executor,
     *,
     screen: Screen,
-    about: About,
+    about: Context,
     with_records: bool = False,
     language: str = "en",
 ) -> str:
     """Carry out an audit, print its verdict and where everything is, and return the status of the verdict."""
     from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
-    from disclique.audits.carry_out import carry_out
+    from disclique.audits.from_options import carry_out
 
     with screen.keeping(out):
         result = carry_out(work, out, executor, told=screen, with_records=with_records, about=about, language=language)
@@ -168,15 +166,14 @@ def demo(
     processes: PROCESSES = None,
 ) -> None:
     """Audit a bundled synthetic survey of 500 people and write the report."""
-    from disclique.audits.call import write_command
-    from disclique.audits.from_options import read_audit
+    from disclique.audits.from_options import read_audit, write_command
     from disclique.audits.inspection import inspect_audit
-    from disclique.audits.summarise import About
+    from disclique.audits.summarise import Context
     from disclique.runs import choose_executor
     from disclique.synthetic.survey import survey_file
 
     with screen.steps("reading the survey"):
         work = read_audit(survey_file(), AuditOptions(**DEMO).filled())
         found = inspect_audit(work)
-    about = About(command=write_command(["demo"], {"out": out}), inspection=screen.look(found, force=False, yes=True))
+    about = Context(command=write_command(["demo"], {"out": out}), inspection=screen.look(found, force=False, yes=True))
     _carry_out(work, out, choose_executor(processes), screen=screen, about=about)

@@ -20,7 +20,7 @@ from disclique.masks import Mask
 from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAfter, estimate_errors
 from disclique.measures.clusters import cluster
 from disclique.measures.linkage import best_f1, encode_twice
-from disclique.messages import percent
+from disclique.messages import Message, percent
 from disclique.model import Distances, FloatArray, Json
 from disclique.spaces import shared_unit, wrap
 from disclique.spaces.metrics import paired
@@ -31,7 +31,8 @@ from disclique.units import KM, measured
 class Measure:
     """One measure of usefulness; ``compute`` returns None where it means nothing.
 
-    ``title`` says it on an axis or in a table, ``sentence`` in a verdict, with ``{value}``. ``format`` is ``%`` for
+    ``title`` says it on an axis or in a table; in a verdict the message of that ``code`` does, or, of a measure of
+    one's own, a ``sentence`` with ``{value}``. ``format`` is ``%`` for
     shares, else ``.2f``. Settings of a mask can be ranked by it if it ``ranks``: then more is better. ``power`` is 1 of
     a measure in the unit of the distances, 2 of one in its square, else 0. It is ``sampled`` if of a large file it is
     an estimate from some records, whose error the spread between parts of them shows if it is ``steady``; how far off
@@ -42,6 +43,7 @@ class Measure:
     title: str
     compute: Callable[[BeforeAfter], float | None]
     sentence: str = "{value}"
+    code: str | None = None
     format: str = ".2f"
     ranks: bool = False
     power: int = 0
@@ -77,16 +79,19 @@ def rankings() -> tuple[str, ...]:
     return tuple(name for name, measure in _MEASURES.items() if measure.ranks)
 
 
-def describe(name: str, value: float | None) -> str:
-    """Return the sentence, without a full stop, that says what a value of a measure means.
+def describe(name: str, value: float | None) -> Message:
+    """Return what a value of a measure means, as a sentence without a full stop.
 
-    >>> describe("pearson", 0.5)
+    >>> str(describe("pearson", 0.5))
     'What remains useful: 0.500 is the correlation of released and original distances'
     """
     measure = _measure(name)
     if value is None:
-        return "How useful the released distances still are could not be measured"
-    return measure.sentence.format(value=percent(value) if measure.format == "%" else f"{value:.3f}")
+        return Message("use_not_measured")
+    if measure.code is not None:
+        return Message(measure.code, value=value)
+    shown = percent(value) if measure.format == "%" else f"{value:.3f}"
+    return Message("use_as_said", said=measure.sentence.format(value=shown))
 
 
 def usefulness(utility: Utility | Mapping[str, float | None], name: str) -> float | None:
@@ -304,27 +309,22 @@ def _quantile(probability: float) -> Callable[[BeforeAfter], float | None]:
     return lambda found: found.quantiles.get(probability)
 
 
-_KEPT = "Of every record's ten nearest neighbours {value} are still among its ten nearest"
-_LINKED = (
-    "Linking the release to a second file under the same key, with a typing error in every second record, reaches an "
-    "F1 of {value} at the best threshold"
-)
-_RANKED = "What remains useful: {value} is the "
-_OF_DISTANCES = "correlation of released and original distances"
 for _each in (
-    Measure("neighbours", "nearest neighbours kept", _neighbours, _KEPT, "%", ranks=True),
+    Measure("neighbours", "nearest neighbours kept", _neighbours, code="use_neighbours", format="%", ranks=True),
     *(Measure(f"neighbours_{k}", f"{k} nearest neighbours kept", _kept(k), format="%") for k in NEIGHBOURS),
-    Measure("spearman", "rank correlation of distances", _spearman, f"{_RANKED}rank {_OF_DISTANCES}", ranks=True),
-    Measure("pearson", "correlation of distances", _pearson, _RANKED + _OF_DISTANCES, ranks=True),
+    Measure("spearman", "rank correlation of distances", _spearman, code="use_spearman", ranks=True),
+    Measure("pearson", "correlation of distances", _pearson, code="use_pearson", ranks=True),
     Measure(
         "rand_index",
         "agreement of clusterings",
         _rand_index,
-        f"{_RANKED}agreement of clusterings (adjusted Rand index)",
+        code="use_rand_index",
         ranks=True,
         steady=False,
     ),
-    Measure("linkage", "F1 of linking a copy with typing errors", _linkage, _LINKED, ranks=True, steady=False),
+    Measure(
+        "linkage", "F1 of linking a copy with typing errors", _linkage, code="use_linkage", ranks=True, steady=False
+    ),
     Measure("bias", "mean of d′ - d", _of_deviations(lambda deviation: -deviation.mean()), power=1),
     Measure("variance", "variance of d - d′", _variance, power=2),
     Measure("wasserstein", "Wasserstein distance of the distances", _wasserstein, power=1, steady=False),

@@ -8,6 +8,7 @@ from typing import Any
 
 from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN
 from disclique.locale import mark, texts_in
+from disclique.messages import Message
 from disclique.show.library import chart_library
 from disclique.show.pages import environment
 from disclique.show.report.maps import draw_extent
@@ -52,6 +53,7 @@ def render(name: str, language: str, library: str | None, **content: Any) -> str
         .get_template(f"{name}.html.jinja")
         .render(
             **content,
+            Message=Message,
             look=content["result"].inspection,
             extent=draw_extent(content["result"], texts_in(language)),
             specs=_script_json(drawn),

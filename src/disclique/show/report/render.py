@@ -8,11 +8,11 @@ from typing import Any
 from disclique.arguments import check_kind
 from disclique.attacks import attack_names, attacks
 from disclique.audits.facts import SettingFacts, TypicalMatches
-from disclique.audits.figures import tabulate_figures
 from disclique.audits.rates import AttackRisk
-from disclique.audits.result import AuditResult
+from disclique.audits.result import AuditResult, tabulate_figures
 from disclique.locale import Texts, texts_in
 from disclique.measures.utility import measures
+from disclique.messages import Message
 from disclique.show.formats import MODES, SPACE, percent, tell_asked
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
@@ -66,8 +66,8 @@ class WhatRan:
     """The attacks by what became of them: carried out, not applicable or spared with the reason, and not asked for."""
 
     busy: dict[str, Any]
-    idle: dict[str, str]
-    spared: dict[str, str]
+    idle: dict[str, Message | None]
+    spared: dict[str, Message | None]
     left: tuple[str, ...]
 
     @property
@@ -107,17 +107,18 @@ class Grid:
 
     names: list[str]
     rows: list[tuple[SettingFacts, list[Cell]]] = field(default_factory=list)
-    said: dict[str, str] = field(default_factory=dict)
+    said: dict[Message, Message] = field(default_factory=dict)
 
-    def note(self, text: str, example: str = "") -> int:
-        """Return the number of a note, the same for the same words; its first example goes with it."""
-        self.said.setdefault(text, example)
-        return list(self.said).index(text) + 1
+    def note(self, code: str, example: Message | None = None, **values: object) -> int:
+        """Return the number of a note, the same for the same fact; its first example goes with it."""
+        note = Message(code, values)
+        self.said.setdefault(note, note if example is None else Message("note_with_example", note=note, why=example))
+        return list(self.said).index(note) + 1
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Message]:
         """The notes in the order of their numbers."""
-        return [text + example for text, example in self.said.items()]
+        return list(self.said.values())
 
 
 def _attacks_by_setting(result: AuditResult, texts: Texts) -> Grid:
@@ -131,21 +132,19 @@ def _attacks_by_setting(result: AuditResult, texts: Texts) -> Grid:
 
 def _cell(grid: Grid, setting: SettingFacts, one: AttackRisk | None, texts: Texts) -> Cell:
     if one is None:
-        return Cell("–", grid.note("it was not tried on this setting"))
+        return Cell("–", grid.note("not_tried_on_this_setting"))
     if not one.applies and one.spared:
-        return Cell("–", grid.note(f"{one.attack} was spared: {one.why}"))
+        return Cell("–", grid.note("attack_spared", attack=one.attack, why=one.why))
     if not one.applies:
-        return Cell(texts.say("n/a"), grid.note(f"{one.attack} does not apply: {one.why}"))
+        return Cell(texts.say("n/a"), grid.note("attack_not_applicable", attack=one.attack, why=one.why))
     bound = "≥ " if one.cut and setting.risk.lower_bound else ""
     note = None
     if one.cut:
-        often = f"{one.cut} of {setting.repetitions} repetitions"
-        note = grid.note(f"{one.attack} was cut short in {often}", f"; for instance: {one.cut_why}")
-    elif one.why:
-        note = grid.note(f"{one.attack}: {one.why}")
+        note = grid.note("attack_was_cut", one.cut_why, attack=one.attack, some=one.cut, all=setting.repetitions)
+    elif one.why is not None:
+        note = grid.note("attack_and_why", attack=one.attack, why=one.why)
     elif one.doubtful:
-        often = f"{one.doubtful} of {setting.repetitions} repetitions"
-        note = grid.note(f"{one.attack} was in doubt how to lay the two files on each other in {often}")
+        note = grid.note("attack_was_doubtful", attack=one.attack, some=one.doubtful, all=setting.repetitions)
     return Cell(bound + percent(one.risk.value, texts.language), note, one.attack == setting.risk.attack)
 
 

@@ -1,0 +1,170 @@
+"""What a result rests on and does not show: what the snooper was assumed to know, and the limits of the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from disclique.audits.definition import Audit
+from disclique.audits.facts import SettingFacts, SnooperFacts
+from disclique.audits.plan import MOST_EFFORT, RAISE, Plan
+from disclique.audits.rates import AttackRisk, SettingRisk
+from disclique.audits.verdict import WORTH_SAYING, WorthSaying, name_mask
+from disclique.messages import Message
+from disclique.spaces.base import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
+
+_HELD = {  # what the snooper holds of people, and of what it is free, by the kind of the file
+    EARTH: ("held_places", "coordinates_exact"),
+    PLANE: ("held_places", "coordinates_exact"),
+    VECTORS: ("held_vectors", "vectors_exact"),
+    RECORDS: ("held_values", "values_exact"),
+    TEXTS: ("held_texts", "texts_exact"),
+    ENCODINGS: ("held_encodings", "encodings_exact"),
+    MATRIX: ("held_distances", "distances_exact"),
+}
+_INVENTED = {
+    EARTH: "invented_at_places",
+    PLANE: "invented_at_places",
+    VECTORS: "invented_between",
+    RECORDS: "invented_between",
+    MATRIX: "invented_on_map",
+    TEXTS: "invented_of_words",
+}
+
+
+def describe_snooper(audit: Audit, facts: SnooperFacts) -> list[Message]:
+    """Say what the snooper was assumed to know, a message each."""
+    snooper, kind = audit.plan.snooper, audit.file_kind
+    sizes = {"records": facts.records, "known": facts.known, "common": facts.common + snooper.seeds}
+    lines = {
+        "given": [Message("known_file_given", sizes)],
+        "drawn": [Message("known_file_drawn", sizes), _describe_others(audit)] if snooper.mode == "drawn" else [],
+        "whole": [Message("known_file_whole", records=facts.records, held=Message(_HELD[kind][0]))],
+    }[snooper.mode]
+    if snooper.seeds:
+        lines.append(Message("snooper_is_insider", seeds=snooper.seeds, others=facts.common))
+    lines.append(Message("snooper_knows_mask_and_maps" if kind in MAPS else "snooper_knows_mask"))
+    lines.append(Message("labels_wrong", share=snooper.label_error) if snooper.label_error else Message("labels_exact"))
+    error = snooper.coordinate_error
+    lines.append(Message(_HELD[kind][1]) if error is None else Message("coordinates_wrong", error=str(error)))
+    if audit.target.distances.scaled:
+        lines.append(Message("map_drawn_from_distances"))
+    return lines + ([Message("ranges_of_the_holder")] if audit.by_gower else [])
+
+
+def _describe_others(audit: Audit) -> Message:
+    """Say where the people come from who are not in the release."""
+    if audit.splits:
+        return Message("others_kept_out", released=audit.released_size, records=len(audit.target))
+    others = audit.plan.snooper.others
+    if others == "file":
+        return Message("others_from_file")
+    how = "invented_in_germany" if others == "germany" else _INVENTED[audit.file_kind]
+    return Message("others_synthetic", how=Message(how))
+
+
+def foresee(chosen: SettingFacts, plan: Plan) -> Message:
+    """Say what one more release of the same people would do to the setting that the verdict names, always."""
+    times = Message("a_second_time") if plan.releases == 1 else Message("once_more_than", times=plan.releases)
+    if chosen.oracle is None or chosen.again is None:
+        return Message("again_not_measured", times=times)
+    return Message(
+        "again_identifies", times=times, again=chosen.again, value=chosen.oracle.value, mask=name_mask(chosen)
+    )
+
+
+def list_limits(
+    settings: Sequence[SettingFacts], audit: Audit, facts: SnooperFacts, chosen: SettingFacts
+) -> list[Message]:
+    """Say what the result does not show; ``chosen`` is the setting that the verdict names."""
+    plan = audit.plan
+    lines = [
+        *_cut_short(settings, plan),
+        Message("only_listed_attacks"),
+        foresee(chosen, plan),
+        Message("risk_is_an_average"),
+        Message("intervals_hold_for"),
+        Message("measured_at_most", times=audit.tuning.sampled_repetitions),
+        *_yardsticks(settings),
+        *_idle(settings),
+    ]
+    if any(one.spared for s in settings for one in s.attacks):
+        lines.append(Message("costly_attacks_spared"))
+    guess = min(s.guess for s in settings) if plan.generalise else facts.guess
+    if plan.max_risk is not None and guess > plan.max_risk:
+        lines.append(Message("guess_above_even_coarse" if plan.generalise else "guess_above", share=guess))
+    if audit.thinned is not None:
+        lines.append(Message("full_sentence", said=audit.thinned))
+    empty = int(audit.target.labels.isna().any(axis=1).sum())
+    if empty:
+        code = "empty_labels_match_anything" if plan.missing == "any" else "empty_labels_match_nothing"
+        lines.append(Message(code, empty=empty, records=len(audit.target)))
+    if plan.repetitions == 1:
+        lines.append(Message("one_repetition_only"))
+    if audit.splits:
+        lines.append(Message("whole_file_is_larger", all=len(audit.target), records=facts.records))
+    elif plan.snooper.others != "file" and plan.snooper.mode == "drawn":
+        lines.append(Message("synthetic_people_differ"))
+    return lines
+
+
+def _idle(settings: Sequence[SettingFacts]) -> list[Message]:
+    """Name the attacks that were not carried out, or not everywhere, because they do not apply."""
+    idle = {one.attack: one.why for s in settings for one in s.attacks if not one.applies and not one.spared}
+    busy = {one.attack for s in settings for one in s.attacks if one.applies}
+    return [
+        Message("not_carried_out_everywhere" if name in busy else "not_carried_out", attack=name, why=why)
+        for name, why in idle.items()
+    ]
+
+
+def _yardsticks(settings: Sequence[SettingFacts], worth: WorthSaying = WORTH_SAYING) -> list[Message]:
+    """Name the settings that protect only because a snooper does not find out how the released data lie."""
+    inside = [
+        Message("instead_of", share=s.oracle.value, risk=s.risk.value, setting=s.brief)
+        for s in settings
+        if s.oracle is not None and s.oracle.value > s.risk.value + worth.share
+    ]
+    seeded = [
+        Message("instead_of_with_seeds", share=one.value, risk=s.risk.value, seeds=one.seeds, setting=s.brief)
+        for s in settings
+        for one in s.seeded
+        if one.value > s.risk.value + worth.share
+    ]
+    learned = sorted({s.mask for s in settings if s.simulated})
+    whys = {s.oracle_why: s.brief for s in settings if s.oracle is None and s.oracle_why is not None}
+    return [
+        *([Message("oracle_finds_more", cases=inside)] if inside else []),
+        *([Message("insiders_find_more", cases=seeded)] if seeded else []),
+        *([Message("law_learned", masks=learned)] if learned else []),
+        *(Message("not_modelled", setting=brief, why=why) for why, brief in whys.items()),
+    ]
+
+
+def _cut_short(settings: Sequence[SettingFacts], plan: Plan, worth: WorthSaying = WORTH_SAYING) -> list[Message]:
+    """Name the settings whose risk is a lower bound, and those where what was cut short does not matter."""
+    lines = []
+    matters = [s for s in settings if s.risk.lower_bound]
+    if matters:
+        whys = {one.attack: one.cut_why for s in matters for one in s.attacks if one.cut}
+        lines.append(
+            Message(
+                "lower_bound",
+                settings=[s.brief for s in matters],
+                whys=[Message("attack_and_why", attack=name, why=why) for name, why in whys.items()],
+                times=RAISE**MOST_EFFORT,
+                budget=plan.budget,
+            )
+        )
+    settled = [(s.settled, s.brief) for s in settings if s.settled is not None]
+    cases = [Message("settled_case", said=said, setting=brief) for said, brief in settled]
+    if len(cases) > worth.examples:
+        cases = [*cases[: worth.examples], Message("likewise_with", count=len(cases) - worth.examples)]
+    return [*lines, Message("cut_where_it_cannot_matter", cases=cases)] if cases else lines
+
+
+def explain_settled(risk: SettingRisk, attacks: Sequence[AttackRisk]) -> Message | None:
+    """Say why work that was cut short does not matter; None if nothing was cut short or if it matters."""
+    if not risk.cut or risk.lower_bound:
+        return None
+    most = min(max(one.most.high or 0.0 for one in attacks if one.cut), risk.interval[1])
+    return Message("cut_found_no_more_than", attacks=risk.cut, most=most)
