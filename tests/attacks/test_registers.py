@@ -196,8 +196,7 @@ def stream_attack(
 ) -> dq.AttackResult:
     """The attack with a register whose sample and pieces are forced small."""
     few = Thresholds(stream=Streaming(sample=sample))
-    rules: dict[str, Any] = {"missing": "never", "comparators": {}}
-    work = open_work(target, open_small(path, 5000), mapper=mapper, thresholds=few, **rules)
+    work = open_work(target, open_small(path, 5000), mapper=mapper, thresholds=few, rule=LabelRule())
     told = knowledge.fit(target.distances, work.survey.look.distances, (target.name, "known"))
     found = attack_register(work, {"register": RegisterAttack(told)}, truth=truth)["register"]
     assert isinstance(found, dq.AttackResult)

@@ -116,8 +116,7 @@ def _open_register(
     target: Microdata, register: Register, rule: LabelRule, executor: Mapper | None, memory: int | str | None
 ) -> RegisterWork:
     allowed = None if memory is None else parse_memory(memory)
-    rules = {"missing": rule.missing, "comparators": rule.comparators}
-    return open_work(target, register, mapper=executor, memory=allowed, **rules)  # type: ignore[arg-type]
+    return open_work(target, register, rule=rule, mapper=executor, memory=allowed)
 
 
 def _listening(progress: Progress | None) -> AbstractContextManager[None]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from disclique.attacks.act import act, fail, show_outcomes
 from disclique.attacks.claims import AttackResult, ComparedFiles
+from disclique.attacks.labels import LabelRule
 from disclique.attacks.population import Population
 from disclique.attacks.registration import RegisterAttack, register
 from disclique.attacks.registry import Attack
@@ -19,7 +20,7 @@ from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
 from disclique.records.checks.pairs import inspect_pair
-from disclique.records.labels import Comparator, candidates
+from disclique.records.labels import candidates
 from disclique.records.registers import Mapper, Register, Survey, check_column, find_people
 from disclique.spaces import shared_unit
 from disclique.values import canonical
@@ -27,15 +28,11 @@ from disclique.values import canonical
 
 @dataclass(frozen=True, eq=False)
 class RegisterWork:
-    """A release and a register that was gone over once: everything that attacks on them share.
-
-    ``missing`` and ``comparators`` are those of a ``LabelRule``.
-    """
+    """A release and a register that was gone over once: everything that attacks on them share."""
 
     target: Microdata
     population: Population
-    missing: str
-    comparators: Mapping[str, Comparator]
+    rule: LabelRule
 
     @property
     def survey(self) -> Survey:
@@ -50,17 +47,15 @@ class RegisterWork:
 
     def relate(self) -> Candidates:
         """Find the pairs of targets and labels of the register that may match."""
-        survey = self.survey
-        rules = {"missing": self.missing, "comparators": self.comparators}
-        return candidates(self.target.labels, survey.frame, counts=survey.counts, **rules)  # type: ignore[arg-type]
+        labels, rule = self.survey.frame, self.rule
+        return candidates(
+            self.target.labels, labels, missing=rule.missing, comparators=rule.comparators, counts=self.survey.counts
+        )
 
     def carry_out(self, attack: Attack, related: Candidates) -> Claims:
         """Carry out an attack; one that needs all known records at once is refused."""
         if not isinstance(attack, RegisterAttack):
-            raise InputError(
-                f"left out: the register has {len(self.register):,} records, and {attack.name} needs all of them at "
-                "once; register does not"
-            )
+            raise InputError("register_too_large_for_attack", size=len(self.register), name=attack.name)
         people, allowed = self.population, self.population.relate(related)
         return register(self.target.distances, people, candidates=allowed, knowledge=attack.knowledge, progress=tell)
 
@@ -68,8 +63,8 @@ class RegisterWork:
         """Read from a column of both files which records belong to one person."""
         name = check_column(self.register, column)
         if name not in self.target.table.columns:
-            there = ", ".join(map(repr, map(str, self.target.table.columns)))
-            raise InputError(f"{self.target.name}: no truth column {column!r}; it has {there}")
+            columns = [repr(str(one)) for one in self.target.table.columns]
+            raise InputError("no_truth_column", name=self.target.name, column=repr(column), columns=columns)
         people = [canonical(value) for value in self.target.table[name]]
         rows = find_people(self.register, people, name, mapper=self.population.mapper)
         alone = Truth.of_people(people, people)  # refuses somebody who stands in two rows
@@ -80,7 +75,7 @@ class RegisterWork:
         """Return the release and the people of the register whom claims name."""
         shown = np.unique(claims.claimed()[1]).astype(np.int64)
         everybody = replace(related, known_class=np.repeat(related.known_class, self.survey.counts))
-        odd = inspect_pair(self.target, self.survey.look, forgiven=self.comparators).remarks
+        odd = inspect_pair(self.target, self.survey.look, forgiven=self.rule.comparators).remarks
         return ComparedFiles(
             self.target,
             self.register.take(shown) if len(shown) else self.survey.look,
@@ -94,8 +89,7 @@ def open_work(
     target: Microdata,
     register: Register,
     *,
-    missing: str,
-    comparators: Mapping[str, Comparator],
+    rule: LabelRule,
     mapper: Mapper | None = None,
     memory: int | None = None,
     thresholds: Thresholds = THRESHOLDS,
@@ -108,12 +102,11 @@ def open_work(
         told=lambda share: tell("going over the register", share),
         thresholds=thresholds,
     )
-    work = RegisterWork(target, population, missing, comparators)
-    survey = work.survey
-    if list(target.labels.columns) != list(survey.frame.columns):
-        mine, theirs = list(target.labels.columns), list(survey.frame.columns)
-        raise InputError(f"labels {mine} and {theirs}: both files need the same ones")
-    shared_unit(target.distances, survey.points, (target.name, register.name))
+    work = RegisterWork(target, population, rule)
+    mine, theirs = list(target.labels.columns), list(work.survey.frame.columns)
+    if mine != theirs:
+        raise InputError("different_labels", mine=str(mine), theirs=str(theirs))
+    shared_unit(target.distances, population.points, (target.name, register.name))
     return work
 
 

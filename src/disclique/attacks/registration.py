@@ -49,8 +49,6 @@ from disclique.spaces.rebuild.parts import rebuild_parts
 __all__ = ["best_of_each_target", "ceiling", "isomap", "register"]
 
 Rebuild = Callable[[Distances, float, float | None, float | None, Rebuilding], TargetMap]
-_IN_PARTS = "the parts of the release's map were not laid on the register, which is too large to be held at once"
-_MAP_CUT = "the search for a map of the target ended without one; a longer one may succeed"
 
 
 def register(
@@ -74,7 +72,7 @@ def register(
     population = Population.of(known)
     refuse_law(knowledge, population)
     if min(target.size, population.size) < 2:
-        return no_claims("fewer than two records in a file: there is nothing to align", attack="register")
+        return no_claims(Message("nothing_to_align"), attack="register")
     inputs = AttackInputs(population, candidates, knowledge, start, progress)
     inputs.tell("rebuilding the map of the target")
     return _rebuild_and_link(target, inputs, rebuild_map, attack="register", unless=MapNotFound)
@@ -103,11 +101,8 @@ def isomap(
 def refuse_law(knowledge: Knowledge, population: Population) -> None:
     """Refuse laws that depend on all known records at once where these are not at hand."""
     if not population.whole and isinstance(knowledge.law, (HalfWayLaw, ExchangeLaw)):
-        name = "the mask" if knowledge.mask is None else knowledge.mask.name
-        raise InputError(
-            f"left out: the register has {population.size:,} records, and what {name} does to a place depends on all "
-            "others"
-        )
+        mask = Message("the_mask") if knowledge.mask is None else knowledge.mask.name
+        raise InputError("register_too_large_for_mask", size=population.size, mask=mask)
 
 
 def _rebuild_and_link(
@@ -119,18 +114,20 @@ def _rebuild_and_link(
         target_map = _rebuild_all(target, inputs, rebuild, unless)
     except MapInParts as why:
         if not inputs.population.whole:
-            return no_claims(str(why), attack=attack, cut=_IN_PARTS, details={"unlaid": target.size})
+            cut = Message("parts_not_laid_on_register")
+            return no_claims(why.message, attack=attack, cut=cut, details={"unlaid": target.size})
         inputs.tell("rebuilding the parts of the map")
         how, told = inputs.thresholds.rebuild, _tell_rebuilding(inputs)
         parts, unplaced = rebuild_parts(why.published, told[0], lambda part: rebuild_map(part, *told), how)
         if not parts and not issubclass(MapInParts, unless):
             raise
         spent: Json = {"seconds": {"map": perf_counter() - began}}
-        return link_parts(parts, unplaced, inputs, attack=attack, why=str(why), details=spent)
+        return link_parts(parts, unplaced, inputs, attack=attack, why=why.message, details=spent)
     except MapNotFound as why:
-        return no_claims(str(why), attack=attack, cut=_MAP_CUT, details={"unlaid": target.size})
+        cut = Message("map_search_ended")
+        return no_claims(why.message, attack=attack, cut=cut, details={"unlaid": target.size})
     except unless as why:
-        return no_claims(str(why), attack=attack, details={"unlaid": target.size})
+        return no_claims(why.message, attack=attack, details={"unlaid": target.size})
     details: Json = {"seconds": {"map": perf_counter() - began}}
     if target_map.copies:
         inputs = inputs.take_mean(target_map.copies)
@@ -171,9 +168,10 @@ def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, detail
     seconds = details.get("seconds", {}) | {"align": aligned - began}
     if laid.streams is not None:
         details["register"] = laid.streams
-    if found is None or (laid.doubt and not inputs.knowledge.bold):
+    if laid.doubt is not None and (found is None or not inputs.knowledge.bold):
         details |= {"seconds": seconds, "evidence": None if found is None else found.ranked[0].evidence}
         return no_claims(laid.doubt, attack=attack, cut=laid.cut, details=details)
+    assert found is not None
     inputs.tell("weighing the candidate pairs")
     (target, known, probability), share = weigh_pairs(found, inputs.knowledge.common, laid.laws)
     details |= describe_alignment(found, share) | {"alignments": len(found.ranked)}
@@ -200,7 +198,7 @@ def ceiling(
     to a neighbour are only approximated; of a register that is read in pieces every law is taken for Gaussian noise.
     """
     if knowledge.noise is None:
-        raise InputError("the ceiling is for a known mask: state its spread")
+        raise InputError("ceiling_needs_spread")
     population = Population.of(known)
     releases = tuple(masked) if isinstance(masked, Sequence) else (masked,)
     if knowledge.mask is not None and knowledge.mask.rigid:
@@ -255,10 +253,7 @@ class MapAttack(Attack):
             return people, self.knowledge
         scaled = known.distances.to_map()
         if people is None or scaled is None:
-            raise InputError(
-                f"{known.name}: the attack {self.name} needs coordinates of the known records, or distances that fit "
-                "a map; profiles does not"
-            )
+            raise InputError("attack_needs_places", file=known.name, name=self.name)
         return people, learn_scaled(self.knowledge, scaled)
 
 
@@ -308,9 +303,9 @@ class Ceiling(MapAttack):
         """Link the pairs that lie together; the target's distances must be its masked points."""
         masked, people = target.distances.points(), prepare(known).population
         if masked is None:
-            raise InputError(f"{target.name}: the ceiling needs the masked points themselves, not their distances")
+            raise InputError("ceiling_needs_points", file=target.name)
         if people is None or known.distances.vectors() is None:
-            raise InputError(f"{known.name}: the ceiling needs coordinates of the known records")
+            raise InputError("ceiling_needs_coordinates", file=known.name)
         claims = ceiling(masked, people, candidates=candidates, knowledge=self.knowledge)
         kept = claims.probability >= (0.0 if self.knowledge.bold else FLOOR)
         return replace(

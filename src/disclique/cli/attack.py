@@ -469,4 +469,4 @@ def _survey_known(
 
     allowed = default_memory() if memory is None else parse_memory(memory)
     screen.say([known.sentence(allowed)])
-    return open_work(target, known, missing=rule.missing, comparators=rule.comparators, mapper=executor, memory=allowed)
+    return open_work(target, known, rule=rule, mapper=executor, memory=allowed)

@@ -57,13 +57,12 @@ class KnownMap:
         east, north = np.full(len(self.positions), noise.east), np.full(len(self.positions), noise.north)
         if noise.unit == "deg":
             if self.flat:
-                raise InputError("a spread in degrees needs points on the Earth; these are in the plane")
+                raise InputError("spread_in_degrees_in_plane")
             degree = np.radians(1.0) * self.radius
             east = east * degree * np.hypot(self.positions[:, 0], self.positions[:, 1]) / self.radius
             north = north * degree
         elif (noise.unit == "plane") != self.flat and (noise.east or noise.north):
-            where = "in the plane" if self.flat else "on the Earth"
-            raise InputError(f"a spread in {noise.unit!r} does not go with points {where}")
+            raise InputError("spread_unit_in_plane" if self.flat else "spread_unit_on_earth", unit=noise.unit)
         return np.stack((east, north), axis=1) ** 2 + error**2
 
     def locate(self, known: Points) -> KnownMap:
@@ -111,7 +110,7 @@ def locate_known(known: Points) -> KnownMap:
         east[:, 0] = north[:, 1] = 1
         return KnownMap(positions, east, north, 0.0)
     if known.metric not in ("sphere", "wgs84"):
-        raise InputError("registration needs points on the Earth or in the plane; for any other metric use extend")
+        raise InputError("registration_needs_map")
     radius, conformal = (EARTH_KM, SPHERE) if known.metric == "sphere" else fit_sphere(known.coordinates[:, 1])
     return _on_sphere(known.coordinates, radius, conformal)
 
@@ -126,7 +125,7 @@ def _on_sphere(coordinates: FloatArray, radius: float, conformal: tuple[float, f
 
 def _flat(coordinates: FloatArray) -> FloatArray:
     if coordinates.shape[1] > 2:
-        raise InputError(f"coordinates with {coordinates.shape[1]} columns: registration is for a plane; use extend")
+        raise InputError("registration_in_plane_only", columns=coordinates.shape[1])
     positions = np.zeros((len(coordinates), 3))
     positions[:, : coordinates.shape[1]] = coordinates
     return positions

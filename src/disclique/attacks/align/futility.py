@@ -17,6 +17,7 @@ from scipy.spatial import cKDTree
 from disclique.attacks.align.likelihood import LikelihoodModel, group_by_class, index_known
 from disclique.attacks.align.refine import Aligner
 from disclique.engine.kernels.neighbours import find_near
+from disclique.messages import Message
 from disclique.model import FloatArray
 from disclique.spaces.positions import KnownMap, Motion, follow_step
 
@@ -212,8 +213,8 @@ def expect_evidence(aligner: Aligner, foretold: Foretold, share: float, before: 
     return foretold.expect_fitted(targets, share, luck) + aligner.price_motion(before, curvature)
 
 
-def find_futility(found: Alignments, rare: RarePairSearch, inputs: AttackInputs) -> str:
-    """Return why a search for more alignments could not change the claims; empty where it could."""
+def find_futility(found: Alignments, rare: RarePairSearch, inputs: AttackInputs) -> Message | None:
+    """Return why a search for more alignments could not change the claims; None where it could."""
     aligner, size, how = found.aligner, len(found.aligner.who), found.aligner.how
     told, noise = inputs.knowledge.common, 0.0 if inputs.knowledge.noise is None else 1.0
     share = keep_within(how.most_share if told is None else told, size)
@@ -226,15 +227,15 @@ def find_futility(found: Alignments, rare: RarePairSearch, inputs: AttackInputs)
             aligner, foretold, share, max(before, default=-np.log(aligner.prior.volume)), how.luck_sd
         )
         if most < how.sure_log_odds:
-            return f"even of the true one no more than {most:.1f} can be expected"
+            return Message("truth_shows_little", most=most)
     if told is not None and noise and stands_out(found, share, foretold):
-        return "it fits as well as the true one can be expected to"
+        return Message("fits_like_the_truth")
     if not rare.can_succeed(share, noise=noise, tilt=tilt):
         truth, chance = foretold.expect(size, share, share), foretold.expect_strangers(size, share)
         visible = truth.at_most(how.luck_sd) > chance.at_most(how.chance_sd)
         found.unsought = visible and not (found.density_motions and is_decided(found, found.density_motions[0]))
-        return "pairs of rare records would not tell the true one from chance"
-    return ""
+        return Message("rare_pairs_show_nothing")
+    return None
 
 
 def stands_out(found: Alignments, share: float, foretold: Foretold) -> bool:

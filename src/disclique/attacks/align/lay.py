@@ -17,6 +17,7 @@ from disclique.attacks.align.refine import Aligner
 from disclique.attacks.align.search import Alignments, assume_overlap, build_prior, choose_alignments
 from disclique.attacks.align.settle import RegisterCase
 from disclique.attacks.weigh.law import LawModel
+from disclique.messages import Message
 from disclique.spaces.positions import Motion
 from disclique.spaces.rebuild.landmarks import TargetMap
 
@@ -30,11 +31,9 @@ def lay_map(target_map: TargetMap, inputs: AttackInputs) -> LaidMap:
     else:
         matchable = np.isin(inputs.candidates.target_class, inputs.candidates.relation[:, 0])
     if not matchable.any():
-        return LaidMap(None, doubt="no target record has a possible counterpart by its label")
+        return LaidMap(None, doubt=Message("no_counterpart_by_label"))
     if np.ptp(target_map.positions[matchable], axis=0).max() <= 10 * inputs.finest:
-        return LaidMap(
-            None, doubt="all target records lie at one place: their distances say nothing beyond their labels"
-        )
+        return LaidMap(None, doubt=Message("targets_at_one_place"))
     if not inputs.population.whole:
         return lay_in_pieces(RegisterCase(target_map, inputs, floor, inputs.noise))
     inputs.tell("looking for the alignment with the known file")
@@ -56,7 +55,7 @@ def drop_unplaced(target_map: TargetMap, inputs: AttackInputs) -> tuple[TargetMa
 
 def align_map(
     model: LikelihoodModel, target_map: TargetMap, laws: LawModel | None, *, inputs: AttackInputs, floor: float
-) -> tuple[Alignments, str, str]:
+) -> tuple[Alignments, Message | None, Message | None]:
     """Return the alignments worth considering, why they are in doubt, and what was not tried.
 
     They are searched as if the displacement were Gaussian. Where its ``laws`` are others, the best are polished and
@@ -69,7 +68,7 @@ def align_map(
     if laws is None:
         found = choose_alignments(model, target_map, prior, motions, inputs=inputs, floor=floor)
         doubt, cut = found.doubt, found.cut
-        if doubt and bold and common is not None:
+        if doubt is not None and bold and common is not None:
             found = assume_overlap(found, common)
         return found, doubt, cut
     aligner = Aligner(model, target_map, prior)
@@ -79,27 +78,27 @@ def align_map(
         error = float(np.sqrt(target_map.variance.mean() + laws.components[0].variance))
         found = polisher.start_from_coincidence(max(floor, 3 * error))
         if found.ranked and found.ranked[0].evidence > aligner.how.clear_log_odds:
-            return found, "", ""
+            return found, None, None
     exact = replace(inputs, exact=True)
     rough = choose_alignments(model, target_map, prior, motions, inputs=exact, floor=floor)
     inputs.tell("polishing the alignment under the law of the mask")
     found = polisher.polish_all(rough)
     doubt, cut = found.doubt, found.cut
-    if doubt and bold and common is not None:
+    if doubt is not None and bold and common is not None:
         found = polisher.polish_all(assume_overlap(rough, common))
     return found, doubt, cut
 
 
 def align_series(
     model: LikelihoodModel, target_map: TargetMap, laws: LawModel, *, inputs: AttackInputs, floor: float
-) -> tuple[Alignments, str, str]:
+) -> tuple[Alignments, Message | None, Message | None]:
     """Return the alignment of several releases with the known file, found from their mean, each settled by itself."""
     prior, motions = build_prior(model, target_map)
     common = inputs.knowledge.common
     exact = replace(inputs, exact=True)
     rough = choose_alignments(model, target_map, prior, motions, inputs=exact, floor=floor)
     doubt, cut = rough.doubt, rough.cut
-    if doubt and inputs.bold and common is not None:
+    if doubt is not None and inputs.bold and common is not None:
         rough = assume_overlap(rough, common)
     if not rough.ranked:
         return rough, doubt, cut

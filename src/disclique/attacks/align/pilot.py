@@ -24,13 +24,13 @@ from disclique.attacks.align.search import Alignments, assume_overlap, build_pri
 from disclique.attacks.align.settle import RegisterCase, SettledMap, compare_strangers, measure_farthest, settle
 from disclique.attacks.population import measure_rarity
 from disclique.attacks.weigh.law import LawModel
+from disclique.messages import Message
 from disclique.model import Candidates, Json
 from disclique.records.registers import Label, Mapper, Records, Register, Survey, is_drawn, stream
 from disclique.spaces.positions import Motion
 
 Ints = NDArray[np.int64]
 PILOT_SEED = 0x2545F491  # of who is in a thinned pilot
-_CUT = "the register was searched on a pilot only; a longer search may find an alignment"
 
 
 class LaidMap(NamedTuple):
@@ -41,8 +41,8 @@ class LaidMap(NamedTuple):
 
     found: Alignments | None
     laws: LawModel | None = None
-    doubt: str = ""
-    cut: str = ""
+    doubt: Message | None = None
+    cut: Message | None = None
     rows: Ints | None = None
     streams: Json | None = None
 
@@ -51,7 +51,8 @@ def lay_in_pieces(case: RegisterCase) -> LaidMap:
     """Look for the alignments of the target's map with a register that is read in pieces."""
     settled = _search_register(case)
     if settled is None:
-        return LaidMap(None, doubt="no alignment of the target's map with the register was found", cut=_CUT)
+        cut = Message("register_searched_on_pilot")
+        return LaidMap(None, doubt=Message("no_alignment_with_register"), cut=cut)
     rows, streams = settled.gathered.people.rows, settled.describe(case.survey)
     return LaidMap(settled.found, settled.laws, settled.found.doubt, settled.cut, rows, streams)
 
@@ -217,7 +218,7 @@ def _search_register(case: RegisterCase) -> SettledMap | None:
         again = _recount(again) if again.found.sure else again
         if laid is None or again.found.ranked[0].evidence > laid.found.ranked[0].evidence:
             laid = again
-    cut = "" if laid is None or laid.found.sure else further.cut
+    cut = None if laid is None or laid.found.sure else further.cut
     return None if laid is None else laid._replace(cut=cut)
 
 

@@ -21,6 +21,7 @@ from disclique.attacks.align.inputs import AttackInputs, StartPairs
 from disclique.attacks.align.likelihood import LikelihoodModel, group_by_class, index_known
 from disclique.attacks.align.refine import Aligner, Alignment, estimate_noise
 from disclique.engine.kernels.alignment import AlignmentSearch, ClassMembers, try_pairs
+from disclique.messages import Message
 from disclique.model import FloatArray
 from disclique.spaces.positions import Motion, fit_motion
 from disclique.spaces.rebuild.landmarks import TargetMap
@@ -46,7 +47,7 @@ class Alignments:
     density_motions: list[Motion] = field(default_factory=list)
     overlapping: bool = False
     compared: int = 0
-    futile: str = ""
+    futile: Message | None = None
     unsought: bool = False
     assumed: Alignments | None = None
 
@@ -63,14 +64,14 @@ class Alignments:
         return bool(self.ranked) and self.ranked[0].evidence >= self.aligner.how.sure_log_odds
 
     @property
-    def doubt(self) -> str:
-        """Why the alignment is doubtful, or an empty text."""
+    def doubt(self) -> Message | None:
+        """Why the alignment is doubtful, if it is."""
         if self.sure:
-            return ""
-        asked = self.aligner.how.sure_log_odds
-        best = f"log odds {self.ranked[0].evidence:.1f}, {asked:.0f} are asked for" if self.ranked else "none was found"
-        best += f"; {self.futile}" if self.futile else ""
-        return f"no alignment of the target's map with the known file is clearly better than chance ({best})"
+            return None
+        best = Message("no_alignment_found")
+        if self.ranked:
+            best = Message("best_log_odds", evidence=self.ranked[0].evidence, asked=self.aligner.how.sure_log_odds)
+        return Message("alignment_doubtful", reasons=[one for one in (best, self.futile) if one is not None])
 
     def weigh(self, price: FloatArray | float = 0.0) -> FloatArray:
         """Return the probability of each alignment; ``price`` is taken from the evidence for each."""
@@ -78,16 +79,13 @@ class Alignments:
         return np.asarray(softmax(evidence) if self.overlapping else softmax(np.append(evidence, 0.0))[:-1])
 
     @property
-    def cut(self) -> str:
-        """What was not tried, in a sentence, where that could have changed the claims; else empty."""
+    def cut(self) -> Message | None:
+        """What was not tried, where that could have changed the claims."""
         if self.ranked and self.ranked[0].evidence > self.aligner.how.clear_log_odds:
-            return ""
+            return None
         if self.unsought:
-            return "no pairs of rare records were tried, which show too little; all records together may show more"
-        if not self.compared:
-            return ""
-        many = f"{self.compared:,}"
-        return f"the search for an alignment ended after {many} distance comparisons; a longer one may find more"
+            return Message("rare_pairs_not_tried")
+        return Message("alignment_search_ended", compared=self.compared) if self.compared else None
 
     def refine_until_clear(
         self, motions: Iterable[Motion], width: float, common: float, *, most: float = np.inf
@@ -152,7 +150,7 @@ def find_alignments(aligner: Aligner, motions: list[Motion], inputs: AttackInput
     if inputs.bold and inputs.knowledge.common is not None and not found.sure:
         found.assumed = assume_overlap(found, common)
     found.futile = find_futility(found, rare, inputs)
-    if not found.futile:
+    if found.futile is None:
         search_pairs(found, rare, inputs)
         found.assumed = None
     return found

@@ -24,6 +24,7 @@ from disclique.attacks.weigh.law import LawModel
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
 from disclique.geodesy import Spread
 from disclique.masks.laws import RadialLaw, ReplayLaw
+from disclique.messages import Message
 from disclique.model import FloatArray, Json
 from disclique.records.registers import Label, Mapper, Records, Register, Survey, stream
 from disclique.spaces.positions import KnownMap, find_east_north
@@ -207,7 +208,7 @@ class SettledMap(NamedTuple):
     laws: LawModel | None
     gathered: CandidatePeople
     pilot: Alignments
-    cut: str = ""
+    cut: Message | None = None
 
     def describe(self, survey: Survey) -> Json:
         """Describe the streams in numbers."""

@@ -14,6 +14,7 @@ from disclique.attacks.align.lay import drop_unplaced, lay_map
 from disclique.attacks.align.pilot import LaidMap
 from disclique.attacks.claims import FLOOR, Weighed, make_claims, no_claims
 from disclique.attacks.weigh.pairs import equalise_ties, weigh_pairs
+from disclique.messages import Message
 from disclique.model import Claims, FloatArray, Json
 from disclique.spaces.rebuild.parts import MapPart, Unplaced
 
@@ -21,7 +22,7 @@ ALMOST = 1 - 1e-9
 
 
 def link_parts(
-    parts: list[MapPart], unplaced: Unplaced, inputs: AttackInputs, *, attack: str, why: str, details: Json
+    parts: list[MapPart], unplaced: Unplaced, inputs: AttackInputs, *, attack: str, why: Message, details: Json
 ) -> Claims:
     """Claim what a snooper with the maps of several parts can claim; ``why`` says why there is no single map.
 
@@ -30,7 +31,8 @@ def link_parts(
     began = perf_counter()
     if not parts:
         details |= {"unlaid": unplaced.records, "parts": {"parts": 0, "laid": 0} | unplaced.to_dict()}
-        return no_claims(f"{why}; {unplaced.explain()}", attack=attack, details=details)
+        reason = Message("map_in_no_part", reason=why, unplaced=unplaced.explain())
+        return no_claims(reason, attack=attack, details=details)
     total = sum(len(one.rows) for one in parts)
     given = [_select(inputs, part, share=len(part.rows) / total) for part in parts]
     laid = [(part, own, _lay(part, own)) for part, own in zip(parts, given, strict=True)]
@@ -40,9 +42,9 @@ def link_parts(
     places: list[_Place] = []
     for part, own, first in laid:
         places = _add(_Place(part, own, first, _weigh(first, inputs)), places, inputs)
-    clear = sum(not one.laid.doubt for one in places)
-    doubtful = sum(int(np.isfinite(one.part.map.variance).sum()) for one in places if one.laid.doubt)
-    cuts = [one.laid.cut for one in places if one.laid.cut]
+    clear = sum(one.laid.doubt is None for one in places)
+    doubtful = sum(int(np.isfinite(one.part.map.variance).sum()) for one in places if one.laid.doubt is not None)
+    cuts = [one.laid.cut for one in places if one.laid.cut is not None]
     weighed = [(one.part.rows[one.pairs[0]].astype(np.int32), one.pairs[1], one.pairs[2]) for one in places]
     how = inputs.thresholds.weigh
     claims, tied = equalise_ties(exclude(weighed, knowns), how)
@@ -80,7 +82,7 @@ class _Place(NamedTuple):
 
 def _weigh(one: LaidMap, inputs: AttackInputs, taken: FloatArray | None = None) -> Weighed:
     """Return the pairs of a part that was laid on the known file; none if it was not, or too doubtfully."""
-    if one.found is None or (one.doubt and not inputs.knowledge.bold):
+    if one.found is None or (one.doubt is not None and not inputs.knowledge.bold):
         none = np.zeros(0, np.int32)
         return none, none, np.zeros(0)
     return weigh_pairs(one.found, inputs.knowledge.common, one.laws, taken)[0]
@@ -100,7 +102,7 @@ def _add(new: _Place, places: list[_Place], inputs: AttackInputs) -> list[_Place
     there = places[which]
     away, swapped = (_lay(one.part, _leave_out(one.own, taken)) for one in (new, there))
     stay, swap = (
-        _evidence(one) + _evidence(other) if not other.doubt else -np.inf
+        _evidence(one) + _evidence(other) if other.doubt is None else -np.inf
         for one, other in ((there.laid, away), (new.laid, swapped))
     )
     if not np.isfinite(max(stay, swap)):
@@ -167,21 +169,17 @@ def exclude(weighed: list[Weighed], knowns: int) -> Weighed:
     return target, known, np.concatenate(kept)
 
 
-def _explain(unplaced: Unplaced, doubtful: int, clear: int) -> str:
-    """Say which records could not be laid on the known file; empty if all could."""
-    lies = (
-        f"{doubtful} of {unplaced.records} released records lie in parts of the map that no alignment with the known "
-        f"file fits clearly better than chance ({clear} other part{'' if clear == 1 else 's'} could be laid)"
-    )
-    said = [one for one in (lies if doubtful else "", unplaced.explain()) if one]
-    return "; ".join(["the release does not determine a map of all records", *said]) if said else ""
+def _explain(unplaced: Unplaced, doubtful: int, clear: int) -> Message | None:
+    """Say which records could not be laid on the known file; None if all could."""
+    others = Message("other_parts_laid", count=clear)
+    lies = Message("parts_doubtful", doubtful=doubtful, records=unplaced.records, others=others)
+    reasons = [one for one in (lies if doubtful else None, unplaced.explain()) if one is not None]
+    return Message("map_not_of_all_records", reasons=reasons) if reasons else None
 
 
-def _explain_cut(cuts: list[str], parts: int, unplaced: Unplaced) -> str:
+def _explain_cut(cuts: list[Message], parts: int, unplaced: Unplaced) -> Message | None:
     """Say what was cut short: a search for an alignment, for a map, or parts that were left out."""
-    said = [f"{cuts[0]} (in {len(cuts)} of {parts} parts)"] if cuts else []
-    said += [f"{unplaced.missed} records lie in parts whose map was not found; a longer search may"] * bool(
-        unplaced.missed
-    )
-    said += [f"{unplaced.later} records lie in parts that were left out"] * bool(unplaced.later)
-    return "; ".join(said)
+    reasons = [Message("cut_in_parts", cut=cuts[0], cuts=len(cuts), parts=parts)] if cuts else []
+    reasons += [Message("parts_map_not_found", records=unplaced.missed)] * bool(unplaced.missed)
+    reasons += [Message("parts_left_out", records=unplaced.later)] * bool(unplaced.later)
+    return Message("cuts_of_parts", reasons=reasons) if reasons else None

@@ -151,9 +151,9 @@ class Register:
                     yield first, found
                     first += batch.num_rows
         except (OSError, pa.ArrowException) as error:
-            raise InputError(f"{piece.path}: it cannot be read ({str(error).splitlines()[0]})") from None
+            raise InputError("piece_not_readable", path=piece.path, why=str(error).splitlines()[0]) from None
         if first != piece.first + piece.rows:
-            raise InputError(f"{piece.path}: the file has changed since it was opened; start again")
+            raise InputError("piece_changed", path=piece.path)
 
     def find_pieces(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
         """Yield the pieces that hold ``rows``, ascending, with the places in ``rows`` that each holds."""
@@ -273,7 +273,7 @@ class Reader:
         for row in np.flatnonzero(~np.isfinite(found)):
             value = column[int(row)].as_py() if column[int(row)].is_valid else np.nan
             raise InputError(
-                f"{self.register.name}: row {first + row + 1}, column {name!r} = {value!r}: not a finite number"
+                "cell_not_finite", file=self.register.name, row=first + int(row) + 1, column=name, value=value
             )
         return found
 
@@ -306,4 +306,6 @@ class Reader:
         try:
             return canonical(rule.rule(value))
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{self.register.name}: column {rule.source!r} = {value!r}: {error}") from None
+            raise InputError(
+                "value_not_generalised", file=self.register.name, column=rule.source, value=value, why=error
+            ) from None

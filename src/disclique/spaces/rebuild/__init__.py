@@ -106,11 +106,7 @@ def _read_landmark_columns(target: Distances, how: Rebuilding) -> tuple[FloatArr
 def _check_embeddable(misfit: float, spread: float, noise: float | None, radius: float, how: Rebuilding) -> None:
     explained = 1 - (misfit / spread) ** 2 if spread > 0 else 1.0
     if explained < how.explained_share and not (noise and misfit < 2 * noise):
-        where = "the sphere" if radius else "the plane"
-        raise InputError(
-            f"the target's distances fit no map on {where}: the best one found explains {max(explained, 0):.0%} of "
-            "their variation; registration does not apply, the clique and extend attacks do"
-        )
+        raise InputError("no_map_on_sphere" if radius else "no_map_in_plane", explained=max(explained, 0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,26 +47,20 @@ from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-_FREE = (
-    "the release does not determine a map: the published distances leave all but {} of {} records free to move or to "
-    "flip over"
-)
-# here the search has failed, not the snooper: the message must not read as protection
-_NOT_FOUND = (
-    "no map was found although the published distances determine one: the best fits those of only {} of {} records; "
-    "a longer search may succeed"
-)
 
 
 class MapNotFound(InputError):
-    """The search for a map failed although the published distances determine one."""
+    """The search for a map failed although the published distances determine one.
+
+    The search has failed, not the snooper: the message must not read as protection.
+    """
 
 
 class MapInParts(InputError):
     """The published distances determine no single map, but perhaps several; ``published`` are these distances."""
 
-    def __init__(self, why: str, published: Distances) -> None:
-        super().__init__(why)
+    def __init__(self, published: Distances, code: str, **values: object) -> None:
+        super().__init__(code, **values)
         self.published = published
 
 
@@ -100,7 +94,7 @@ def rebuild_from_incomplete(
     positions = place_roughly(pairs, radius, how.landmarks)
     fixed = np.ones(n, bool) if share == 1 else find_determined(positions, few)
     if fixed.sum() < how.placed_share * len(fixed):
-        raise MapInParts(_FREE.format(fixed.sum(), n), target)
+        raise MapInParts(target, "map_left_free", fixed=fixed.sum(), records=n)
     everywhere, variance = np.zeros((n, 3)), np.full(n, np.inf)
     everywhere[:, 0] = radius
     if share > how.dense_share and n > how.kept_lengths:  # of fewer records all lengths are looked at anyway
@@ -116,7 +110,7 @@ def rebuild_from_incomplete(
         kept = np.ones(len(r), bool) if sample is None else np.isin(np.arange(len(r)), sample.which)
         fixed &= find_determined(positions, published.some(np.flatnonzero(kept & ~odd)))
         if fixed.sum() < how.placed_share * len(fixed):
-            raise MapNotFound(_NOT_FOUND.format(fixed.sum(), n))
+            raise MapNotFound("map_not_found", fixed=fixed.sum(), records=n)
     everywhere[pairs.members] = positions
     variance[pairs.members] = estimate_errors(positions, published, fixed=fixed, noise=noise, sample=sample)
     return TargetMap(everywhere, variance, float(np.sqrt(np.mean(r**2))))
@@ -189,18 +183,13 @@ def collect_pairs(target: Distances, how: Rebuilding = REBUILDING) -> tuple[Publ
     sizes = np.bincount(graph.part, minlength=1)
     members = np.flatnonzero(graph.part == sizes.argmax())
     if len(members) < how.placed_share * n:
-        why = (
-            f"the release does not determine a map: the published distances leave {len(sizes)} parts without a "
-            f"distance between them, the largest with {len(members)} of {n} records"
-        )
-        raise MapInParts(why, target)
+        raise MapInParts(target, "map_left_in_parts", parts=len(sizes), largest=len(members), records=n)
     pairs = graph.within(members)
     if len(pairs.i) < 2 * len(members) - 3:
-        why = (
-            f"the release does not determine a map: {len(pairs.i)} published distances for {len(members)} records; "
-            f"at least {2 * len(members) - 3} are needed"
+        needed = 2 * len(members) - 3
+        raise MapInParts(
+            target, "map_of_too_few_distances", distances=len(pairs.i), records=len(members), needed=needed
         )
-        raise MapInParts(why, target)
     return pairs, graph.share
 
 

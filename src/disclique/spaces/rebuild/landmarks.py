@@ -89,7 +89,7 @@ class TargetMap:
 def refuse_directed(target: Distances) -> None:
     """Raise an InputError for distances that have no map at all."""
     if target.directed:
-        raise InputError("distances with a direction have no map; the clique and extend attacks apply to them")
+        raise InputError("directed_no_map")
 
 
 def measure_distances(a: FloatArray, b: FloatArray, radius: float) -> FloatArray:

@@ -291,7 +291,7 @@ def rebuild_from_noisy(
     marks = spaced(n, how.spectral_rows if n <= 2 * how.spectral_rows else how.landmarks)
     block = target.block(rows, marks.astype(np.int32))
     if np.isnan(block).any():
-        raise InputError("some distances are not published: fit the map to those that are")
+        raise InputError("map_of_unpublished")
     positions = rebuild_from_landmarks(block, marks, radius)
     del block
     partners = rows if n <= how.partners else spaced(n, how.partners).astype(np.int32)

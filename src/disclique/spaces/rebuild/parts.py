@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.spaces.base import Distances
 from disclique.spaces.lazy import Hidden
 from disclique.spaces.rebuild.incomplete import (
@@ -53,17 +54,18 @@ class Unplaced:
         """How many lie on no map at all."""
         return self.small + self.free + self.missed + self.later
 
-    def explain(self) -> str:
-        """Say it in a clause; empty if all are placed."""
-        reasons = {
-            f"in parts of fewer than {self.how.part_records} records": self.small,
-            "free to move or to flip over": self.free,
-            "in parts whose map was not found": self.missed,
-            f"in parts beyond the {self.how.most_parts} largest": self.later,
-        }
-        said = ", ".join(f"{count} {why}" for why, count in reasons.items() if count)
-        where = f"{self.total} of {self.records} released records lie on no map that could be laid anywhere"
-        return f"{where}: {said}" if said else ""
+    def explain(self) -> Message | None:
+        """Say it in a clause; None if all are placed."""
+        reasons = (
+            (self.small, Message("records_in_small_parts", records=self.small, least=self.how.part_records)),
+            (self.free, Message("records_free_to_move", records=self.free)),
+            (self.missed, Message("records_in_missed_parts", records=self.missed)),
+            (self.later, Message("records_in_later_parts", records=self.later, most=self.how.most_parts)),
+        )
+        if not self.total:
+            return None
+        said = [message for count, message in reasons if count]
+        return Message("records_on_no_map", total=self.total, records=self.records, reasons=said)
 
     def to_dict(self) -> Json:
         """Return the numbers in plain types."""

@@ -37,7 +37,7 @@ def rebuild_from_relative(
     core = spaced(n, how.core).astype(np.int32)
     published = np.array(target.block(core, core), dtype=float)
     if np.isnan(published).any():
-        raise InputError("some distances are not published: fit the map to those that are")
+        raise InputError("map_of_unpublished")
     positions = rebuild_from_landmarks(published, np.arange(len(core)), radius)
     fit = _LogFit(published, radius, noise, how)
     if not fit.use.any():  # all records lie at one place
@@ -181,7 +181,7 @@ def _place_others(target: Distances, core: NDArray[np.int32], core_map: TargetMa
         rows = rest[begin : begin + 2000]
         published = target.block(rows, core)
         if np.isnan(published).any():
-            raise InputError("some distances are not published: fit the map to those that are")
+            raise InputError("map_of_unpublished")
         log = np.log(np.maximum(published, how.finest_share * fit.typical))
         at = core_map.positions[places[_score_places(log, between, sd, how.wild_sd).argmin(axis=1)]]
         for blur in how.blurs[2:]:
