@@ -99,7 +99,7 @@ def open_work(
         register,
         mapper=mapper,
         memory=memory,
-        told=lambda share: tell("going over the register", share),
+        told=lambda share: tell(Message("step_going_over_register"), share),
         thresholds=thresholds,
     )
     work = RegisterWork(target, population, rule)

@@ -74,7 +74,7 @@ def register(
     if min(target.size, population.size) < 2:
         return no_claims(Message("nothing_to_align"), attack="register")
     inputs = AttackInputs(population, candidates, knowledge, start, progress)
-    inputs.tell("rebuilding the map of the target")
+    inputs.tell("step_rebuilding_map")
     return _rebuild_and_link(target, inputs, rebuild_map, attack="register", unless=MapNotFound)
 
 
@@ -94,7 +94,7 @@ def isomap(
     """
     refuse_directed(target)
     inputs = AttackInputs(Population.of(known), candidates, knowledge, None, progress)
-    inputs.tell("making a map from the small distances")
+    inputs.tell("step_small_distances")
     return _rebuild_and_link(target, inputs, rebuild_from_short, attack="isomap", unless=InputError)
 
 
@@ -116,7 +116,7 @@ def _rebuild_and_link(
         if not inputs.population.whole:
             cut = Message("parts_not_laid_on_register")
             return no_claims(why.message, attack=attack, cut=cut, details={"unlaid": target.size})
-        inputs.tell("rebuilding the parts of the map")
+        inputs.tell("step_rebuilding_parts")
         how, told = inputs.thresholds.rebuild, _tell_rebuilding(inputs)
         parts, unplaced = rebuild_parts(why.published, told[0], lambda part: rebuild_map(part, *told), how)
         if not parts and not issubclass(MapInParts, unless):
@@ -172,7 +172,7 @@ def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, detail
         details |= {"seconds": seconds, "evidence": None if found is None else found.ranked[0].evidence}
         return no_claims(laid.doubt, attack=attack, cut=laid.cut, details=details)
     assert found is not None
-    inputs.tell("weighing the candidate pairs")
+    inputs.tell("step_weighing")
     (target, known, probability), share = weigh_pairs(found, inputs.knowledge.common, laid.laws)
     details |= describe_alignment(found, share) | {"alignments": len(found.ranked)}
     details["seconds"] = seconds | {"posterior": perf_counter() - aligned}

@@ -14,8 +14,9 @@ from disclique.attacks.population import Population
 from disclique.attacks.thresholds import Thresholds
 from disclique.attacks.weigh.law import LawModel, build_law_model, is_gaussian
 from disclique.geodesy import Spread
+from disclique.messages import Message
 from disclique.model import Candidates, FloatArray, IntArray
-from disclique.progress import tell
+from disclique.progress import Step, tell
 from disclique.spaces import Points
 from disclique.spaces.positions import KnownMap
 from disclique.spaces.rebuild import shrink_spread
@@ -23,7 +24,7 @@ from disclique.spaces.rebuild.landmarks import TargetMap
 
 Ints = NDArray[np.int64]
 StartPairs = tuple[IntArray, IntArray]
-StepListener = Callable[[str], None]
+StepListener = Callable[[Step], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +65,15 @@ class AttackInputs:
         """The share of common targets, or what it is first taken for."""
         return self.thresholds.align.unknown_share if self.knowledge.common is None else self.knowledge.common
 
-    def tell(self, step: str) -> None:
+    def tell(self, code: str) -> None:
         """Tell whoever listens which step begins."""
         if self.progress is not None:
-            self.progress(step)
+            self.progress(Message(code))
 
-    def announce(self, step: str) -> Callable[[float], None]:
+    def announce(self, code: str) -> Callable[[float], None]:
         """Tell a step, and return a function that hears how much of it is done."""
-        self.tell(step)
-        return lambda share: tell(step, share)
+        self.tell(code)
+        return lambda share: tell(Message(code), share)
 
     @property
     def finest(self) -> float:

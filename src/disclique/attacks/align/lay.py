@@ -36,7 +36,7 @@ def lay_map(target_map: TargetMap, inputs: AttackInputs) -> LaidMap:
         return LaidMap(None, doubt=Message("targets_at_one_place"))
     if not inputs.population.whole:
         return lay_in_pieces(RegisterCase(target_map, inputs, floor, inputs.noise))
-    inputs.tell("looking for the alignment with the known file")
+    inputs.tell("step_aligning")
     laws = inputs.build_laws(model)
     found, doubt, cut = align_map(model, target_map, laws, inputs=inputs, floor=floor)
     return LaidMap(found if found.ranked else None, laws, doubt, cut)
@@ -74,14 +74,14 @@ def align_map(
     aligner = Aligner(model, target_map, prior)
     polisher = Polisher(laws, aligner, finest=max(floor, laws.grain), common=common)
     if not laws.labelled:
-        inputs.tell("looking for places that coincide")
+        inputs.tell("step_coinciding")
         error = float(np.sqrt(target_map.variance.mean() + laws.components[0].variance))
         found = polisher.start_from_coincidence(max(floor, 3 * error))
         if found.ranked and found.ranked[0].evidence > aligner.how.clear_log_odds:
             return found, None, None
     exact = replace(inputs, exact=True)
     rough = choose_alignments(model, target_map, prior, motions, inputs=exact, floor=floor)
-    inputs.tell("polishing the alignment under the law of the mask")
+    inputs.tell("step_polishing")
     found = polisher.polish_all(rough)
     doubt, cut = found.doubt, found.cut
     if doubt is not None and bold and common is not None:
@@ -102,7 +102,7 @@ def align_series(
         rough = assume_overlap(rough, common)
     if not rough.ranked:
         return rough, doubt, cut
-    inputs.tell("polishing the alignment of every release under the law of the mask")
+    inputs.tell("step_polishing_releases")
     finest = max(floor, laws.grain)
     first = Polisher(laws, Aligner(model, target_map, prior), finest=finest, common=common)
     aligner = Aligner(model, first.settle_releases(rough.ranked[0].motion), prior)

@@ -142,7 +142,7 @@ def align_pilot(case: RegisterCase) -> PilotAlignment:
         pairs=how.pilot_pairs,
         enough=how.enough_targets,
     )
-    told = inputs.announce("reading the people of the rarest labels")
+    told = inputs.announce("step_reading_rarest")
     people = draw_pilot(survey, pilot, mapper=population.mapper, told=told)
     model = case.model(people, pilot.classes)
     if pilot.share == 1 and len(people) > len(survey.sample):  # a closer look than the sample's
@@ -159,7 +159,7 @@ def align_pilot(case: RegisterCase) -> PilotAlignment:
     aligner = Aligner(model, target_map, prior)
     found = Alignments.begin(aligner, motions)
     if rough.density is not None:
-        inputs.tell("laying the map on the settled land")
+        inputs.tell("step_laying_on_land")
         positions = target_map.positions[everybody.matchable]
         landed = fit_land(rough.density, motions, positions, finest=0.5 * aligner.sigma)
         found = _try_landings(found, landed, few, case.floor)

@@ -163,14 +163,14 @@ def search_pairs(found: Alignments, rare: RarePairSearch, inputs: AttackInputs) 
     local, budget = (max(int(inputs.effort * most), 1) for most in (how.local_comparisons, how.global_comparisons))
     compared, most = 0, aligner.compared + budget
     if density is not None and is_comparable(aligner.model.known_map, aligner.target_map.positions[aligner.who]):
-        inputs.tell("looking around the densest overlap for pairs of rare records")
+        inputs.tell("step_around_overlap")
         for guess in found.density_motions[:2]:
             for batch in rare.propose(common, budget=local, guess=guess, slack=2.5 * density.cell, sure=sure):
                 compared += batch.compared
                 if found.refine_until_clear(batch.motions, 3 * sigma, common, most=most):
                     return
         budget = local  # the density rarely misleads: in 48 noisy cases a start from the truth found no more
-    inputs.tell("looking everywhere for pairs of rare records")
+    inputs.tell("step_everywhere")
     for batch in rare.propose(common, budget=budget, sure=sure):
         compared += batch.compared
         found.compared = compared if batch.untried else 0

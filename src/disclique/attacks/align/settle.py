@@ -238,7 +238,7 @@ def settle(case: RegisterCase, piloted: Alignments) -> SettledMap:
     for _ in range(how.rounds):
         doubt = how.doubt_sd * max(float(np.sqrt(aligner.find_motion_variance(one).max(initial=0.0))) for one in ranked)
         who = _name_candidates(case, ranked, aligner, doubt)
-        told = inputs.announce("gathering the candidates around the targets")
+        told = inputs.announce("step_gathering")
         gathered = gather_candidates(case.survey.register, who, mapper=inputs.population.mapper, told=told)
         model = case.model(gathered.people, case.classes).remeasured()
         assert model.part is not None
@@ -264,7 +264,7 @@ def settle(case: RegisterCase, piloted: Alignments) -> SettledMap:
     points = case.survey.register.place(model.part.people.coordinates)
     laws = inputs.build_laws(model, points)
     if laws is not None:
-        inputs.tell("polishing the alignment under the law of the mask")
+        inputs.tell("step_polishing")
         finest = max(case.floor, laws.grain)
         found = Polisher(laws, aligner, finest=finest, common=inputs.knowledge.common).polish_all(found)
     return SettledMap(found, laws, gathered, piloted)

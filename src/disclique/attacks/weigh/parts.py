@@ -38,7 +38,7 @@ def link_parts(
     laid = [(part, own, _lay(part, own)) for part, own in zip(parts, given, strict=True)]
     laid.sort(key=lambda one: -_evidence(one[2]))
     bold, knowns = inputs.knowledge.bold, len(inputs.candidates.known_class)
-    inputs.tell("weighing the candidate pairs of all parts")
+    inputs.tell("step_weighing_parts")
     places: list[_Place] = []
     for part, own, first in laid:
         places = _add(_Place(part, own, first, _weigh(first, inputs)), places, inputs)
