@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import disclique as dq
 from disclique.attacks.labels import LabelRule
-from disclique.attacks.link_register import attack_register, open_work
+from disclique.attacks.link import attack_register, open_work
 from disclique.attacks.registration import RegisterAttack
 from disclique.attacks.thresholds import THRESHOLDS, Streaming, Thresholds
 from disclique.attacks.weigh.background import LeftOut, count_everybody, lay_bells

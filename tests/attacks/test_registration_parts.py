@@ -7,8 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from disclique.attacks.align.density import MotionPrior, centre_projection
-from disclique.attacks.align.likelihood import LikelihoodModel, build_model, index_known
-from disclique.attacks.align.refine import Aligner
+from disclique.attacks.align.likelihood import Aligner, LikelihoodModel, build_model, index_known
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.population import Population, measure_rarity
 from disclique.attacks.posterior import estimated_share, matching_posterior

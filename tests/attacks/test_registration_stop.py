@@ -11,8 +11,7 @@ import disclique as dq
 from disclique.attacks.align import futility, search
 from disclique.attacks.align.density import MotionPrior
 from disclique.attacks.align.futility import choose_tilt, foretell
-from disclique.attacks.align.likelihood import LikelihoodModel, build_model
-from disclique.attacks.align.refine import Aligner
+from disclique.attacks.align.likelihood import Aligner, LikelihoodModel, build_model
 from disclique.attacks.align.search import build_prior
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.population import Population, prepare

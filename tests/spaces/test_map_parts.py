@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import disclique as dq
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.registration import RegisterAttack, isomap, register
-from disclique.attacks.weigh.parts import exclude
+from disclique.attacks.weigh.pairs import exclude
 from disclique.audits import run_audit
 from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan, Snooper

@@ -30,10 +30,10 @@ from disclique.attacks.weigh.pairs import (
     describe_alignment,
     equalise_ties,
     find_law_pairs,
+    link_parts,
     weigh_matchings,
     weigh_pairs,
 )
-from disclique.attacks.weigh.parts import link_parts
 from disclique.errors import InputError
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw
 from disclique.messages import Message

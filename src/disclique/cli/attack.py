@@ -18,7 +18,7 @@ from disclique.options.table import list_of, numbers_in, option
 
 if TYPE_CHECKING:
     from disclique.attacks import Attack, AttackResult, Knowledge, LabelRule
-    from disclique.attacks.link_register import RegisterWork
+    from disclique.attacks.link import RegisterWork
     from disclique.geodesy import Spread
     from disclique.model import Agreement, Distances, Microdata
     from disclique.records.registers import Register
@@ -338,7 +338,7 @@ def _carry_out(
 ) -> dict[str, AttackResult | InputError]:
     """Return what each attack finds; one of several that does not apply says so instead of ending the rest."""
     from disclique.attacks import attack, attack_by_all
-    from disclique.attacks.link_register import attack_register
+    from disclique.attacks.link import attack_register
     from disclique.engine.product import warm
     from disclique.progress import listening
 
@@ -464,7 +464,7 @@ def _survey_known(
     target: Microdata, known: Register, rule: LabelRule, *, executor: Any, memory: str | None, screen: Screen
 ) -> RegisterWork:
     """Say how a register is read, and go over it once."""
-    from disclique.attacks.link_register import open_work
+    from disclique.attacks.link import open_work
     from disclique.memory import default_memory, parse_memory
 
     allowed = default_memory() if memory is None else parse_memory(memory)

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.attacks.align.likelihood import LikelihoodModel, group_by_class, index_known
-from disclique.attacks.align.refine import Aligner
+from disclique.attacks.align.likelihood import Aligner, LikelihoodModel, group_by_class, index_known
 from disclique.engine.kernels.neighbours import find_near
 from disclique.messages import Message
 from disclique.model import FloatArray

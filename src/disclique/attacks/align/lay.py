@@ -10,10 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from disclique.attacks.align.inputs import AttackInputs
-from disclique.attacks.align.likelihood import LikelihoodModel
+from disclique.attacks.align.likelihood import Aligner, LikelihoodModel
 from disclique.attacks.align.pilot import LaidMap, lay_in_pieces
 from disclique.attacks.align.polish import Polisher
-from disclique.attacks.align.refine import Aligner
 from disclique.attacks.align.search import Alignments, assume_overlap, build_prior, choose_alignments
 from disclique.attacks.align.settle import RegisterCase
 from disclique.attacks.weigh.law import LawModel

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from disclique.attacks.align.density import Landing, MotionPrior, fit_land
 from disclique.attacks.align.inputs import AttackInputs
-from disclique.attacks.align.likelihood import LikelihoodModel
-from disclique.attacks.align.refine import Aligner, Alignment, estimate_noise
+from disclique.attacks.align.likelihood import Aligner, Alignment, LikelihoodModel, estimate_noise
 from disclique.attacks.align.search import Alignments, assume_overlap, build_prior, choose_alignments
 from disclique.attacks.align.settle import RegisterCase, SettledMap, compare_strangers, measure_farthest, settle
 from disclique.attacks.population import measure_rarity

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.align.refine import Aligner, Alignment
+from disclique.attacks.align.likelihood import Aligner, Alignment
 from disclique.attacks.align.search import Alignments
 from disclique.attacks.weigh.exchange import find_coinciding
 from disclique.attacks.weigh.law import Component, LawModel

@@ -18,8 +18,14 @@ from scipy.special import softmax
 from disclique.attacks.align.density import MotionPrior, align_densities, centre_projection, estimate_density
 from disclique.attacks.align.futility import find_futility, foretell, is_comparable, measure_gap
 from disclique.attacks.align.inputs import AttackInputs, StartPairs
-from disclique.attacks.align.likelihood import LikelihoodModel, group_by_class, index_known
-from disclique.attacks.align.refine import Aligner, Alignment, estimate_noise
+from disclique.attacks.align.likelihood import (
+    Aligner,
+    Alignment,
+    LikelihoodModel,
+    estimate_noise,
+    group_by_class,
+    index_known,
+)
 from disclique.engine.kernels.alignment import AlignmentSearch, ClassMembers, try_pairs
 from disclique.messages import Message
 from disclique.model import FloatArray

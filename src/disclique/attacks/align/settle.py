@@ -14,9 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.attacks.align.inputs import AttackInputs
-from disclique.attacks.align.likelihood import LikelihoodModel, PeopleAtHand, find_pairs, relate_classes
+from disclique.attacks.align.likelihood import (
+    Aligner,
+    Alignment,
+    LikelihoodModel,
+    PeopleAtHand,
+    estimate_noise,
+    find_pairs,
+    relate_classes,
+)
 from disclique.attacks.align.polish import Polisher
-from disclique.attacks.align.refine import Aligner, Alignment, estimate_noise
 from disclique.attacks.align.search import Alignments, build_prior
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.thresholds import Streaming
