@@ -16,9 +16,9 @@ from disclique.audits.from_options import read_plan
 from disclique.audits.plan import write_call
 from disclique.cli import app
 from disclique.errors import InputError
+from disclique.options.attacks import StudyOptions
 from disclique.options.audits import AUDIT_ROWS, PLAN_ROWS, SNOOPER_ROWS, AuditOptions
 from disclique.options.files import FileOptions
-from disclique.options.studies import StudyOptions
 from disclique.options.table import LINES, NUMBER, SWITCH, WHOLE, differing, rows_of, write_toml
 
 PLANNED = [*PLAN_ROWS.values(), *SNOOPER_ROWS.values()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +12,8 @@ import typer
 from disclique.cli.options import CONFIG, FORCE, OUTPUT, RELEASED, with_options
 from disclique.cli.screen import Screen
 from disclique.errors import InputError
-from disclique.options.files import INPUT, ReadOptions
-from disclique.options.table import list_of, numbers_in, option
+from disclique.options.attacks import SEARCH, AttackOptions
+from disclique.options.table import list_of, numbers_in
 
 if TYPE_CHECKING:
     from disclique.attacks import Attack, AttackResult, Knowledge, LabelRule
@@ -26,190 +25,7 @@ if TYPE_CHECKING:
 
     Files = tuple[Microdata, Microdata]
 
-AGREE, KNOWS, LABELS = "Agreement", "What the snooper knows (register, isomap, extend, profiles)", "Labels"
-SEARCH = "Attack and search"
 SEVERAL = 60.0  # seconds of a clique search that must not keep other attacks waiting
-
-
-@dataclass(frozen=True)
-class AttackOptions(ReadOptions):
-    """What can be said of an attack on two files.
-
-    ``coordinates``, ``text`` and ``encodings`` are those of a file of which nothing else is said; with both text and
-    encodings the target is encoded and the snooper knows the text.
-    """
-
-    target_distances: Path | None = option("Matrix or list i,j,distance of the target.", INPUT)
-    target_coordinates: str | None = option("Coordinate columns of the target.", INPUT, metavar="LON,LAT")
-    known_distances: Path | None = option("Matrix or list i,j,distance of the known file.", INPUT)
-    known_coordinates: str | None = option("Coordinate columns of the known file.", INPUT, metavar="LON,LAT")
-    target_vectors: Path | None = option("File of the target's vectors.", INPUT, metavar="FILE")
-    known_vectors: Path | None = option("File of the known vectors.", INPUT, metavar="FILE")
-    target_encodings: str | None = option("Encodings of the target.", INPUT, metavar="COL|FILE")
-    known_encodings: str | None = option("Encodings of the known file.", INPUT, metavar="COL|FILE")
-    attack: list[str] | None = option("{attacks}; repeatable.", SEARCH, default=["clique"])
-    within: str | None = option("Distances agree if |d - d'| < X (5, 500m, 5km).", AGREE, metavar="X")
-    relative: str | None = option("... if |d - d'| < X·d' (0.05, 5%).", AGREE, metavar="X")
-    between: str | None = option("... if LO < d - d' < HI.", AGREE, metavar="LO,HI")
-    mask: str | None = option(
-        "... as often as --alpha for a release made by this mask, such as gaussian:sigma=0.01deg.",
-        AGREE,
-        metavar="SPEC",
-    )
-    alpha: float | None = option("Detection probability of a common edge, with --mask.", AGREE, default=0.5)
-    seed: int | None = option("Seed of the simulation for --mask.", AGREE, default=0)
-    noise: str | None = option("Displacement of the points (500m, 0.01deg); estimated if not given.", KNOWS)
-    matrix_noise: str | None = option("Independent noise on each distance.", KNOWS, default="0")
-    common: float | None = option("Share of the target in the known file; estimated if not given.", KNOWS)
-    coordinate_error: str | None = option("Error of the known coordinates.", KNOWS, default="0")
-    seeds: Path | None = option(
-        "Pairs that an insider knows beforehand (profiles): columns target_id, known_id.", KNOWS, metavar="FILE"
-    )
-    missing: str | None = option("A missing label value matches never or any value.", LABELS, default="never")
-    compare: list[str] | None = option(
-        "Forgive label errors: age=tolerance:1, name=similar:0.85, sex=exact:0.01, place=hierarchy:FILE.",
-        LABELS,
-        default=[],
-        metavar="COL=RULE",
-    )
-    truth: str | None = option("Column of both files that tells who is who.", LABELS)
-    key: Path | None = option(
-        "Key of the release, as `mask --key` writes it, instead of --truth; --id names the known people.",
-        LABELS,
-        metavar="FILE",
-    )
-    solver: str | None = option("{solvers}.", SEARCH, default="exact")
-    budget: float | None = option(
-        "Stop searching for a clique after this time (60 where several attacks are run).",
-        SEARCH,
-        metavar="SECONDS",
-    )
-    threads: int | None = option("Threads to search with (all cores).", SEARCH)
-    cliques: int | None = option("List at most this many maximum cliques.", SEARCH, default=1000)
-    memory: str | None = option(
-        "Memory for the product graph, or for a register that is read in pieces: 4GB, 50% (half of the machine's).",
-        SEARCH,
-        metavar="SIZE",
-    )
-
-    def columns_of(self, side: str) -> dict[str, Any]:
-        """Return the fields of ``Layout`` for a file, its source of distances among them."""
-        takes = {one: self._takes_unit(one) for one in ("target", "known")}
-        other = takes["known" if side == "target" else "target"]
-        own = {"metric": self.metric_of(side), "unit": self.unit_for(own=takes[side], other=other)}
-        return self.columns | {"id_optional": True} | self.source(side) | own
-
-    def _takes_unit(self, side: str) -> bool:
-        source = self.source(side)
-        return bool(source["distances"] or source["vectors"]) or self.metric_of(side) == "euclidean"
-
-    def source(self, side: str) -> dict[str, Any]:
-        """Return what gives the distances of a file: what was said of it, else what was said of both."""
-        own = {name: getattr(self, f"{side}_{name}") for name in ("distances", "vectors", "coordinates", "encodings")}
-        if any(own.values()):
-            return {**own, "text": []}
-        text, encodings = self.texts, self.encodings
-        if text and encodings:
-            text, encodings = ([], encodings) if side == "target" else (text, None)
-        return {**own, "coordinates": self.coordinates, "text": text, "encodings": encodings}
-
-    def metric_of(self, side: str) -> str | None:
-        """Return how a file is compared: as was said, unless only the other file can be compared so."""
-        if self.metric is None or self._compares(side, self.metric):
-            return self.metric
-        other = "known" if side == "target" else "target"
-        return None if self._compares(other, self.metric) else self.metric
-
-    def _compares(self, side: str, metric: str) -> bool:
-        from disclique.spaces.bits import is_bit_metric
-        from disclique.spaces.strings import is_text_metric
-
-        source = self.source(side)
-        if source["text"]:
-            return is_text_metric(metric)
-        return is_bit_metric(metric) if source["encodings"] else not is_text_metric(metric)
-
-    def length(self, text: str, name: str, unit: str | None) -> float:
-        """Read a length in the unit of the distances; beside metres, which become km, a bare number could be either."""
-        from disclique.units import LENGTH_UNITS, length_in, parse_quantity
-
-        found = parse_quantity(text, units=LENGTH_UNITS)
-        if self.unit == "m" and found.value and not found.unit:
-            raise InputError("option_without_unit", name=name, text=text, found=str(found))
-        return length_in(found, unit, f"{name} {text}")
-
-    def agreement(self, unit: str | None) -> Agreement | None:
-        """Return ≈ if it was said directly."""
-        from disclique.engine.agreement import Between, Relative, Within
-
-        if [self.within, self.relative, self.between, self.mask].count(None) < 3:
-            raise InputError("several_agreements")
-        if self.relative is not None:
-            return Relative(self.relative)
-        if self.within is not None:
-            return Within(self.length(self.within, "--within", unit))
-        if self.between is None:
-            return None
-        ends = [str(end) for end in numbers_in(self.between) or []]
-        if len(ends) != 2:
-            raise InputError("between_not_two_numbers", between=self.between)
-        return Between(*(self.length(end, "--between", unit) for end in ends))
-
-    def spread(self, unit: str | None, known: Distances) -> Spread | None:
-        """Return the displacement of the target's points if it was said."""
-        from disclique.geodesy import Spread
-        from disclique.units import parse_quantity
-
-        if self.noise is None:
-            return None
-        found = parse_quantity(self.noise)
-        if found.unit == "deg":
-            return Spread(found.value, found.value, "deg")
-        size = self.length(self.noise, "--noise", unit)
-        return Spread(size, size, "km" if known.on_earth else "plane")
-
-    def knowledge(self, target: Microdata, known: Microdata) -> Knowledge:
-        """Return what the snooper knows: as it was said, or by simulating the mask at the known places."""
-        from dataclasses import replace
-
-        from disclique.records.companions import read_seeds
-        from disclique.spaces import shared_unit
-
-        names = target.name, known.name
-        unit = shared_unit(target.distances, known.distances, names)
-        told = self._knowledge(target.distances, known.distances, unit).fit(target.distances, known.distances, names)
-        return told if self.seeds is None else replace(told, seeds=read_seeds(self.seeds, target, known))
-
-    def _knowledge(self, target: Distances, known: Distances, unit: str | None) -> Knowledge:
-        from disclique.attacks import Knowledge
-
-        error = self.length(str(self.coordinate_error), "--coordinate-error", unit)
-        agreement = self.agreement(unit)
-        if self.mask is not None:
-            return self._learn(target, known, error)
-        size = self.length(str(self.matrix_noise), "--matrix-noise", unit)
-        return Knowledge(self.spread(unit, known), size, self.common, error, agreement=agreement)
-
-    def _learn(self, target: Distances, known: Distances, error: float) -> Knowledge:
-        import numpy as np
-
-        from disclique.attacks import learn
-        from disclique.attacks.calibration import calibrate, calibrate_matrix
-        from disclique.masks import parse_mask
-        from disclique.masks.registry import refuse_bare
-
-        refuse_bare(self.unit, [self.mask or ""])
-        mask = parse_mask(self.mask or "")
-        places = known.points() or target.points()
-        draws = np.random.default_rng(self.seed).spawn(2)
-        if (
-            mask.on == "text" or places is None or callable(places.metric)
-        ):  # what the mask takes, the known file has, or the mask says so
-            found = calibrate_matrix(mask, known, rng=draws[0])
-        else:
-            found = calibrate(mask, points=places.coordinates, metric=places.metric, unit=places.unit, rng=draws[0])
-        told = learn(mask, found, places, common=self.common, coordinate_error=error, rng=draws[1])
-        return told.at(float(self.alpha or 0.0), found)
 
 
 @with_options(AttackOptions)
@@ -287,7 +103,7 @@ def command(
             else:
                 work, shown = None, (files[0], theirs)
             shared_unit(shown[0].distances, shown[1].distances, (shown[0].name, shown[1].name))
-            knowledge = options.knowledge(*shown)
+            knowledge = _know(options, *shown)
             found = inspect(*shown, forgiven=rule.comparators)
         screen.look(found, force=force, yes=True)
         with screen.steps("attacking") as step:
@@ -470,3 +286,93 @@ def _survey_known(
     allowed = default_memory() if memory is None else parse_memory(memory)
     screen.say([known.sentence(allowed)])
     return open_work(target, known, rule=rule, mapper=executor, memory=allowed)
+
+
+def _length(options: AttackOptions, text: str, name: str, unit: str | None) -> float:
+    """Read a length in the unit of the distances; beside metres, which become km, a bare number could be either."""
+    from disclique.units import LENGTH_UNITS, length_in, parse_quantity
+
+    found = parse_quantity(text, units=LENGTH_UNITS)
+    if options.unit == "m" and found.value and not found.unit:
+        raise InputError("option_without_unit", name=name, text=text, found=str(found))
+    return length_in(found, unit, f"{name} {text}")
+
+
+def _agreement(options: AttackOptions, unit: str | None) -> Agreement | None:
+    """Return ≈ if it was said directly."""
+    from disclique.engine.agreement import Between, Relative, Within
+
+    if [options.within, options.relative, options.between, options.mask].count(None) < 3:
+        raise InputError("several_agreements")
+    if options.relative is not None:
+        return Relative(options.relative)
+    if options.within is not None:
+        return Within(_length(options, options.within, "--within", unit))
+    if options.between is None:
+        return None
+    ends = [str(end) for end in numbers_in(options.between) or []]
+    if len(ends) != 2:
+        raise InputError("between_not_two_numbers", between=options.between)
+    return Between(*(_length(options, end, "--between", unit) for end in ends))
+
+
+def _spread(options: AttackOptions, unit: str | None, known: Distances) -> Spread | None:
+    """Return the displacement of the target's points if it was said."""
+    from disclique.geodesy import Spread
+    from disclique.units import parse_quantity
+
+    if options.noise is None:
+        return None
+    found = parse_quantity(options.noise)
+    if found.unit == "deg":
+        return Spread(found.value, found.value, "deg")
+    size = _length(options, options.noise, "--noise", unit)
+    return Spread(size, size, "km" if known.on_earth else "plane")
+
+
+def _know(options: AttackOptions, target: Microdata, known: Microdata) -> Knowledge:
+    """Return what the snooper knows: as it was said, or by simulating the mask at the known places."""
+    from dataclasses import replace
+
+    from disclique.records.companions import read_seeds
+    from disclique.spaces import shared_unit
+
+    names = target.name, known.name
+    unit = shared_unit(target.distances, known.distances, names)
+    told = _say_knowledge(options, target.distances, known.distances, unit).fit(
+        target.distances, known.distances, names
+    )
+    return told if options.seeds is None else replace(told, seeds=read_seeds(options.seeds, target, known))
+
+
+def _say_knowledge(options: AttackOptions, target: Distances, known: Distances, unit: str | None) -> Knowledge:
+    from disclique.attacks import Knowledge
+
+    error = _length(options, str(options.coordinate_error), "--coordinate-error", unit)
+    agreement = _agreement(options, unit)
+    if options.mask is not None:
+        return _learn(options, target, known, error)
+    size = _length(options, str(options.matrix_noise), "--matrix-noise", unit)
+    return Knowledge(_spread(options, unit, known), size, options.common, error, agreement=agreement)
+
+
+def _learn(options: AttackOptions, target: Distances, known: Distances, error: float) -> Knowledge:
+    import numpy as np
+
+    from disclique.attacks import learn
+    from disclique.attacks.calibration import calibrate, calibrate_matrix
+    from disclique.masks import parse_mask
+    from disclique.masks.registry import refuse_bare
+
+    refuse_bare(options.unit, [options.mask or ""])
+    mask = parse_mask(options.mask or "")
+    places = known.points() or target.points()
+    draws = np.random.default_rng(options.seed).spawn(2)
+    if (
+        mask.on == "text" or places is None or callable(places.metric)
+    ):  # what the mask takes, the known file has, or the mask says so
+        found = calibrate_matrix(mask, known, rng=draws[0])
+    else:
+        found = calibrate(mask, points=places.coordinates, metric=places.metric, unit=places.unit, rng=draws[0])
+    told = learn(mask, found, places, common=options.common, coordinate_error=error, rng=draws[1])
+    return told.at(float(options.alpha or 0.0), found)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from disclique.attacks.calibration import Calibration
 
 SAID = {"km": "in km", "none": "without a unit"}
-FILES = {"note": "note (goes with the release)"}
+NAMED = {"note": "note (goes with the release)"}
 KEPT = "keep, do not publish"
 
 
@@ -81,7 +81,7 @@ def command(
     unit = "" if made.unit is None or made.encoded else f"; distances {SAID[made.unit]}"
     screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}{unit}"])
     for one in written:
-        what = f"{one.name} ({KEPT})" if one.use is Use.KEEP else FILES.get(one.name, one.name)
+        what = f"{one.name} ({KEPT})" if one.use is Use.KEEP else NAMED.get(one.name, one.name)
         screen.say([f"{what}: {one.path}"])
     if not made.publishable:
         screen.say([f"seed {made.seed}: {TRIAL}"])

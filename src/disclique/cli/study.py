@@ -11,7 +11,7 @@ import typer
 from disclique.cli.options import CONFIG, DASK, DRY_RUN, FORCE, PROCESSES, with_options
 from disclique.cli.screen import Screen
 from disclique.errors import InputError
-from disclique.options.studies import StudyOptions
+from disclique.options.attacks import StudyOptions
 from disclique.options.table import numbers_in, read_toml, rows_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from disclique.errors import InputError, guess_meant
 from disclique.masks import parse_mask
 from disclique.masks.settings import Setting
 from disclique.model import Budget, Json
-from disclique.options.studies import StudyOptions
+from disclique.options.attacks import StudyOptions
 from disclique.options.table import rows_of
 from disclique.records.coarsening import list_label_settings, parse_recoding
 from disclique.runs import Chance, Unit, WrittenUnit
