@@ -16,16 +16,16 @@ from disclique.options.table import FILE, NUMBER, SWITCH, WHOLE, Row
 
 FIELDS = {name: row for name, row in AUDIT_ROWS.items() if row.hint}
 LAYOUT = frozenset(name for name, row in AUDIT_ROWS.items() if row.panel == INPUT) | {"generalise"}
-ASKED = {name: row for name, row in FIELDS.items() if name not in LAYOUT}
+ASK_FIELDS = {name: row for name, row in FIELDS.items() if name not in LAYOUT}
 
 
 def fields_at(place: str) -> list[Row]:
     """Return the fields that stand at a place of the page of Ask: single values, then switches, then files."""
-    found = [row for row in ASKED.values() if (row.panel if row.place is None else row.place) == place]
+    found = [row for row in ASK_FIELDS.values() if (row.panel if row.place is None else row.place) == place]
     return sorted(found, key=lambda row: (row.kind == FILE, row.is_path, row.kind == SWITCH))
 
 
-SWITCHES = tuple(name for name, row in ASKED.items() if row.kind == SWITCH)
+ASK_SWITCHES = tuple(name for name, row in ASK_FIELDS.items() if row.kind == SWITCH)
 SNOOPERS = tuple(row.name for row in fields_at(SNOOPER) if row.kind != FILE)
 SNOOPER_FILES = tuple(row.name for row in fields_at(SNOOPER) if row.kind == FILE)
 

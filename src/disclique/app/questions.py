@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from disclique.app.beside import Choice, find_file, value_of
 from disclique.app.cards import Card, list_cards, spec_of, split_spec
-from disclique.app.fields import ASKED, LAYOUT, SNOOPER_FILES, SNOOPERS, SWITCHES, read_lines, read_value, show_value
+from disclique.app.fields import (
+    ASK_FIELDS,
+    ASK_SWITCHES,
+    LAYOUT,
+    SNOOPER_FILES,
+    SNOOPERS,
+    read_lines,
+    read_value,
+    show_value,
+)
 from disclique.app.looks import Seen
 from disclique.app.works import Work
 from disclique.errors import InputError
@@ -20,15 +29,15 @@ from disclique.specs import parse_rule
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
 
-ONE = tuple(name for name, row in ASKED.items() if row.kind not in (LINES, SWITCH, FILE))
+SINGLE = tuple(name for name, row in ASK_FIELDS.items() if row.kind not in (LINES, SWITCH, FILE))
 TURNED = 100  # labels with a dial of their own
-DROP, WIDTH, PREFIX = "drop", "width", "prefix"
+DROP, CLASSES, CHARACTERS = "drop", "width", "prefix"
 # What can be done to a label, each with its name.
 HOW = (
     ("", mark("leave it as it is")),
     (DROP, mark("try with and without it")),
-    (WIDTH, mark("classes of a width, from … to …")),
-    (PREFIX, mark("the first characters, from … to …")),
+    (CLASSES, mark("classes of a width, from … to …")),
+    (CHARACTERS, mark("the first characters, from … to …")),
 )
 # What is declared for the annex, each with its title.
 DECISION = (
@@ -48,7 +57,7 @@ class Questions:
     """What the form of Ask can offer for a file: cards of masks, ready snoopers, labels, files to choose."""
 
     cards: tuple[Card, ...]
-    ready: tuple[Ready, ...]
+    ready: tuple[ReadySnooper, ...]
     labels: tuple[str, ...]
     choices: tuple[Choice, ...]
 
@@ -66,13 +75,13 @@ def offer(work: Work, seen: Seen, choices: list[Choice]) -> Questions:
 def show_questions(work: Work, offered: Questions, folder: str) -> dict[str, Any]:
     """Return the values that the form shows for a piece of work, by field."""
     said = work.said
-    values: dict[str, Any] = {name: show_value(said.get(name)) for name in ONE}
-    values |= {name: bool(said.get(name, AUDIT_ROWS[name].default)) for name in SWITCHES}
+    values: dict[str, Any] = {name: show_value(said.get(name)) for name in SINGLE}
+    values |= {name: bool(said.get(name, AUDIT_ROWS[name].default)) for name in ASK_SWITCHES}
     values |= {name: value_of(said.get(name), list(offered.choices)) for name in SNOOPER_FILES}
     if (others := said.get("others")) is not None:
         values["others"] = value_of(others, list(offered.choices)) or str(others)
     values |= _show_masks(list(said.get("mask", [])), offered.cards)
-    values |= _show_labels([rule for rule in said.get("generalise", []) if _is_dial(rule)], offered.labels)
+    values |= _show_labels(_dials(work), offered.labels)
     values["attack"] = list(said.get("attack", []))
     values |= {f"decision:{name}": show_value(work.declared.get(name)) for name in DECLARED}
     values["who"] = values["who_shown"] = which(said, list(offered.ready))
@@ -83,9 +92,9 @@ def show_questions(work: Work, offered: Questions, folder: str) -> dict[str, Any
 def show_again(form: FormData, offered: Questions) -> dict[str, Any]:
     """Return the values that the form shows after it could not be read: those that it has."""
     values: dict[str, Any] = {name: str(value) for name, value in form.items()}
-    values |= {name: bool(form.get(name)) for name in SWITCHES}
+    values |= {name: bool(form.get(name)) for name in ASK_SWITCHES}
     values |= {"mask": list(map(str, form.getlist("mask"))), "attack": list(map(str, form.getlist("attack")))}
-    wanted = [*ONE, *SNOOPER_FILES, "who", "who_shown", "folder", "more_masks", "more_rules"]
+    wanted = [*SINGLE, *SNOOPER_FILES, "who", "who_shown", "folder", "more_masks", "more_rules"]
     wanted += [f"decision:{name}" for name in DECLARED]
     wanted += [f"dial:{card.name}:{dial.name}:{end}" for card in offered.cards for dial in card.dials for end in "ab"]
     wanted += [f"{part}:{label}" for part in ("how", "from", "to") for label in offered.labels]
@@ -140,22 +149,23 @@ def _split_rule(rule: str) -> tuple[str, str, tuple[str, str]]:
     if rule.startswith(f"{DROP}:"):
         return rule.removeprefix(f"{DROP}:"), DROP, ("", "")
     asked = parse_rule(rule)
-    if asked.rule not in (WIDTH, PREFIX) or asked.into != asked.source:
+    if asked.rule not in (CLASSES, CHARACTERS) or asked.into != asked.source:
         return "", "", ("", "")
     low, _, high = asked.argument.partition("..")
     return asked.into, asked.rule, (low, high)
 
 
-def _is_dial(rule: str) -> bool:
+def _dials(work: Work, *, dial: bool = True) -> list[str]:
+    """Return the rules that try several ways to make labels coarser, or those that do not."""
     from disclique.records.coarsening import is_dial
 
-    return is_dial(rule)
+    return [rule for rule in work.said.get("generalise", []) if is_dial(rule) == dial]
 
 
 def read_questions(work: Work, form: FormData, offered: Questions) -> Work:
     """Return the piece of work that the form asks for; an error in one sentence if it cannot be read."""
-    said: dict[str, Any] = {name: _one(name, form, offered) for name in ONE}
-    for name in SWITCHES:
+    said: dict[str, Any] = {name: _one(name, form, offered) for name in SINGLE}
+    for name in ASK_SWITCHES:
         said[name] = bool(form.get(name))
     for name in SNOOPER_FILES:
         value = str(form.get(name, ""))
@@ -166,15 +176,16 @@ def read_questions(work: Work, form: FormData, offered: Questions) -> Work:
     said["mask"] = _read_masks(form, offered.cards)
     said["attack"] = list(map(str, form.getlist("attack")))
     said = {name: value for name, value in said.items() if value != AUDIT_ROWS[name].default}
-    fixed = [rule for rule in work.said.get("generalise", []) if not _is_dial(rule)]
     layout = {name: value for name, value in work.said.items() if name in LAYOUT and name != "generalise"}
-    made = replace(work, said=layout).with_said(generalise=[*fixed, *_read_labels(form, offered.labels)])
+    made = replace(work, said=layout).with_said(
+        generalise=[*_dials(work, dial=False), *_read_labels(form, offered.labels)]
+    )
     made = replace(made.with_said(**said), declared=_read_decision(form), forced=bool(form.get("forced")))
     check_plan(made)
     return made
 
 
-def ready_options(who: str, ready: tuple[Ready, ...]) -> dict[str, Any]:
+def ready_options(who: str, ready: tuple[ReadySnooper, ...]) -> dict[str, Any]:
     """Return what a ready answer says of the snooper, and nothing else of them."""
     if who == OWN:
         return {}
@@ -192,7 +203,7 @@ def check_plan(work: Work) -> None:
 
     options = work.options.filled()
     declare(work.declared)
-    list_label_settings([rule for rule in work.said.get("generalise", []) if _is_dial(rule)])
+    list_label_settings(_dials(work))
     if options.memory is not None:
         from disclique.memory import parse_memory
 
@@ -206,8 +217,8 @@ def _one(name: str, form: FormData, offered: Questions) -> Any:
     if name == "others" and ":" in text:
         return find_file(text, list(offered.choices))
     found = read_value(name, text)
-    if isinstance(found, float) and found == ASKED[name].default:
-        return ASKED[name].default
+    if isinstance(found, float) and found == ASK_FIELDS[name].default:
+        return ASK_FIELDS[name].default
     return found
 
 
@@ -234,7 +245,7 @@ def _read_labels(form: FormData, labels: tuple[str, ...]) -> list[str]:
         how, low, high = (str(form.get(f"{part}:{label}", "")).strip() for part in ("how", "from", "to"))
         if how == DROP:
             found.append(f"{DROP}:{label}")
-        elif how in (WIDTH, PREFIX):
+        elif how in (CLASSES, CHARACTERS):
             if not (low and high):
                 raise InputError("label_range_open", label=label)
             found.append(f"{label}={how}:{label}:{low}..{high}")
@@ -242,9 +253,11 @@ def _read_labels(form: FormData, labels: tuple[str, ...]) -> list[str]:
             raise InputError("no_such_coarsening", label=label, how=how)
         elif low or high:
             raise InputError("label_values_for_what", label=label, value=low or high)
+    from disclique.records.coarsening import is_dial
+
     rules = read_lines(str(form.get("more_rules", "")))
     for rule in rules:
-        if not _is_dial(rule):
+        if not is_dial(rule):
             raise InputError("rule_without_range", rule=rule)
     return [*found, *rules]
 
@@ -277,12 +290,26 @@ def explain_choices() -> Mapping[str, Any]:
 
 
 EVERYBODY, NEIGHBOUR, TRADER, OWN = "whole", "neighbour", "trader", "own"
-KNOWN, SEEDS, LEAST = 0.1, 3, 40  # share that a neighbour knows, records they recognise, of files of this size
-SHARE, TIMES, ERROR, PLACE = 0.3, 2, 0.05, "50m"  # what a register of part of the population is like
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyNumbers:
+    """What ready snoopers are like: shares of people and of labels, records, and how many times as many."""
+
+    neighbour_overlap: float = 0.1
+    neighbour_seeds: int = 3
+    fewest_records_for_seeds: int = 40
+    trader_overlap: float = 0.3
+    trader_size: int = 2  # times the released records
+    trader_label_error: float = 0.05
+    trader_coordinate_error: str = "50m"
+
+
+NUMBERS = ReadyNumbers()
+
+
+@dataclass(frozen=True)
+class ReadySnooper:
     """A ready answer: its name, who it is, what they know, and the options that say so."""
 
     name: str
@@ -291,33 +318,34 @@ class Ready:
     options: dict[str, Any]
 
 
-def list_ready(records: int, *, places: bool, earth: bool) -> list[Ready]:
+def list_ready(records: int, *, places: bool, earth: bool, of: ReadyNumbers = NUMBERS) -> list[ReadySnooper]:
     """Return the ready answers for a file of so many records; ``places`` says that others can be invented beside it.
 
     The first is the worst case: whatever a snooper may know, the release is no riskier than it says.
     """
-    neighbour: dict[str, Any] = {"overlap": KNOWN}
-    if records >= LEAST:
-        neighbour["seeds"] = SEEDS
-    trader: dict[str, Any] = {"scenario": "marketer", "overlap": SHARE, "label_error": ERROR}
+    neighbour: dict[str, Any] = {"overlap": of.neighbour_overlap}
+    if records >= of.fewest_records_for_seeds:
+        neighbour["seeds"] = of.neighbour_seeds
+    trader: dict[str, Any] = {"scenario": "marketer", "overlap": of.trader_overlap}
+    trader["label_error"] = of.trader_label_error
     if places:
-        trader["known_size"] = TIMES * max(records, 1)
+        trader["known_size"] = of.trader_size * max(records, 1)
     if earth:
-        trader["coordinate_error"] = PLACE
+        trader["coordinate_error"] = of.trader_coordinate_error
     return [
-        Ready(
+        ReadySnooper(
             EVERYBODY,
             mark("Somebody who has the whole file"),
             mark("They know everybody in it, with labels and places, and look for the record of each: the worst case."),
             {},
         ),
-        Ready(
+        ReadySnooper(
             NEIGHBOUR,
             mark("A neighbour or colleague who knows that somebody took part"),
             mark("They know one in ten of the people and recognise a few records beforehand, their own among them."),
             neighbour,
         ),
-        Ready(
+        ReadySnooper(
             TRADER,
             mark("A data trader with a register of part of the population"),
             mark("They have three in ten of the people among many others, with errors, and name as many as they can."),
@@ -326,7 +354,7 @@ def list_ready(records: int, *, places: bool, earth: bool) -> list[Ready]:
     ]
 
 
-def which(said: Mapping[str, Any], ready: list[Ready]) -> str:
+def which(said: Mapping[str, Any], ready: list[ReadySnooper]) -> str:
     """Return which ready answer options say, else that it is an own one."""
     if any(said.get(name) is not None for name in SNOOPER_FILES):
         return OWN

@@ -33,8 +33,19 @@ FORMAT = 8  # raised when the same plan no longer gives the same records
 RAISE = 5  # how much more work a search may do each time it is repeated
 MOST_EFFORT = 2  # how often it is repeated
 DRAWS = 10  # releases in one unit that asks the oracle for every person
-TRIALS, SMALL, FEWEST = 200, 500, 20  # draws for every person, of files up to a size, and at the least beyond it
 MOST_VARIED = 10  # releases in which one thing is assumed otherwise
+
+
+@dataclass(frozen=True)
+class PersonDraws:
+    """How often every person is asked for: in files of up to so many records, and at the least in larger ones."""
+
+    usual: int = 200
+    small_file: int = 500
+    fewest: int = 20
+
+
+PERSON_DRAWS = PersonDraws()
 
 
 @dataclass(frozen=True)
@@ -167,17 +178,18 @@ class Plan(PlanFields):
     @property
     def people_units(self) -> int:
         """How many units ask the oracle for every person."""
-        return -(-(self.person_trials or TRIALS) // DRAWS)
+        return -(-(self.person_trials or PERSON_DRAWS.usual) // DRAWS)
 
-    def for_records(self, records: int) -> Plan:
+    def for_records(self, records: int, draws: PersonDraws = PERSON_DRAWS) -> Plan:
         """Return the plan for a file of so many records: how often every person is asked for is then settled.
 
         What many people have in common shows in fewer trials; a limit for every single person needs all of them.
         """
         if self.person_trials is not None:
             return self
-        many = TRIALS if self.max_risk_person is not None else TRIALS * SMALL // max(records, SMALL)
-        return replace(self, person_trials=max(many, FEWEST))
+        few = draws.usual * draws.small_file // max(records, draws.small_file)
+        many = draws.usual if self.max_risk_person is not None else few
+        return replace(self, person_trials=max(many, draws.fewest))
 
     @property
     def chance(self) -> Chance:

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from disclique.app.beside import hide_paths, list_choices, suggest_folder, write_plan
 from disclique.app.cards import GROUPS
 from disclique.app.estimates import Expected
-from disclique.app.fields import ASKED, SNOOPER_FILES, SNOOPERS, fields_at
+from disclique.app.fields import ASK_FIELDS, SNOOPER_FILES, SNOOPERS, fields_at
 from disclique.app.looks import Finding, Seen, list_findings
 from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.pictures import draw_mask
@@ -228,7 +228,7 @@ async def _page(
         "here": "ask",
         "offered": offered,
         "values": values,
-        "fields": ASKED,
+        "fields": ASK_FIELDS,
         "fields_at": fields_at,
         "groups": GROUPS,
         "first": next((n for n, (group, _, _) in enumerate(GROUPS) if _offers(offered, group)), 0),
