@@ -22,8 +22,8 @@ import numpy as np
 
 import disclique as dq
 from disclique.attacks.link import truth_of
-from disclique.measures.linkage import best_f1, encode_twice
 from disclique.measures.risk import judge
+from disclique.measures.utility import best_f1, encode_twice
 from matching_files import ENCODINGS, ROOT, Case, Cell, count_people, draw_case, grid_cell
 from matching_peers import PEERS, solve_by_peer
 from matching_show import show

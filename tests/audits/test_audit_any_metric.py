@@ -25,8 +25,8 @@ from disclique.audits.estimate import describe_work
 from disclique.audits.known_file import draw_control, draw_known_file
 from disclique.audits.plan import Snooper
 from disclique.cli import app
-from disclique.measures.linkage import best_f1
 from disclique.measures.risk import Truth, judge
+from disclique.measures.utility import best_f1
 from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.spaces import full_matrix

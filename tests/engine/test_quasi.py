@@ -13,7 +13,7 @@ from disclique.engine.quasi import is_quasi_clique, quasi_clique
 from disclique.errors import InputError
 from disclique.model import Budget, Graph, ProductGraph, Rows
 from disclique.runs import Unit
-from disclique.studies import define_study, draw
+from disclique.studies import StudyDraws, define_study
 
 
 def product(n: int, p: float, seed: int, planted: int = 0, share: float = 1.0) -> ProductGraph:
@@ -118,7 +118,7 @@ def test_noise_on_the_matrix_hides_from_the_clique_but_not_from_the_quasi_clique
     study = define_study(
         {"mask": "matrix-gaussian:sd=5km", "n": 150, "common": 40, "repetitions": 1, "attack": ["clique", "quasi"]}
     )
-    made = draw(study, Unit(study.grid.settings[0], 0))
+    made = StudyDraws(study).draw(Unit(study.grid.settings[0], 0))
     graph = product_graph(
         made.target.distances,
         made.known.distances,

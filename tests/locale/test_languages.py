@@ -16,7 +16,7 @@ from disclique.locale import texts_in
 from disclique.locale.catalogue import read_messages, read_patterns
 from disclique.locale.patterns import KINDS, Translator
 from disclique.measures.utility import describe, measures, rankings
-from disclique.messages import Message, read_catalogue, say
+from disclique.messages import Message, has_sentence, read_catalogue, say
 from disclique.show.pages import environment
 
 PACKAGE = Path(dq.__file__).parent
@@ -210,8 +210,7 @@ def test_attacks_and_measures_speak_german() -> None:
             assert say(message, "de") != say(message)
             assert not ENGLISH.search(say(message, "de"))
     for measure in measures().values():
-        german(measure.head("km"))
-        german(measure.title)
+        assert has_sentence(measure.head("km"), "de"), measure.name
     for name in rankings():
-        german(describe(name, 0.25) + ".")
-        german(describe(name, None) + ".")
+        assert has_sentence(describe(name, 0.25), "de")
+        assert has_sentence(describe(name, None), "de")

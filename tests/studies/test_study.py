@@ -19,14 +19,12 @@ from disclique.options.table import read_toml
 from disclique.runs import Processes, Unit
 from disclique.studies import (
     Study,
+    StudyDraws,
     StudyResult,
-    calibrate_mask,
+    UnitRunner,
     define_study,
     deviations,
-    draw,
-    draw_people,
     grid_table,
-    run_unit,
     summarise,
 )
 from disclique.studies.compare import compare, markdown, printed
@@ -43,7 +41,7 @@ def test_the_preset_is_the_papers_grid() -> None:
     assert grid.masks[-1] == "gaussian:sigma=0.05deg"
     assert grid.alphas == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     assert (study.people.n_target, study.people.n_known, study.people.common, study.pairs) == (500, 500, 50, 1000)
-    made = draw(study, Unit(grid.settings[0], 0))
+    made = StudyDraws(study).draw(Unit(grid.settings[0], 0))
     agreement = made.calibration.agreement(0.1)
     files = made.target.distances, made.known.distances
     assert 14_750 <= product_graph(*files, candidates=made.candidates, agreement=agreement).order <= 16_630
@@ -101,20 +99,20 @@ def test_wrong_attacks_and_config_files_are_named(tmp_path: Path) -> None:
 def test_a_cell_has_the_same_numbers_in_every_study(small: Study) -> None:
     one = define_study({**SMALL, "sigma": [0.05], "alpha": [0.7], "repetitions": 1})
     unit = Unit(Setting.parse("gaussian:sigma=0.05deg"), 0)
-    [alone] = run_unit(one, unit)
-    [inside] = [cell for cell in run_unit(small, unit) if cell.alpha == 0.7]
+    [alone] = UnitRunner(one)(unit)
+    [inside] = [cell for cell in UnitRunner(small)(unit) if cell.alpha == 0.7]
     assert replace(alone, seconds=0) == replace(inside, seconds=0)
-    other = run_unit(define_study({**SMALL, "seed": 1}), unit)
+    other = UnitRunner(define_study({**SMALL, "seed": 1}))(unit)
     assert other[0].seed != alone.seed
 
 
 def test_a_cell_says_what_the_attack_says(small: Study) -> None:
     unit = Unit(small.grid.settings[0], 1)
-    made, people = draw(small, unit), draw_people(small)
+    made, people = StudyDraws(small).draw(unit), StudyDraws(small).draw_people()
     released = dq.microdata(people.target, people.label_names, distances=made.target.distances)
     held = dq.microdata(people.known, people.label_names, coordinates=["lon", "lat"])
-    for cell in run_unit(small, unit):
-        agreement = calibrate_mask(small, unit.setting.mask).agreement(cell.alpha)
+    for cell in UnitRunner(small)(unit):
+        agreement = StudyDraws(small).calibrate(unit.setting.mask).agreement(cell.alpha)
         found = dq.attack(released, held, agreement=agreement, truth="id")
         assert found.risk is not None
         assert (cell.tp, cell.fp, cell.fn) == (found.risk.tp, found.risk.fp, found.risk.fn)
@@ -127,7 +125,7 @@ def test_a_cell_says_what_the_attack_says(small: Study) -> None:
 
 def test_data_sets_take_turns() -> None:
     study = define_study({**SMALL, "datasets": 2, "repetitions": 4, "sigma": [0.01]})
-    vertices = [run_unit(study, unit)[0].vertices for unit in study.units()]
+    vertices = [UnitRunner(study)(unit)[0].vertices for unit in study.units()]
     assert vertices[0] == vertices[2] != vertices[1] == vertices[3]
 
 
@@ -138,10 +136,10 @@ def test_own_points_and_label_counts(tmp_path: Path) -> None:
     )
     pd.DataFrame({"sex": ["f", "m"], "count": [3, 1]}).to_csv(tmp_path / "s.csv", index=False)
     study = define_study({**SMALL, "points": str(tmp_path / "p.csv"), "shares": str(tmp_path / "s.csv")})
-    people = draw_people(study)
+    people = StudyDraws(study).draw_people()
     assert people.label_names == ["sex"]
     assert people.people["lon"].between(5, 6).all()
-    assert run_unit(study, next(study.units()))[0].tp >= 0
+    assert UnitRunner(study)(next(study.units()))[0].tp >= 0
     before = study.digest
     (tmp_path / "s.csv").write_text("sex,count\nf,1\nm,1\n")
     assert study.digest != before
@@ -199,7 +197,7 @@ def test_tables_have_the_papers_layout(undisturbed: StudyResult, tmp_path: Path)
         "0.95",
         "variance",
     ]
-    assert deviation["variance"][0] == pytest.approx(calibrate_mask(study, study.grid.settings[0].mask).variance)
+    assert deviation["variance"][0] == pytest.approx(StudyDraws(study).calibrate(study.grid.settings[0].mask).variance)
 
 
 def test_masks_without_a_common_dial_are_columns_by_name(tmp_path: Path) -> None:
@@ -224,8 +222,8 @@ def test_a_quasi_clique_is_an_attack_and_no_solver() -> None:
     with pytest.raises(InputError, match="solver 'quasi': choose one of exact"):
         define_study({**options, "solver": "quasi"})
     unit = Unit(Setting.parse("matrix-gaussian:sd=1km"), 0)
-    [plain] = run_unit(define_study({**options, "attack": "quasi"}), unit)
-    [same] = run_unit(define_study({**options, "attack": "quasi:gamma=0.56"}), unit)  # a fifth less than α
+    [plain] = UnitRunner(define_study({**options, "attack": "quasi"}))(unit)
+    [same] = UnitRunner(define_study({**options, "attack": "quasi:gamma=0.56"}))(unit)  # a fifth less than α
     assert (plain.tp, plain.fp, plain.size) == (same.tp, same.fp, same.size)
     assert not plain.proven
 

@@ -284,7 +284,7 @@ def explain_choices() -> Mapping[str, Any]:
 
     known = attacks()
     return {
-        "utilities": [(name, measures()[name].title) for name in rankings()],
+        "utilities": [(name, measures()[name].heading) for name in rankings()],
         "attacks": [(name, known[name].summary) for name in attack_names(every=True) if not known[name].sees_points],
     }
 

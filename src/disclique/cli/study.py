@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,8 +88,7 @@ def _estimate(work: Study, executor: Executor, screen: Screen) -> None:
 
     from disclique.runs import Estimate, Forecast, Journal, try_units
     from disclique.runs.progress import UnitNames
-    from disclique.studies import run_unit
-    from disclique.studies.unit import Cell
+    from disclique.studies import Cell, UnitRunner
 
     units, journal = list(work.units()), Journal[list[Cell]]()
     settings = list(dict.fromkeys(unit.setting for unit in units))
@@ -99,7 +97,7 @@ def _estimate(work: Study, executor: Executor, screen: Screen) -> None:
     again = [unit for unit in units if unit.setting == settings[places[0]]][1:2]  # the first one compiles
     trials = Forecast(dict.fromkeys([*first, *again], 1.0))
     with screen.units(UnitNames("units carried out to estimate the time"), trials, executor) as progress:
-        try_units(partial(run_unit, work), list(trials.expected), journal, executor=executor, progress=progress)
+        try_units(UnitRunner(work), list(trials.expected), journal, executor=executor, progress=progress)
     known = {settings.index(unit.setting): seconds for unit, seconds in journal.seconds.items()}
     at = sorted(known)
     times = np.interp(range(len(settings)), at, [known[place] for place in at])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -106,10 +106,31 @@ class BeforeAfter:
 
     def some(self, which: NDArray[np.int64]) -> BeforeAfter:
         """Return some of the records that are compared, with what was found of them already."""
-        part = replace(self, rows=self.rows[which], across=None)
-        found = {"before": self.before[np.ix_(which, which)], "after": self.after[np.ix_(which, which)]}
-        part.__dict__.update(found, shares_kept={k: shares[which] for k, shares in self.shares_kept.items()})
-        return part
+        rows = self.rows[which]
+        return _Part(self.original, self.released, rows, self.order, self.groups, whole=self, which=which)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part(BeforeAfter):
+    """Some of the records that are compared: ``which`` of the ``whole`` sample."""
+
+    whole: BeforeAfter = field(kw_only=True)
+    which: NDArray[np.int64] = field(kw_only=True)
+
+    @cached_property
+    def before(self) -> FloatArray:
+        """Distances before, of these records."""
+        return self.whole.before[np.ix_(self.which, self.which)]
+
+    @cached_property
+    def after(self) -> FloatArray:
+        """Distances after, of these records."""
+        return self.whole.after[np.ix_(self.which, self.which)]
+
+    @cached_property
+    def shares_kept(self) -> dict[int, FloatArray]:
+        """Shares of neighbours kept, of these records."""
+        return {k: shares[self.which] for k, shares in self.whole.shares_kept.items()}
 
 
 def estimate_errors(
@@ -144,3 +165,25 @@ def _nearest(distances: Distances, rows: IntArray, columns: IntArray) -> NDArray
     some = np.argpartition(block, wanted - 1, axis=1)[:, :wanted]
     order = np.take_along_axis(some, np.argsort(np.take_along_axis(block, some, axis=1), axis=1, kind="stable"), axis=1)
     return np.where(np.isinf(np.take_along_axis(block, order, axis=1)), -1, columns[order])
+
+
+def cluster(matrix: FloatArray) -> FloatArray:
+    """Return average linkage; an unpublished distance is replaced by the shortest way over published ones."""
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
+    values = _complete_matrix(matrix) if np.isnan(matrix).any() else np.array(matrix)
+    values = (values + values.T) / 2
+    np.fill_diagonal(values, 0.0)
+    return np.asarray(linkage(squareform(values, checks=False), method="average"))
+
+
+def _complete_matrix(values: FloatArray) -> FloatArray:
+    """Return the matrix with shortest ways for what is missing, and twice the longest way between separate parts."""
+    from scipy.sparse.csgraph import csgraph_from_dense, shortest_path
+
+    graph = csgraph_from_dense(values, null_value=np.nan, nan_null=True)
+    ways = shortest_path(graph, directed=True)
+    finite = np.isfinite(ways)
+    ways[~finite] = 2 * ways[finite].max(initial=1.0)
+    return np.where(np.isnan(values), ways, values)

@@ -83,7 +83,7 @@ def smooth_upper_end(
     """
     values, people = _check(shares, 1.0, level), np.asarray(counts, dtype=float)
     if people.shape != values.shape or not (people >= 1).all():
-        raise InputError("each share needs the number of people behind it, at least 1")
+        raise InputError("share_without_people")
     if len(values) < 2:
         return upper_end(values, level=level)
     mean = float(values.mean())
@@ -139,11 +139,11 @@ def repetitions_needed(
 def _check(shares: Sequence[float] | FloatArray, top: float, level: float) -> FloatArray:
     values = np.asarray(shares, dtype=float)
     if values.ndim != 1 or not len(values):
-        raise InputError("a bound needs the risk of at least one release")
+        raise InputError("bound_of_nothing")
     if not (np.isfinite(values).all() and values.min() >= 0 and values.max() <= top):
-        raise InputError(f"risks from {values.min()} to {values.max()}: each must lie between 0 and {top}")
+        raise InputError("risks_out_of_range", low=values.min(), high=values.max(), top=top)
     if not 0.5 <= level < 1:
-        raise InputError(f"level = {level}: a one-sided level lies between .5 and 1")
+        raise InputError("level_out_of_range", level=level)
     return values
 
 

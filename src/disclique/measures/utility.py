@@ -16,14 +16,14 @@ import pandas as pd
 from disclique.arguments import check_rng, check_whole, show
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, box_area, from_space, to_space
-from disclique.masks import Mask
-from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAfter, estimate_errors
-from disclique.measures.clusters import cluster
-from disclique.measures.linkage import best_f1, encode_twice
+from disclique.masks import Mask, TextMask
+from disclique.masks.encoding import KEY_BYTES
+from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAfter, cluster, estimate_errors
 from disclique.messages import Message, percent
 from disclique.model import Distances, FloatArray, Json
 from disclique.spaces import shared_unit, wrap
 from disclique.spaces.metrics import paired
+from disclique.synthetic.misspelling import misspell
 from disclique.units import KM, measured
 
 
@@ -50,9 +50,16 @@ class Measure:
     sampled: bool = True
     steady: bool = True
 
-    def head(self, unit: str | None) -> str:
+    @property
+    def heading(self) -> Message:
+        """The title, for pages."""
+        return Message(self.title)
+
+    def head(self, unit: str | None) -> Message:
         """Return the title with the unit of the distances behind it, where the measure has one."""
-        return f"{self.title} (km{'²' if self.power == 2 else ''})" if self.power and unit == KM else self.title
+        if not self.power or unit != KM:
+            return self.heading
+        return Message("title_in_km2" if self.power == 2 else "title_in_km", title=self.heading)
 
 
 _MEASURES: dict[str, Measure] = {}
@@ -61,7 +68,7 @@ _MEASURES: dict[str, Measure] = {}
 def register_measure(measure: Measure) -> None:
     """Add a measure to every comparison from now on."""
     if measure.name in _MEASURES:
-        raise InputError(f"utility measure {measure.name}: the name is already taken")
+        raise InputError("measure_name_taken", name=measure.name)
     _MEASURES[measure.name] = measure
 
 
@@ -97,13 +104,13 @@ def describe(name: str, value: float | None) -> Message:
 def usefulness(utility: Utility | Mapping[str, float | None], name: str) -> float | None:
     """Return the one number by which settings are compared, from a ``Utility`` or its plain values."""
     if not _measure(name).ranks:
-        raise InputError(f"utility = {name!r}: choose one of {', '.join(rankings())}")
+        raise InputError("unknown_measure", name=repr(name), measures=rankings())
     return (utility.values if isinstance(utility, Utility) else utility).get(name)
 
 
 def _measure(name: str) -> Measure:
     if name not in _MEASURES:
-        raise InputError(f"utility = {name!r}: choose one of {', '.join(rankings())}")
+        raise InputError("unknown_measure", name=repr(name), measures=rankings())
     return _MEASURES[name]
 
 
@@ -141,7 +148,7 @@ class Utility:
 
     def table(self) -> pd.DataFrame:
         """Return one row per measure: name, title, value, and of a sample its standard error."""
-        rows = [(name, _MEASURES[name].head(self.unit), value) for name, value in self.values.items()]
+        rows = [(name, str(_MEASURES[name].head(self.unit)), value) for name, value in self.values.items()]
         found = pd.DataFrame(rows, columns=["name", "title", "value"])
         return found if self.sample is None else found.assign(error=found["name"].map(dict(self.errors)))
 
@@ -176,9 +183,9 @@ def utility(
     check_whole(groups, "groups", 2)
     shared_unit(original, released, ("original", "released"))
     if original.size != released.size:
-        raise InputError(f"{original.size} records before and {released.size} after the mask: they must be the same")
+        raise InputError("records_lost_by_mask", before=original.size, after=released.size)
     if original.size < 2:
-        raise InputError(f"{original.size} records: distances need at least 2")
+        raise InputError("too_few_records", records=original.size)
     rows = np.arange(original.size, dtype=np.int32)
     if original.size > sample:
         rows = np.sort(rng.choice(rows, size=sample, replace=False))
@@ -196,7 +203,7 @@ def utility(
 
 def _check_distances(side: Distances, name: str) -> Distances:
     if (found := wrap(side)) is None:
-        raise InputError(f"{name} = {show(side)}: give the distances of a file, such as data.distances")
+        raise InputError("not_distances", what=name, given=show(side))
     return found
 
 
@@ -287,6 +294,35 @@ def _ripley_change(found: BeforeAfter) -> float | None:
         pairs = tree.count_neighbors(tree, radii) - size
         levels.append(np.sqrt(area * pairs / (size * (size - 1)) / np.pi))
     return float(np.abs(levels[0] - levels[1]).max())
+
+
+def encode_twice(original: Distances, mask: Mask | None, rng: np.random.Generator) -> FloatArray | None:
+    """Return distances from texts to the same with typing errors, both encoded under one key; None for other masks.
+
+    Row i and column i are the same person.
+    """
+    texts = original.texts()
+    if not isinstance(mask, TextMask) or texts is None:
+        return None
+    key = rng.bytes(KEY_BYTES)
+    both = mask.encode(texts, key, rng).join(mask.encode(misspell(texts, rng), key, rng))
+    rows = np.arange(original.size, dtype=np.int32)
+    return both.block(rows, rows + np.int32(original.size))
+
+
+def best_f1(across: FloatArray) -> float:
+    """Return the highest F1 that a threshold on the distance reaches; pairs on the diagonal are one person.
+
+    F1 is the harmonic mean of precision (links that are right) and recall (people linked).
+
+    >>> best_f1(np.array([[0.1, 0.8], [0.3, 0.4]]))
+    0.8
+    """
+    from sklearn.metrics import precision_recall_curve
+
+    same_person = np.eye(len(across), dtype=bool).ravel()
+    precision, recall, _ = precision_recall_curve(same_person, -across.ravel())
+    return float((2 * precision * recall / np.maximum(precision + recall, np.finfo(float).tiny)).max())
 
 
 def _linkage(found: BeforeAfter) -> float | None:

@@ -18,7 +18,7 @@ from disclique.audits.result import AuditResult
 from disclique.measures.utility import measures
 from disclique.records.coarsening import parse_recoding
 from disclique.show.plots import COLOURS, draw_matches, title_matches
-from disclique.studies import StudyResult, deviations, draw_people, reliability, tabulate_labels, typical_examples
+from disclique.studies import StudyDraws, StudyResult, deviations, reliability, typical_examples
 from disclique.studies.definition import FULL
 from disclique.studies.summary import RATES, dial_name, dials
 from disclique.synthetic.people import Population
@@ -146,7 +146,9 @@ def draw_files(people: Population) -> Figure:
 def draw_study(result: StudyResult) -> dict[str, Figure]:
     """Draw all pictures of a study, by the names of their files."""
     study, table = result.study, result.summary
-    pictures = {} if study.people.file else {"files.png": draw_files(draw_people(study))}  # a file has no map
+    pictures = (
+        {} if study.people.file else {"files.png": draw_files(StudyDraws(study).draw_people())}
+    )  # a file has no map
     middle = min(study.grid.alphas, key=lambda alpha: abs(alpha - 0.5))
     if study.grid.turns_labels:  # the paper's pictures are of the first level
         pictures |= {"rates_by_labels.png": draw_rates_by_labels(result, middle)}
@@ -200,7 +202,7 @@ def draw_rates_by_labels(result: StudyResult, alpha: float = 0.5) -> Figure:
     """
     table = result.summary
     table = table[table["alpha"].isna() | np.isclose(table["alpha"].fillna(-1.0), alpha)]
-    levels = tabulate_labels(result.study)
+    levels = StudyDraws(result.study).tabulate_labels()
     place = {name: k for k, name in enumerate(levels["labels"])}
     figure = Figure(figsize=(10, 4.8), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True)

@@ -13,6 +13,7 @@ from disclique.options.table import Row
 if TYPE_CHECKING:
     from disclique.audits.rates import Rate
     from disclique.measures.utility import Measure
+    from disclique.messages import Message
 
 NOTHING = {"km": 1e-6}  # a millimetre; elsewhere what rounding leaves
 ROUNDING = 1e-9
@@ -79,7 +80,7 @@ def measured(value: float | None, measure: Measure, unit: str, errors: Errors = 
     return DASH if value is None else f"{value + 0.0:.3f}".replace("-0.000", "0.000")
 
 
-def title_of(measure: Measure, unit: str) -> str:
+def title_of(measure: Measure, unit: str) -> Message:
     """Return the title of a measure with its unit, where it has one."""
     return measure.head(unit)
 

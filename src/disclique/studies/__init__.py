@@ -5,10 +5,9 @@ What is asked, drawn and measured for a study lives here; how its units run, res
 """
 
 from disclique.studies.definition import PRESETS, Grid, People, Study, define_study
-from disclique.studies.draws import Draw, calibrate_mask, draw, draw_people, tabulate_labels
 from disclique.studies.run import StudyResult, load_study, study
 from disclique.studies.summary import deviations, grid_table, reliability, summarise
-from disclique.studies.unit import Cell, run_unit, typical_examples
+from disclique.studies.unit import Cell, Draw, StudyDraws, UnitRunner, typical_examples
 
 __all__ = [
     "PRESETS",
@@ -17,18 +16,15 @@ __all__ = [
     "Grid",
     "People",
     "Study",
+    "StudyDraws",
     "StudyResult",
-    "calibrate_mask",
+    "UnitRunner",
     "define_study",
     "deviations",
-    "draw",
-    "draw_people",
     "grid_table",
     "load_study",
     "reliability",
-    "run_unit",
     "study",
     "summarise",
-    "tabulate_labels",
     "typical_examples",
 ]

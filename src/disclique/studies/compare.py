@@ -89,7 +89,7 @@ def compare(outcome: StudyResult, *, spread: StudyResult | None = None, attack: 
     The paper's figures come from one data set that is not public, so that part of every difference cannot go away.
     """
     if any(one is not None and one.study.grid.turns_labels for one in (outcome, spread)):
-        raise InputError("the paper has labels as they are alone: compare a study without --labels")
+        raise InputError("comparison_with_labels")
     sigmas = _sigmas(outcome)
     between = _between(outcome if outcome.study.people.datasets > 1 else spread, attack)
     table = summarise(outcome.records[outcome.records["attack"] == attack])
@@ -105,7 +105,7 @@ def compare(outcome: StudyResult, *, spread: StudyResult | None = None, attack: 
             error = float(np.hypot(ours[f"{rate}_se"], ours[f"{rate}_sd"] / np.sqrt(REPETITIONS)))
             rows.append(row | _judged(ours[rate], paper[place], error, between.get((rate, mask, alpha))))
     if not rows:
-        raise InputError("no cell of this study stands in the paper: it has gaussian:sigma=0.005deg, ..., 0.05deg")
+        raise InputError("comparison_without_cells")
     return Comparison(
         pd.DataFrame(rows), _deviations(outcome, sigmas), (*_notes(outcome, table), *map(str, outcome.notes))
     )
@@ -133,7 +133,7 @@ def _between(spread: StudyResult | None, attack: str) -> dict[tuple[str, str, fl
     if spread is None:
         return {}
     if spread.study.people.datasets < 2:
-        raise InputError("the study for the spread has one data set: run it with --datasets 20, say")
+        raise InputError("spread_of_one_data_set")
     found = {}
     records = spread.records[spread.records["attack"] == attack]
     for mask in spread.study.grid.masks:

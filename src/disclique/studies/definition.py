@@ -54,18 +54,17 @@ class People:
         least = {"n_target": 1, "n_known": 1, "common": 0, "datasets": 1}
         for name, low in least.items():
             if getattr(self, name) < low:
-                raise InputError(f"{name} = {getattr(self, name)}: it must be at least {low}")
+                raise InputError("number_too_small", what=name, value=getattr(self, name), low=low)
         if self.common > min(self.n_target, self.n_known):
-            smaller = min(self.n_target, self.n_known)
-            raise InputError(f"common = {self.common}: the smaller file has only {smaller} people")
+            raise InputError("common_too_many", common=self.common, people=min(self.n_target, self.n_known))
         if self.shares is not None and self.points is None:
-            raise InputError(f"shares {self.shares}: give the points of these people too")
+            raise InputError("shares_without_points", shares=self.shares)
         if (self.file is None) != (not self.text):
-            raise InputError("people and text go together: a file of people, and its columns of text to compare")
+            raise InputError("people_without_text")
         if self.file is None and (self.metric is not None or self.labels):
-            raise InputError("metric and label are for a file of people: give people and text too")
+            raise InputError("metric_without_people")
         if self.file is not None and self.points is not None:
-            raise InputError(f"people {self.file} and points {self.points}: the people come from one of them")
+            raise InputError("people_and_points", people=self.file, points=self.points)
 
 
 @dataclass(frozen=True)
@@ -88,16 +87,16 @@ class Grid:
         object.__setattr__(self, "alphas", tuple(float(alpha) for alpha in self.alphas))
         for alpha in self.alphas:
             if not 0 < alpha < 1:
-                raise InputError(f"alpha = {alpha}: a detection probability lies strictly between 0 and 1")
+                raise InputError("alpha_not_a_probability", given=alpha)
         if self.repetitions < 1:
-            raise InputError(f"repetitions = {self.repetitions}: at least one is needed")
+            raise InputError("no_repetitions", repetitions=self.repetitions)
         for name in ("masks", "alphas", "attacks", "labels"):
             values = getattr(self, name)
             if not values:
-                raise InputError(f"{name}: a study needs at least one")
+                raise InputError("axis_empty", axis=name)
             if len(set(values)) < len(values):
                 twice = next(value for value in values if values.count(value) > 1)
-                raise InputError(f"{name}: {twice or FULL} is given twice")
+                raise InputError("axis_value_twice", axis=name, value=twice or FULL)
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -131,7 +130,7 @@ class Study:
         parse_attacks(self.grid.attacks)
         find_solver(self.search.solver)
         if self.pairs < 2:
-            raise InputError(f"pairs = {self.pairs}: a calibration needs at least 2 pairs")
+            raise InputError("too_few_pairs", pairs=self.pairs)
 
     def units(self) -> Iterator[Unit]:
         """Return all units, repetition by repetition, so that early results cover the whole grid."""
@@ -201,7 +200,7 @@ def _hash(path: str | None) -> str | None:
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+        raise InputError("file_not_read", path=path, why=error.strerror) from None
 
 
 SIGMAS = tuple(round(0.005 * k, 3) for k in range(1, 11))
@@ -227,19 +226,19 @@ def define_study(options: Mapping[str, Any]) -> Study:
     """
     strange = sorted(set(options) - set(OPTIONS))
     if strange:
-        meant = guess_meant(strange[0], OPTIONS) or ""
-        raise InputError(f"study: unknown option {strange[0]!r}; there are {', '.join(OPTIONS)}{meant}")
+        meant = guess_meant(strange[0], OPTIONS)
+        raise InputError("unknown_study_option", option=strange[0], options=OPTIONS, meant=meant)
     given = {key: value for key, value in options.items() if value is not None}
     preset = given.pop("preset", None)
     if preset is not None and preset not in PRESETS:
-        raise InputError(f"preset {preset!r}: choose one of {', '.join(PRESETS)}")
+        raise InputError("unknown_preset", preset=repr(preset), presets=list(PRESETS))
     all_of = {**PRESETS["kroll2014"], **given}
     try:
         return _built(all_of, sigma_only="sigma" in given and "mask" not in given)
     except (TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"study: {error}") from None
+        raise InputError("study_not_understood", error=str(error)) from None
 
 
 def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
@@ -288,7 +287,7 @@ def _whole(value: Any, what: str) -> int:
     except (TypeError, ValueError):
         number = 0.5
     if isinstance(value, bool) or not number.is_integer():
-        raise InputError(f"study: {what} = {show(value)}: it must be a whole number")
+        raise InputError("study_number_not_whole", what=what, value=show(value))
     return int(value)
 
 

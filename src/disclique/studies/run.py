@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,12 @@ import pandas as pd
 from disclique.arguments import check_kind, check_path, show
 from disclique.errors import InputError
 from disclique.messages import Message
+from disclique.records.write import write_table
 from disclique.runs import Executor, Progress, open_journal, run_units
 from disclique.runs.journal import read_definition, read_journal
 from disclique.studies.definition import Study, define_study
-from disclique.studies.draws import check_people
-from disclique.studies.summary import RATES, grid_table, records_table, summarise
-from disclique.studies.unit import Cell, run_unit
-from disclique.studies.write import write_tables
+from disclique.studies.summary import KEYS, RATES, deviations, grid_table, records_table, summarise
+from disclique.studies.unit import Cell, StudyDraws, UnitRunner
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,7 +69,7 @@ class StudyResult:
 
     def save(self, folder: Path | str) -> list[Path]:
         """Write results.parquet and the paper's tables to a folder; return the files."""
-        return write_tables(self.study, self.records, self.summary, Path(folder))
+        return _write_tables(self.study, self.records, self.summary, Path(folder))
 
     def plot(self) -> Figure:
         """Draw precision and recall of every attack against the mask's dial."""
@@ -128,12 +127,13 @@ def study(
     if definition is not None:
         check_kind(definition, Study, "definition", "wanted_study")
     if executor is not None and not callable(getattr(executor, "map", None)):
-        raise InputError(f"executor = {show(executor)}: say where to run, such as Processes(4)")
+        raise InputError("not_an_executor", executor=show(executor))
     work = definition or define_study(options)
     place = None if folder is None else check_path(folder, "folder")
-    check_people(work)
+    run = UnitRunner(work)
+    run.draws.check()
     with open_journal(place, work, list[Cell]) as journal:
-        run_units(partial(run_unit, work), work.units(), journal, executor=executor, progress=progress)
+        run_units(run, work.units(), journal, executor=executor, progress=progress)
         return StudyResult(work, records_table(work, journal.done), journal.notes)
 
 
@@ -152,3 +152,29 @@ def load_study(folder: Path | str) -> StudyResult:
     total = found.grid.repetitions * len(found.grid.settings)
     notes = () if len(done) == total else (Message("study_unfinished", folder=folder, done=len(done), total=total),)
     return StudyResult(found, records_table(found, done), notes)
+
+
+def _write_tables(study: Study, records: pd.DataFrame, summary: pd.DataFrame, folder: Path) -> list[Path]:
+    """Write the tables of a study; return the files.
+
+    ``results.parquet`` holds a row for each cell and nothing that depends on when or where it ran, so that it is the
+    same, byte for byte, however often the study was interrupted; the seconds are in ``timings.parquet``.
+    ``summary.csv`` has the averages with their uncertainty; ``deviations.csv``, ``precision.csv`` and ``recall.csv``
+    are laid out as the paper's tables 3, 4 and 5 (the first attack; further ones in files that end in their name).
+    ``labels.csv`` says what labels tell at each level, where they are an axis.
+    """
+    written = {
+        "results.parquet": records.drop(columns="seconds"),
+        "timings.parquet": records[[*KEYS, *(["labels"] if study.grid.turns_labels else []), "seconds"]],
+        "summary.csv": summary.drop(columns="seconds"),
+        "deviations.csv": deviations(study),
+    }
+    if study.grid.turns_labels:
+        written["labels.csv"] = StudyDraws(study).tabulate_labels()
+    for place, attack in enumerate(study.grid.attacks):
+        ending = "" if place == 0 else "_" + "".join(c if c.isalnum() else "-" for c in attack)
+        for rate in RATES:
+            written[f"{rate}{ending}.csv"] = grid_table(study, summary, rate, attack)
+    for name, frame in written.items():
+        write_table(frame, folder / name)
+    return [folder / name for name in written]

@@ -12,8 +12,7 @@ from scipy.stats import norm
 from disclique.masks import parse_mask
 from disclique.runs import Unit
 from disclique.studies.definition import Study
-from disclique.studies.draws import calibrate_mask
-from disclique.studies.unit import Cell
+from disclique.studies.unit import Cell, StudyDraws
 from disclique.units import Quantity
 
 KEYS = ["mask", "alpha", "repetition", "attack"]
@@ -142,9 +141,9 @@ def _at_one_level(study: Study) -> Study:
 def deviations(study: Study) -> pd.DataFrame:
     """Quantiles and variance of d - d' for every mask, in the layout of the paper's table 3."""
     names: Mapping[str, float | str] = dials(study.grid.masks) or {mask: mask for mask in study.grid.masks}
-    rows = []
+    rows, draws = [], StudyDraws(study)
     for mask in study.grid.masks:
-        row = calibrate_mask(study, parse_mask(mask)).row()
+        row = draws.calibrate(parse_mask(mask)).row()
         rows.append({dial_name(study.grid.masks): names[mask], **{k: v for k, v in row.items() if k != "mask"}})
     table = pd.DataFrame(rows)
     return table[[*(c for c in table.columns if c != "pairs"), "pairs"]]

@@ -1,23 +1,165 @@
-"""One unit of a study carried out: a noise draw, attacked with every α and in every way."""
+"""One unit of a study: a noise draw, attacked with every α and in every way."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.attacks import Attack, Outcome, act, fetcher, parse_attacks
+from disclique.attacks import Attack, Knowledge, Outcome, act, fetcher, learn, parse_attacks
+from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
+from disclique.attacks.population import prepare
 from disclique.errors import InputError
-from disclique.model import Claims, Microdata
+from disclique.masks import Mask
+from disclique.measures.label_information import count_classes, share_kept
+from disclique.measures.risk import Truth
+from disclique.model import Candidates, Claims, Distances, Microdata
+from disclique.records.coarsening import AS_THEY_ARE, Recoding, parse_recoding
+from disclique.records.labels import candidates
+from disclique.records.reading import Layout, microdata, read
 from disclique.runs import Unit
 from disclique.studies.definition import FULL, Study
-from disclique.studies.draws import Draw, draw
+from disclique.synthetic.people import Population, choose_people, germany, population
+from disclique.synthetic.settlements import read_table
 
 BINS = 10  # classes of probability in which claims are compared with the truth
+Files = tuple[Microdata, Microdata, Candidates, Truth]
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """What all attacks on one noise draw share.
+
+    ``target`` has the published distances alone and ``known`` the snooper's points or strings; ``masked`` is what the
+    mask made of the target, for yardsticks and pictures.
+    """
+
+    target: Microdata
+    known: Microdata
+    candidates: Candidates
+    calibration: Calibration
+    knowledge: Knowledge
+    truth: Truth
+    masked: Distances
+
+    @property
+    def masked_target(self) -> Microdata:
+        """The target with its masked points, which only the data holder has."""
+        return replace(self.target, distances=self.masked)
+
+
+class StudyDraws:
+    """Draws the releases of a study, and keeps what several of them share: files, calibrations, what is known of masks.
+
+    It goes to another process without what it keeps.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.read_people = lru_cache(maxsize=1)(self._read_people)
+        self.files = lru_cache(maxsize=16)(self._files)
+        self.calibrate = lru_cache(maxsize=64)(self._calibrate)
+        self.learn = lru_cache(maxsize=64)(self._learn)
+
+    def __reduce__(self) -> tuple[type[StudyDraws], tuple[Study]]:
+        return type(self), (self.study,)
+
+    def _read_people(self) -> Microdata:
+        """Read the file of people, so that a complaint names its row, not that of a draw."""
+        people = self.study.people
+        layout = Layout(people.labels, text=people.text, metric=people.metric, sheet=people.sheet)
+        return read(str(people.file), layout)
+
+    def draw_people(self, dataset: int = 0) -> Population:
+        """Draw the people of one data set."""
+        people, rng = self.study.people, self.study.chance.rng("people", dataset)
+        sizes = {"n_target": people.n_target, "n_known": people.n_known, "common": people.common}
+        if people.file is not None:
+            return choose_people(self.read_people().table, **sizes, rng=rng)
+        if people.points is None:
+            return germany(**sizes, rng=rng)
+        return population(people.points, people.shares or read_table("germany_census2011"), **sizes, rng=rng)
+
+    def _files(self, dataset: int, recoding: Recoding = AS_THEY_ARE) -> Files:
+        """Return the target before masking, the known file, the candidates and the truth of one data set.
+
+        ``recoding`` says how labels are recoded, in both files.
+        """
+        people, asked = self.draw_people(dataset), self.study.people
+        columns: dict[str, Any] = {"labels": people.label_names, "coordinates": ["lon", "lat"], "ids": "id"}
+        if asked.file is not None:
+            columns = {"labels": asked.labels, "text": asked.text, "metric": asked.metric}
+        target, known = (
+            recoding.apply(microdata(frame, name=name, **columns))
+            for frame, name in ((people.target, "target"), (people.known, "known"))
+        )
+        return target, prepare(known), candidates(target.labels, known.labels), Truth(people.truth.astype(np.int64))
+
+    def _calibrate(self, mask: Mask) -> Calibration:
+        """Carry out the snooper's simulation for one mask, shared by all repetitions."""
+        study = self.study
+        rng, places = study.chance.rng("calibration", mask.spec), None
+        if study.people.file is not None:
+            return calibrate_matrix(mask, self.files(0)[1].distances, pairs=study.pairs, rng=rng)
+        if study.people.points is not None:
+            places = self.draw_people().people[["lon", "lat"]].to_numpy(dtype=float)
+        return calibrate(mask, points=places, pairs=study.pairs, rng=rng)
+
+    def _learn(self, mask: Mask, dataset: int) -> Knowledge:
+        """Return what the snooper knows of a mask; where that is simulated, at the places of the known file."""
+        points = self.files(dataset)[1].distances.points()
+        common = self.study.people.common / self.study.people.n_target
+        rng = self.study.chance.rng("knowledge", mask.spec, dataset)
+        return learn(mask, self.calibrate(mask), points, common=common, rng=rng)
+
+    def draw(self, unit: Unit) -> Draw:
+        """Make the noise draw of a unit; the same wherever and whenever it is made."""
+        dataset, mask = unit.repetition % self.study.people.datasets, unit.setting.mask
+        target, known, found, truth = self.files(dataset, unit.setting.labels)
+        masked = mask.apply(target.distances, self.study.chance.rng("noise", mask.spec, unit.repetition))
+        released = replace(target, distances=masked.as_matrix())
+        return Draw(released, known, found, self.calibrate(mask), self.learn(mask, dataset), truth, masked)
+
+    def check(self) -> None:
+        """Raise an error before the journal begins if people of a file cannot be drawn, or masks do not fit them."""
+        for recoding in dict.fromkeys(setting.labels for setting in self.study.grid.settings):
+            if recoding.parts:
+                self.files(0, recoding)
+        if self.study.people.file is None:
+            return
+        target = self.files(0)[0]
+        for mask in dict.fromkeys(setting.mask for setting in self.study.grid.settings):
+            mask.apply(target.distances, self.study.chance.rng("trial"))
+
+    def tabulate_labels(self) -> pd.DataFrame:
+        """Say what the labels of the first data set's target tell at each level: classes, and the information left."""
+        fine, rows = self.files(0)[0].labels, []
+        for labels in self.study.grid.labels:
+            left = self.files(0, parse_recoding(labels))[0].labels
+            equal, distinct = count_classes(left)
+            rows.append((labels or FULL, distinct, equal, share_kept(left, fine)))
+        return pd.DataFrame(rows, columns=["labels", "distinct", "classes", "information"])
+
+
+class UnitRunner:
+    """Carries out units of a study: a cell for each α and attack, and one for each attack that needs no α."""
+
+    def __init__(self, study: Study) -> None:
+        self.study, self.draws = study, StudyDraws(study)
+
+    def __reduce__(self) -> tuple[type[UnitRunner], tuple[Study]]:
+        return UnitRunner, (self.study,)
+
+    def __call__(self, unit: Unit) -> list[Cell]:
+        """Carry out a unit."""
+        made = self.draws.draw(unit)
+        tried = _run_all(self.study, unit, made)
+        return [_cell(self.study, unit, made, alpha, one) for alpha, outcomes in tried for one in outcomes]
 
 
 @dataclass(frozen=True)
@@ -58,13 +200,7 @@ class Cell:
     labels: str = FULL
 
 
-def run_unit(study: Study, unit: Unit) -> list[Cell]:
-    """Carry out a unit: a cell for each α and attack, and one for each attack that needs no α."""
-    made = draw(study, unit)
-    return [_cell(study, unit, made, alpha, one) for alpha, tried in _tried(study, unit, made) for one in tried]
-
-
-def _tried(study: Study, unit: Unit, made: Draw) -> Iterator[tuple[float | None, list[Outcome]]]:
+def _run_all(study: Study, unit: Unit, made: Draw) -> Iterator[tuple[float | None, list[Outcome]]]:
     """Run the attacks of every α, those that share a start together, and then those that need no α."""
     specs = parse_attacks(study.grid.attacks)
     # chance follows from the mask alone: levels of labels share their noise
@@ -85,7 +221,7 @@ def _run(attacks: dict[str, Attack], target: Microdata, made: Draw) -> list[Outc
     tried = act(attacks, fetcher(target, made.known, lambda attack: made.candidates), truth=made.truth, seeds=())
     for one in tried:
         if one.refusal is not None:
-            raise InputError(f"attack {one.spec}: {one.refusal}")
+            raise InputError("study_attack_refused", attack=one.spec, why=one.refusal)
     return tried
 
 
@@ -147,9 +283,9 @@ class Example:
     matches: pd.DataFrame
 
 
-def make_example(study: Study, unit: Unit, alpha: float) -> Example:
+def make_example(draws: StudyDraws, unit: Unit, alpha: float) -> Example:
     """Carry out a cell once more, by the study's first attack."""
-    made = draw(study, unit)
+    study, made = draws.study, draws.draw(unit)
     spec = parse_attacks(study.grid.attacks[:1])[0]
     attack = spec.build(made.knowledge.at(alpha, made.calibration), study.search)
     claims = _run({spec.spec: attack}, made.masked_target if spec.kind.sees_points else made.target, made)[0].claims
@@ -166,4 +302,5 @@ def typical_examples(study: Study) -> list[Example]:
     first = study.grid.settings[0]
     masks = dict.fromkeys((first.mask, study.grid.settings[-1].mask))
     both = dict.fromkeys((alphas[len(alphas) // 4], alphas[-1]))
-    return [make_example(study, Unit(replace(first, mask=mask), 0), alpha) for mask in masks for alpha in both]
+    draws = StudyDraws(study)
+    return [make_example(draws, Unit(replace(first, mask=mask), 0), alpha) for mask in masks for alpha in both]

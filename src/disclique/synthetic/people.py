@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from disclique.arguments import check_rng, check_whole
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.model import FloatArray
 from disclique.synthetic.settlements import area_points, home_points, read_table
 
@@ -115,7 +116,7 @@ def choose_people(
     _check_sizes(n_target, n_known, common)
     n = n_target + n_known - common
     if len(table) < n:
-        raise InputError(f"{len(table)} people for two files of {n} different ones: give more people, or smaller files")
+        raise InputError("too_few_people", people=len(table), wanted=n)
     chosen = table.iloc[rng.choice(len(table), size=n, replace=False)].reset_index(drop=True)
     return _in_two_files(chosen, n_target, common, rng)
 
@@ -132,10 +133,7 @@ def _check_sizes(n_target: int, n_known: int, common: int) -> None:
     for what, number, least in (("n_target", n_target, 1), ("n_known", n_known, 1), ("common", common, 0)):
         check_whole(number, what, least)
     if common > min(n_target, n_known):
-        raise InputError(
-            f"common = {common}: no more people can be in both files than are in the smaller one "
-            f"({min(n_target, n_known)})"
-        )
+        raise InputError("common_above_smaller", common=common, people=min(n_target, n_known))
 
 
 def _draw_points(source: PointsSource, n: int, rng: np.random.Generator) -> FloatArray:
@@ -146,15 +144,14 @@ def _draw_points(source: PointsSource, n: int, rng: np.random.Generator) -> Floa
         bad = ~(table[column].abs() <= limit)
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            raise InputError(f"points row {row + 1}: {column} = {table[column].iloc[row]} is not in ±{limit} degrees")
+            value = table[column].iloc[row]
+            raise InputError("point_off_the_earth", row=row + 1, column=column, value=value, limit=limit)
     if "weight" in table:
         weight = table["weight"].to_numpy(dtype=float)
         _check_weights(weight, "points")
         return table[["lon", "lat"]].to_numpy()[rng.choice(len(table), size=n, p=weight / weight.sum())]
     if len(table) < n:
-        raise InputError(
-            f"{len(table)} points for {n} people: give more points, or a column weight to let people share one"
-        )
+        raise InputError("too_few_points", points=len(table), people=n)
     return table[["lon", "lat"]].to_numpy()[rng.choice(len(table), size=n, replace=False)]
 
 
@@ -162,12 +159,12 @@ def _points_table(source: Any) -> pd.DataFrame:
     """Return the points as numbers in columns lon, lat and possibly weight."""
     if isinstance(source, np.ndarray):
         if source.ndim != 2 or source.shape[1] not in (2, 3):
-            raise InputError(f"points of shape {source.shape}: give rows of lon, lat and possibly weight")
+            raise InputError("points_of_wrong_shape", shape=str(source.shape))
         return pd.DataFrame(source, columns=["lon", "lat", "weight"][: source.shape[1]]).astype(float)
     table = _table(source, "points")
     for column in ("lon", "lat"):
         if column not in table:
-            raise InputError(f"points: no column {column!r}; there are {', '.join(map(str, table.columns))}")
+            raise InputError("points_without_column", column=column, columns=list(table.columns))
     numbers = table[[column for column in ("lon", "lat", "weight") if column in table]]
     return pd.DataFrame({column: pd.to_numeric(numbers[column], errors="coerce") for column in numbers})
 
@@ -175,9 +172,9 @@ def _points_table(source: Any) -> pd.DataFrame:
 def _draw_labels(source: Shares, n: int, rng: np.random.Generator) -> pd.DataFrame:
     table = _table(source, "shares")
     if table.shape[1] < 2:
-        raise InputError("shares: give one column per label and a last column of counts or shares")
+        raise InputError("shares_too_narrow")
     weight = pd.to_numeric(table.iloc[:, -1], errors="coerce").to_numpy(dtype=float)
-    _check_weights(weight, f"shares, column {table.columns[-1]}")
+    _check_weights(weight, Message("shares_column", column=str(table.columns[-1])))
     rows = rng.choice(len(table), size=n, p=weight / weight.sum())
     return table.iloc[rows, :-1].reset_index(drop=True)
 
@@ -188,13 +185,13 @@ def _table(source: Any, what: str) -> pd.DataFrame:
     try:
         return pd.read_csv(source, comment="#")
     except (OSError, ValueError) as problem:  # pandas' parser errors and encoding errors are ValueErrors
-        raise InputError(f"{what}: cannot read {source}: {problem}") from problem
+        raise InputError("table_not_read", what=what, source=str(source), problem=str(problem)) from problem
 
 
-def _check_weights(weight: FloatArray, where: str) -> None:
+def _check_weights(weight: FloatArray, where: str | Message) -> None:
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise InputError(f"{where}, row {row + 1}: {weight[row]} is not a count or share")
+        raise InputError("not_a_count", where=where, row=row + 1, value=weight[row])
     if not weight.sum() > 0:
-        raise InputError(f"{where}: the counts are all zero")
+        raise InputError("counts_all_zero", where=where)

@@ -179,7 +179,7 @@ def _compare(works: tuple[Work, Work], results: Sequence[AuditResult], language:
     status = [_status(result) for result in (first, second)]
     pairs = list(zip(names, works, results, status, strict=True))
     formats = [measures()[result.plan.utility].format for result in (first, second)]
-    drawn = {"draw": draw if found.drawable else None, "measure": measure.title}
+    drawn = {"draw": draw if found.drawable else None, "measure": measure.heading}
     return {"found": found, "pairs": pairs, "formats": formats, **drawn}
 
 

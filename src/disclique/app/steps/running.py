@@ -18,6 +18,7 @@ from disclique.app.runner import is_changed
 from disclique.app.status import SettingRow, Status, read_status
 from disclique.app.works import DONE, RUNNING, WAITING
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.show.report.vega import draw_settings
 
 
@@ -38,7 +39,7 @@ async def show(request: Request) -> Response:
         "suggested": await in_thread(suggest_folder, site.places.start, "audit", work),
         "ready": bool(work.checked and work.said.get("mask")),
         "draw": await in_thread(_drawing, status) if told["settings"] else None,
-        "measure": status.utility.get("title", ""),
+        "measure": Message(status.utility.get("title", "")),
         "polled": state in (RUNNING, WAITING),
         "seen": "",
         "rows_seen": "",

@@ -202,7 +202,7 @@ def _front(result: AuditResult, texts: Texts) -> Json | None:
     ranking = measures()[result.plan.utility]
     x = alt.X(
         "use:Q",
-        title=texts.say("usefulness: {measure}", measure=texts.sentence(ranking.title)),
+        title=texts.say("usefulness: {measure}", measure=texts.sentence(ranking.heading)),
         scale=alt.Scale(zero=False, padding=14),
         axis=alt.Axis(format=ranking.format, tickCount=5),
     )
