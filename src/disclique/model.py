@@ -434,9 +434,9 @@ class Claims:
     probability: FloatArray
     threshold: float = 0.5
     expected: float | None = None
-    cut: Message | str | None = None
+    cut: Message | None = None
     most: int | None = None
-    doubt: Message | str | None = None
+    doubt: Message | None = None
     ties: tuple[IntArray, ...] = ()
     work: CliqueWork | None = None
     details: Json = field(default_factory=dict)

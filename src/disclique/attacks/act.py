@@ -34,7 +34,7 @@ class Outcome:
     claims: Claims | None = None
     judged: Judged | None = None
     refusal: InputError | None = None
-    spared: Message | str | None = None
+    spared: Message | None = None
     seconds: float = 0.0
 
     @property
@@ -44,7 +44,7 @@ class Outcome:
         return found is not None and len(found.target) > 0 and found.details.get("unlaid") == 0
 
 
-Spare = Callable[[Attack, Sequence[Outcome]], Message | str | None]
+Spare = Callable[[Attack, Sequence[Outcome]], Message | None]
 
 
 def act(

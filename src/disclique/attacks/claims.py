@@ -37,7 +37,6 @@ PROBABLE = 0.5  # a pair is claimed if it is more probable than not
 FLOOR = 0.01  # pairs less probable than that are not kept
 NOT_CARRIED_OUT = "attack_not_carried_out"  # the code of what was cut short before it began
 
-Note = Message | str | None
 Weighed = tuple[IntArray, IntArray, FloatArray]  # target rows, known rows, probabilities
 
 
@@ -46,8 +45,8 @@ def make_claims(
     *,
     attack: str,
     floor: float = FLOOR,
-    cut: Note = None,
-    doubt: Note = None,
+    cut: Message | None = None,
+    doubt: Message | None = None,
     details: Json | None = None,
 ) -> Claims:
     """Make claims of weighed pairs, leaving out those less probable than ``floor``."""
@@ -61,16 +60,16 @@ def make_claims(
         probability=probability[keep][order],
         threshold=PROBABLE,
         expected=float(probability.sum()),
-        cut=cut or None,
-        doubt=doubt or None,
+        cut=cut,
+        doubt=doubt,
         details=details or {},
     )
 
 
-def no_claims(why: Message | str, *, attack: str, cut: Note = None, details: Json | None = None) -> Claims:
+def no_claims(why: Message, *, attack: str, cut: Message | None = None, details: Json | None = None) -> Claims:
     """Claim nothing, and say why."""
     none = np.zeros(0, np.int32)
-    return Claims(attack, none, none, np.zeros(0), expected=0.0, cut=cut or None, doubt=why, details=details or {})
+    return Claims(attack, none, none, np.zeros(0), expected=0.0, cut=cut, doubt=why, details=details or {})
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ class AttackResult:
     baseline: Baseline
     twins: tuple[tuple[int, ...], ...]
     risk: Risk | None
-    notes: tuple[Message | str, ...]
+    notes: tuple[Message, ...]
     seconds: float
     files: tuple[Microdata, Microdata]
     agreement: Agreement | None = None
@@ -128,7 +127,7 @@ class AttackResult:
     @property
     def failed(self) -> bool:
         """True if the attack applies but could not be carried out."""
-        return isinstance(self.claims.cut, Message) and self.claims.cut.code == NOT_CARRIED_OUT
+        return self.claims.cut is not None and self.claims.cut.code == NOT_CARRIED_OUT
 
     @property
     def clique(self) -> Clique:
@@ -269,7 +268,7 @@ class ComparedFiles:
     target: Microdata
     known: Microdata
     candidates: Candidates
-    odd: tuple[Message | str, ...] = ()
+    odd: tuple[Message, ...] = ()
     known_rows: NDArray[np.int64] | None = None
 
     def show(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import gamma
 
 from disclique.attacks.act import fetcher
-from disclique.attacks.claims import Note, make_claims, no_claims
+from disclique.attacks.claims import make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.kroll import CliqueAttack
 from disclique.attacks.posterior import estimated_share, matching_posterior
@@ -120,7 +120,7 @@ class ExtendAttack(Attack):
             cut = Message("would_rest_on_clique", reason=given_up)
         return replace(found, cut=cut, most=min(len(target), len(known)))
 
-    def _start(self, fetch: Fetch) -> tuple[Claims, bool, Note]:
+    def _start(self, fetch: Fetch) -> tuple[Claims, bool, Message | None]:
         """Return the claims to start from, whether they are a clique's, and what cut short a clique left aside."""
         clique = None
         try:

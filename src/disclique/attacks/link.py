@@ -171,10 +171,9 @@ def _attack_files(
 
     outcomes = act(attacks, run, truth=None if truth is None else truth_of(target, known, truth))
     tell(Message("step_matches"))
-    odd = inspect_pair(
-        target, known, forgiven=rule.comparators
-    ).remarks  # an attack that finds nothing looks like safety
-    files = ComparedFiles(target, known, related, tuple(remark.sentence for remark in odd))
+    # what can hardly be meant of two files: then an attack finds nothing, and that looks like safety
+    odd = inspect_pair(target, known, forgiven=rule.comparators).remarks
+    files = ComparedFiles(target, known, related, tuple(remark.message for remark in odd))
     return show_outcomes(outcomes, attacks, lambda claims: files)
 
 
@@ -243,7 +242,7 @@ class RegisterWork:
             self.target,
             self.register.take(shown) if len(shown) else self.survey.look,
             everybody,
-            tuple(remark.sentence for remark in odd),
+            tuple(remark.message for remark in odd),
             shown if len(shown) else None,
         )
 
