@@ -25,7 +25,7 @@ from disclique.masks.settings import Setting
 from disclique.model import Candidates, Claims, Distances, Microdata
 from disclique.runs import Unit
 from disclique.spaces import Matrix, Points, ScaledMatrix, full_matrix
-from disclique.spaces.mapping import lay_on
+from disclique.spaces.mapping import lay_matrix_on
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.rebuild.incomplete import find_bodies
 from disclique.spaces.rebuild.least_squares import Lengths
@@ -280,10 +280,10 @@ def test_scaled_matrices_are_chosen_joined_and_laid_on_others() -> None:
     between = np.round(pairwise(some.places().coordinates, other.places().coordinates, "euclidean"), 2)
     assert both.values[:5, 5:] == pytest.approx(between)
     assert np.array_equal(both.values[:5, :5], some.values)
-    laid = lay_on(matrix_of(points), points, [(row, row) for row in (0, 7, 19, 33)])
+    laid = lay_matrix_on(matrix_of(points), points, [(row, row) for row in (0, 7, 19, 33)])
     assert laid is not None
     assert laid.places().coordinates == pytest.approx(points.coordinates, abs=1e-6)
-    assert lay_on(matrix_of(points), points, [(0, 0), (1, 1)]) is None
+    assert lay_matrix_on(matrix_of(points), points, [(0, 0), (1, 1)]) is None
 
 
 def people(points: NDArray[np.float64], seed: int = 0) -> Microdata:

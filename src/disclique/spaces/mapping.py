@@ -160,17 +160,17 @@ def scale_together(target: Distances, known: Distances, pairs: Pairs) -> tuple[D
     """
     turned = [(b, a) for a, b in pairs]
     if (reference := known.points()) is not None:
-        laid = lay_on(target, reference, pairs)
+        laid = lay_matrix_on(target, reference, pairs)
         return None if laid is None else (laid, known)
     if (reference := target.points()) is not None:
-        laid = lay_on(known, reference, turned)
+        laid = lay_matrix_on(known, reference, turned)
         return None if laid is None else (target, laid)
     scaled = target.to_map()
-    laid = None if scaled is None else lay_on(known, scaled.places(), turned)
+    laid = None if scaled is None else lay_matrix_on(known, scaled.places(), turned)
     return None if scaled is None or laid is None else (scaled, laid)
 
 
-def lay_on(loose: Distances, reference: Points, pairs: Pairs, overlay: Overlay = OVERLAY) -> ScaledMatrix | None:
+def lay_matrix_on(loose: Distances, reference: Points, pairs: Pairs, overlay: Overlay = OVERLAY) -> ScaledMatrix | None:
     """Return a matrix with its map laid on that of another file; ``pairs`` are the same people, here and there."""
     if loose.matrix() is None or not reference.is_map:
         return None

@@ -1,0 +1,44 @@
+"""Files and chance that many tests need, made in one place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import disclique as dq
+from disclique.spaces import Distances, Listed, ReleaseSeries
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    """Return chance."""
+    return np.random.default_rng(seed)
+
+
+def along_streets(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the sum of the steps along both axes: a metric of one's own."""
+    return float(np.abs(x - y).sum())
+
+
+def every_space(n: int = 14) -> dict[str, Distances]:
+    """Return distances of every kind, between as many records."""
+    where = rng(3).uniform((6, 47), (15, 55), (n, 2))
+    names = [
+        f"{first} {last}" for first in ("anna", "otto", "ida") for last in ("meier", "weber", "kern", "lee", "roth")
+    ]
+    plane = dq.Points(rng(4).uniform(0, 90, (n, 2)), "euclidean", unit="km")
+    ways = np.triu(rng(5).uniform(1, 9, (n, n)), 1)
+    return {
+        "sphere": dq.Points(where),
+        "wgs84": dq.Points(where, "wgs84"),
+        "plane": plane,
+        "vectors": dq.Points(rng(6).normal(size=(n, 5)), "euclidean"),
+        "cosine": dq.Points(rng(7).normal(size=(n, 5)), "cosine"),
+        "gower": dq.Points([[float(k % 5), "fm"[k % 2], None if k == 2 else float(k)] for k in range(n)], "gower"),
+        "own metric": dq.Points(where, along_streets),
+        "texts": dq.Texts(names[:n]),
+        "encodings": dq.Encodings(rng(8).integers(0, 256, (n, 8), dtype=np.uint8), 64),
+        "matrix": dq.Matrix(ways + ways.T),
+        "scaled": plane.as_matrix().to_map() or plane,
+        "series": ReleaseSeries((plane, plane)),
+        "hidden": plane.hidden(),
+        "listed": Listed(n, np.arange(n - 1), np.arange(1, n), np.ones(n - 1)),
+    }
