@@ -140,7 +140,7 @@ class Audit:
 
     def __post_init__(self) -> None:
         if len(self.target) < 2:
-            raise InputError(f"{self.target.name}: {len(self.target)} record: distances need at least 2")
+            raise InputError("too_few_records", file=self.target.name, count=len(self.target))
         object.__setattr__(self, "plan", self.plan.for_records(len(self.target)))
         self._share_ranges()
         self._check_units()
@@ -250,52 +250,40 @@ class Audit:
 
     def _check_known(self) -> None:
         if (self.known is not None) != self.plan.snooper.given:
-            raise InputError("the plan and the data differ in whether the known file is given")
+            raise InputError("plan_without_known_file")
         if self.known is None:
             return
         if list(self.known.labels.columns) != list(self.target.labels.columns):
-            raise InputError(f"{self.known.name}: it needs the label columns of {self.target.name}")
+            raise InputError("other_label_columns", file=self.known.name, other=self.target.name)
         if not set(self.known.ids) & set(self.target.ids):
             spelled = describe_difference(self.known.ids, self.target.ids)
-            hint = "" if spelled is None else f"{spelled}: write them alike in both files"
-            raise InputError(
-                f"{self.known.name}: no id in common with {self.target.name}: nobody could be re-identified, so there "
-                f"is nothing to measure{hint}"
-            )
+            hint = None if spelled is None else Message("write_alike", difference=spelled)
+            raise InputError("no_common_id", file=self.known.name, other=self.target.name, hint=hint)
 
     def _check_drawn(self) -> None:
         snooper = self.plan.snooper
         if snooper.overlap is None:
             return
         if snooper.others == GERMANY and (self.points is None or self.points.metric not in GEOGRAPHIC):
-            raise InputError("others from germany need coordinates in degrees of longitude and latitude")
+            raise InputError("germany_needs_degrees")
         if (self.others is not None) != (snooper.others == "file"):
-            raise InputError("the plan and the data differ in whether a file of other people is given")
+            raise InputError("plan_without_others")
         if self.others is not None:
             self._check_others(self.others)
         if self.splits and split_sizes(len(self.target), snooper)[0] < 2:
-            raise InputError(
-                f"{self.target.name}: nobody can be invented from {len(self.target)} records with distances alone, and "
-                f"no release is left when known size = {snooper.size} and overlap = {snooper.overlap} take others from "
-                "it: give the known file, or a smaller one"
-            )
+            asked = {"size": snooper.size, "overlap": snooper.overlap}
+            raise InputError("no_release_left", file=self.target.name, records=len(self.target), **asked)
 
     def _check_others(self, others: Microdata) -> None:
         if list(others.labels.columns) != list(self.target.labels.columns):
-            raise InputError(f"{others.name}: it needs the label columns of {self.target.name}")
+            raise InputError("other_label_columns", file=others.name, other=self.target.name)
         if not self.target.distances.can_join(others.distances):
-            raise InputError(
-                f"{others.name}: how far its people are from those of {self.target.name} is not known; without a file "
-                "of others some records are kept out of the release and serve as strangers"
-            )
+            raise InputError("others_not_comparable", file=others.name, other=self.target.name)
 
     def _check_seeds(self) -> None:
         seeds = self.plan.snooper.seeds
         if seeds >= self.most_common:
-            raise InputError(
-                f"seeds = {seeds}: the snooper knows {self.most_common} of the released people, so that nobody would "
-                "be left to be found"
-            )
+            raise InputError("seeds_leave_nobody", seeds=seeds, common=self.most_common)
 
     @property
     def plain(self) -> Audit:
@@ -327,15 +315,15 @@ class Audit:
             return
         known = (self.known or self.target).distances.points()
         if known is None:
-            raise InputError("a coordinate error of the snooper needs a known file with coordinates")
+            raise InputError("error_needs_coordinates")
         if known.metric not in (*GEOGRAPHIC, "euclidean"):
-            raise InputError(
-                f"a coordinate error of the snooper: what it does to distances by {known.metric} is not known"
-            )
+            raise InputError("error_in_metric_unknown", metric=known.metric)
         try:
             Gaussian(error).apply(known, self.chance.rng("trial"))
         except InputError as problem:
-            raise InputError(str(problem).replace("mask gaussian, sigma", "coordinate error")) from None
+            where = Message("snoopers_error", error=str(error))
+            values = {**problem.message.values, "where": where}
+            raise InputError(Message(problem.message.code, values)) from None
 
     @property
     def points(self) -> Points | None:

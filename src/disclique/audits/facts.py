@@ -337,7 +337,7 @@ class Declaration:
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < LEAST:
-            raise InputError(f"decision: k = {self.k!r}: a cell of the map has at least {LEAST} people")
+            raise InputError("map_cells_too_small", k=self.k, least=LEAST)
 
 
 def declare(given: Mapping[str, Any] | Declaration | None) -> Declaration:
@@ -351,11 +351,11 @@ def declare(given: Mapping[str, Any] | Declaration | None) -> Declaration:
     if isinstance(given, Declaration):
         return given
     if not isinstance(given, Mapping):
-        raise InputError(f"decision: {given!r} is no section with names and values")
+        raise InputError("decision_no_section", given=repr(given))
     names = [field.name for field in fields(Declaration)]
     strange = sorted(str(name) for name in given if name not in names)
     if strange:
-        raise InputError(f"decision: unknown entry {strange[0]!r}; there are {', '.join(names)}")
+        raise InputError("decision_unknown_entry", entry=strange[0], known=names)
     found: dict[str, Any] = {name: value if name == "k" else _text(name, value) for name, value in given.items()}
     return Declaration(**found)
 
@@ -366,5 +366,5 @@ def _text(name: str, value: object) -> str:
     if isinstance(value, date):
         return value.isoformat()[:10]
     if not isinstance(value, str):
-        raise InputError(f"decision: {name} = {value!r}: a text is meant")
+        raise InputError("decision_wants_text", name=name, value=repr(value))
     return " ".join(value.split())

@@ -242,20 +242,15 @@ def hold_known(
     if not isinstance(known, Register):
         return known, None
     if known.layout.id is None:
-        raise InputError(f"{known.name}: name the column that says who is who in both files")
+        raise InputError("register_needs_id", file=known.name)
     rows = find_people(known, target.ids, known.layout.id)
     if not rows:
-        raise InputError(
-            f"{known.name}: no id in common with {target.name}: nobody could be re-identified, so there is nothing to "
-            "measure"
-        )
+        raise InputError("no_common_id", file=known.name, other=target.name, hint=None)
     allowed = default_memory() if memory is None else memory
     most = min(max(kept.strangers, len(target)), allowed // kept.bytes_per_person)
     if most < len(target):
-        raise InputError(
-            f"memory = {say_memory(allowed)}: too little for the people of a register around {len(target):,} records; "
-            f"{say_memory(len(target) * kept.bytes_per_person)} are needed at the least"
-        )
+        needed = say_memory(len(target) * kept.bytes_per_person)
+        raise InputError("memory_for_register", allowed=say_memory(allowed), records=len(target), needed=needed)
     released = known.take(np.sort(np.fromiter(rows.values(), np.int64, len(rows))))
     others = draw_people(known, most, plan.chance.rng("register that is known"), without=target.ids)
     sizes = {"records": len(known), "released": len(released), "others": len(others)}

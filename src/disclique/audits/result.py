@@ -124,7 +124,7 @@ class AuditResult(ResultFacts):
     def people(self) -> pd.DataFrame:
         """The risk of every record under every setting; it stays with the data holder and is never in result.json."""
         if self.people_table is None:
-            raise AttributeError(f"the risk of every record is in {RECORDS} beside the file this result was read from")
+            raise AttributeError(str(Message("people_in_another_file", file=RECORDS)))
         return self.people_table
 
     def report(self, path: Path | str | None = None, *, language: str = "en") -> str:
@@ -164,10 +164,7 @@ class AuditResult(ResultFacts):
             decision = {"k": self.declared.k, **decision}
         declared = self.declared if decision is None else declare(decision)
         if self.coarse_map is not None and declared.k > self.coarse_map.k:
-            raise InputError(
-                f"decision: k = {declared.k}: the map of this result has cells of at least {self.coarse_map.k} people "
-                "and holds no places to draw another one; run the audit again"
-            )
+            raise InputError("map_of_larger_cells", k=declared.k, there=self.coarse_map.k)
         page: str = disclique.annex(replace(self, declared=declared), language=language)
         if path is not None:
             _write_page(page, Path(path))
@@ -224,7 +221,7 @@ def read_result(path: Path | str) -> AuditResult:
     try:
         raw = check_path(path, "path").read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+        raise InputError("file_not_readable", path=path, why=error.strerror) from None
     return decode_result(raw, str(path))
 
 
@@ -233,18 +230,15 @@ def decode_result(raw: bytes, name: str = "result") -> AuditResult:
     try:
         found = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{name}: not a JSON file ({error})") from None
+        raise InputError("result_no_json", file=name, why=str(error)) from None
     if not isinstance(found, dict) or found.get("kind") != KIND:
-        raise InputError(f"{name}: this is not the result of an audit")
+        raise InputError("no_result_of_an_audit", file=name)
     if found.get("version") != VERSION:
-        raise InputError(
-            f"{name}: version {found.get('version')!r} of the result cannot be shown by this version of disclique, "
-            f"which reads version {VERSION}; run the audit again"
-        )
+        raise InputError("result_of_other_version", file=name, found=found.get("version"), version=VERSION)
     try:
         facts = msgspec.convert(found, ResultFacts)
     except msgspec.ValidationError as error:
-        raise InputError(f"{name}: the result is not complete: {error}") from None
+        raise InputError("result_incomplete", file=name, why=str(error)) from None
     return AuditResult(**{one.name: getattr(facts, one.name) for one in fields(ResultFacts)})
 
 

@@ -99,7 +99,7 @@ def audit(  # noqa: PLR0913 - the public door
         if name == "target" or not (data is None or isinstance(data, Register)):
             check_kind(data, Microdata, name, "wanted_microdata")
     if executor is not None and not callable(getattr(executor, "map", None)):
-        raise InputError(f"executor = {show(executor)}: say where to run, such as Processes(4)")
+        raise InputError("not_an_executor", executor=show(executor))
     folder = None if folder is None else check_path(folder, "folder")
     declared = declare(options.pop("decision", None))
     plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
@@ -121,15 +121,16 @@ def make_plan(masks: Sequence[str], *, known: object = None, others: object = No
     plans = {name.name for name in fields(Plan)} - {"masks", "snooper"}
     strange = sorted(set(options) - about - plans)
     if strange:
-        meant = guess_meant(strange[0], about | plans) or ""
-        raise InputError(f"audit: unknown option {strange[0]!r}; there are {', '.join(sorted(about | plans))}{meant}")
+        known_names = sorted(about | plans)
+        meant = guess_meant(strange[0], known_names)
+        raise InputError("unknown_audit_option", option=strange[0], known=known_names, meant=meant)
     snooper = {name: value for name, value in options.items() if name in about}
     snooper |= {"given": known is not None} | ({"others": "file"} if others is not None else {})
     rest = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items() if name in plans}
     rest |= {name: (rest[name],) for name in ("attacks", "generalise") if isinstance(rest.get(name), str)}
     chosen: dict[str, Any] = rest
     if not isinstance(masks, Sequence):
-        raise InputError(f"masks = {show(masks)}: name ways to alter the file, such as 'gaussian:sigma=500m'")
+        raise InputError("no_masks_named", masks=show(masks))
     return Plan(tuple(masks), Snooper(**snooper), **chosen)
 
 

@@ -233,7 +233,7 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
             labels = match_labels(audit, known.released, known.data)
             found = consult_oracle(masked, known, know(known.share), labels)
             if found.claims is None:
-                raise found.refusal or InputError("the oracle was not asked")
+                raise found.refusal or InputError("oracle_not_asked")
             hits = count_hits(found.claims, known, labels.exact)
             chances = find_chances(found.claims, known, labels.exact, audit.plan.scenario)
             rows = known.rows[known.sought.pairs[:, 0]]
