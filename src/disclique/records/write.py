@@ -127,11 +127,8 @@ def plain(value: Any) -> Any:
 
 def sha256(path: Path) -> str:
     """Return the hash of a file's content, by which a run can be repeated on the same input."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        for chunk in iter(lambda: file.read(1 << 20), b""):
-            digest.update(chunk)
-    return digest.hexdigest()
+    with path.open("rb") as file:  # it may be larger than the memory
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def hashes(paths: Sequence[Path | None]) -> tuple[tuple[str, str], ...]:

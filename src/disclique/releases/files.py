@@ -5,14 +5,12 @@ Distances are a square matrix or a list, written some rows at a time, their size
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import shutil
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from io import StringIO
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +25,7 @@ from disclique.messages import Message
 from disclique.model import Distances, FloatArray
 from disclique.records.checks.lengths import name_unit
 from disclique.records.formats import read_table
-from disclique.records.write import check_writable, versions, whole_file, write_json, write_table
+from disclique.records.write import check_writable, sha256, versions, whole_file, write_json, write_table
 from disclique.spaces import full_matrix, read_in_blocks, spaced
 from disclique.values import canonical
 
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
 KEY_COLUMNS = ("released_row", "file_row", "id", "run")
 NO_MATRIX = "none"
-NOTE = "disclique release"
+NOTE, NOTE_NAME = "disclique release", "{}_about.json"
 TABLE, DISTANCES, ABOUT, RECIPE, KEY = "table", "distances", "note", "recipe", "key"
 TRIAL = Message("release_for_trial")
 
@@ -95,7 +93,7 @@ def name_files(out: Path, kind: str | None, key: Path | None = None) -> tuple[Re
     paths = {
         TABLE: out,
         DISTANCES: None if kind == NO_MATRIX else matrix,
-        ABOUT: _note_of(out),
+        ABOUT: out.with_name(NOTE_NAME.format(out.stem)),
         RECIPE: out.with_name(f"{out.stem}_recipe.json"),
         KEY: key,
     }
@@ -103,8 +101,8 @@ def name_files(out: Path, kind: str | None, key: Path | None = None) -> tuple[Re
 
 
 def choose_kind(made: Release, kind: str | None) -> str:
-    """Return the form of the distance file, by default csv, a list, or none where the table has encodings."""
-    kind = kind or (NO_MATRIX if made.encoded else default_kind(made.masked))
+    """Return the form of the distance file, by default csv; a list where most distances are not published, or none."""
+    kind = kind or (NO_MATRIX if made.encoded else CSV if made.masked.listed() is None else LIST)
     if kind not in (*KINDS, NO_MATRIX):
         raise InputError("unknown_matrix_kind", kind=kind, known=(*KINDS, NO_MATRIX))
     if kind == NO_MATRIX and not made.encoded:
@@ -172,17 +170,8 @@ def _note(made: Release, run: str, files: list[Path]) -> dict[str, Any]:
         "records": len(made.key),
         "columns": [str(column) for column in made.table.columns],
         "unit of distances": name_unit(made.masked) or "none",
-        "files": {path.name: _digest(path) for path in files},
+        "files": {path.name: sha256(path) for path in files},
     }
-
-
-def _note_of(release: Path) -> Path:
-    return release.with_name(f"{release.stem}_about.json")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:  # it may be larger than the memory
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_key(path: str | PathLike[str], release: str | PathLike[str] | None = None) -> tuple[Hashable, ...]:
@@ -213,7 +202,7 @@ def read_key(path: str | PathLike[str], release: str | PathLike[str] | None = No
 
 def _check_run(key: Path, run: str, release: Path, records: int) -> None:
     """Raise an error unless the note beside a release names the run of the key, and the table as it is."""
-    note = _note_of(release)
+    note = release.with_name(NOTE_NAME.format(release.stem))
     if not note.is_file():
         raise InputError("note_missing", key=key, release=release, note=note)
     try:
@@ -223,15 +212,10 @@ def _check_run(key: Path, run: str, release: Path, records: int) -> None:
         raise InputError("not_a_note", note=note) from None
     if made != run:
         raise InputError("key_of_another_release", key=key, run=run, release=release, made=made)
-    if digest is not None and digest != _digest(release):
+    if digest is not None and digest != sha256(release):
         raise InputError("release_was_changed", release=release)
     if about.get("records") != records:
         raise InputError("key_of_other_length", key=key, records=records, released=about.get("records"))
-
-
-def default_kind(masked: Distances) -> str:
-    """Return the form of a file in which nobody chose one: a list where most distances are not published."""
-    return CSV if masked.listed() is None else LIST
 
 
 def write_distances(masked: Distances, path: Path, *, kind: str, writing: Writing = WRITING) -> None:
@@ -250,7 +234,7 @@ def write_distances(masked: Distances, path: Path, *, kind: str, writing: Writin
             pd.DataFrame(full_matrix(shown), columns=names).to_parquet(draft, index=False)
         else:
             with draft.open("w", encoding="utf-8", newline="") as text:
-                square = (_as_text(pd.DataFrame(block)) for _, block in read_in_blocks(shown))
+                square = (_as_text(block) for _, block in read_in_blocks(shown))
                 text.writelines(_list_parts(shown, writing.lines_at_once) if kind == LIST else square)
 
 
@@ -260,7 +244,7 @@ def _list_parts(shown: Distances, lines: int) -> Iterator[str]:
     for first, second, value in _list_published(shown):
         for begin in range(0, len(value), lines):
             part = slice(begin, begin + lines)
-            yield _as_text(pd.DataFrame({0: first[part] + 1, 1: second[part] + 1, 2: value[part]}))
+            yield _as_text({0: first[part] + 1, 1: second[part] + 1, 2: value[part]})
 
 
 def _list_published(shown: Distances) -> Iterator[tuple[Ints, Ints, FloatArray]]:
@@ -274,8 +258,8 @@ def _list_published(shown: Distances) -> Iterator[tuple[Ints, Ints, FloatArray]]
         yield rows[i].astype(np.int64), j, block[i, j]
 
 
-def _as_text(frame: pd.DataFrame) -> str:
-    return str(frame.to_csv(index=False, header=False, lineterminator="\n"))
+def _as_text(cells: FloatArray | dict[int, Any]) -> str:
+    return str(pd.DataFrame(cells).to_csv(index=False, header=False, lineterminator="\n"))
 
 
 def estimate_size(masked: Distances, kind: str) -> float:
@@ -296,9 +280,7 @@ def estimate_size(masked: Distances, kind: str) -> float:
 
 def _width(values: FloatArray) -> float:
     """Return how many characters a number takes."""
-    text = StringIO()
-    pd.DataFrame(values).to_csv(text, index=False, header=False, lineterminator="\n")
-    return len(text.getvalue()) / len(values) - 1 if len(values) else 0.0
+    return len(_as_text(values)) / len(values) - 1 if len(values) else 0.0
 
 
 def describe_size(masked: Distances, kind: str) -> Message | None:

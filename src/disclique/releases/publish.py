@@ -112,11 +112,13 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
     >>> release(microdata(people, ["sex"], coordinates=["lon", "lat"]), "gaussian:sigma=5km")
     Release(3 records, columns (sex), mask gaussian:sigma=5km)
     """
-    _check_data(data)
-    rule, drawn = _rule(mask).in_unit_of(data.distances), _seed(seed)
-    noise, shuffle = _chance(drawn)
-    order = shuffle.permutation(len(data))
-    _check_columns(data, rule)
+    rule, drawn, (noise, shuffle) = _begin(data, mask, seed)
+    rule, order = rule.in_unit_of(data.distances), shuffle.permutation(len(data))
+    for name in data.labels.columns:
+        if name in data.distances.unreleased:
+            raise InputError("text_never_released", column=name)
+        if name == COLUMN and rule.on == "text":
+            raise InputError("label_named_as_encodings", column=name)
     masked = rule.apply(data.distances, noise).select(order)
     table = data.table[list(data.labels.columns)].iloc[order].reset_index(drop=True)
     if (cells := masked.cells()) is not None:
@@ -124,15 +126,6 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
     if not len(table.columns):
         table = pd.DataFrame({"record": np.arange(1, len(data) + 1)})  # a file needs a column; this one says nothing
     return Release(table, masked, rule.spec, drawn, order, tuple(data.ids[row] for row in order))
-
-
-def _check_columns(data: Microdata, rule: Mask) -> None:
-    """Raise an error if a released column is text that the mask is to hide, or has the name of the encodings."""
-    for name in data.labels.columns:
-        if name in data.distances.unreleased:
-            raise InputError("text_never_released", column=name)
-        if name == COLUMN and rule.on == "text":
-            raise InputError("label_named_as_encodings", column=name)
 
 
 def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdata:
@@ -146,27 +139,17 @@ def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdat
     array([[0., 5.],
            [5., 0.]])
     """
-    _check_data(data)
-    noise, _ = _chance(_seed(seed))
-    return replace(data, distances=_rule(mask).apply(data.distances, noise).as_matrix())
+    rule, _, (noise, _) = _begin(data, mask, seed)
+    return replace(data, distances=rule.apply(data.distances, noise).as_matrix())
 
 
-def _check_data(data: object) -> None:
+def _begin(data: object, mask: str | Mask, seed: int | None) -> tuple[Mask, int, list[np.random.Generator]]:
+    """Return the mask, the seed, and the chance of the noise and that of the order.
+
+    A fresh seed has random bits below a one, so that it is never a short number by chance.
+    """
     check_kind(data, Microdata, "data", "wanted_microdata")
-
-
-def _rule(mask: str | Mask) -> Mask:
-    return mask if isinstance(mask, Mask) else parse_mask(mask)
-
-
-def _seed(seed: int | None) -> int:
-    """Return the seed, or a fresh one: random bits below a one, so that it is never a short number by chance."""
-    if seed is None:
-        return (1 << LIMITS.drawn_seed_bits) | secrets.randbits(LIMITS.drawn_seed_bits)
-    return check_seed(seed)
-
-
-def _chance(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
-    """Return the chance of the noise and that of the order."""
-    noise, shuffle = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
-    return noise, shuffle
+    fresh = (1 << LIMITS.drawn_seed_bits) | secrets.randbits(LIMITS.drawn_seed_bits)
+    drawn = fresh if seed is None else check_seed(seed)
+    rule = mask if isinstance(mask, Mask) else parse_mask(mask)
+    return rule, drawn, [np.random.default_rng(child) for child in np.random.SeedSequence(drawn).spawn(2)]

@@ -7,6 +7,7 @@ a release look safer than it is, so that what can only be a mistake ends a run.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 from disclique.arguments import check_kind
@@ -15,7 +16,7 @@ from disclique.model import Microdata
 from disclique.records.checks.labels import inspect_labels
 from disclique.records.checks.lengths import inspect_lengths
 from disclique.records.checks.pairs import Encounter, inspect_pair
-from disclique.records.checks.places import count_crowd, inspect_places
+from disclique.records.checks.places import inspect_places
 from disclique.records.checks.values import FileLook, Inspection, Remark
 
 __all__ = ["FileLook", "Inspection", "Remark", "inspect"]
@@ -48,37 +49,33 @@ def inspect(
     for name, data in (("target", target), ("known", known)):
         if data is not None or name == "target":
             check_kind(data, Microdata, name, "wanted_microdata")
-    looks, remarks = [], []
-    for data in (target, known):
-        if data is not None:
-            look, found = _inspect_file(data)
-            looks.append(look)
-            remarks += found
+    files = [_inspect_file(data) for data in (target, known) if data is not None]
     meeting = Encounter(None, (), ())
     if known is not None:
         meeting = inspect_pair(target, known, same_ids=same_ids, forgiven=forgiven, errors=errors)
-    every = dict.fromkeys([*remarks, *meeting.remarks])
+    every = dict.fromkeys([remark for _, remarks in files for remark in remarks] + list(meeting.remarks))
     ordered = sorted(every, key=lambda remark: not remark.mistake)
-    return Inspection(tuple(looks), meeting.shared_ids, meeting.meetings, tuple(ordered))
+    return Inspection(tuple(look for look, _ in files), meeting.shared_ids, meeting.meetings, tuple(ordered))
 
 
 def _inspect_file(data: Microdata) -> tuple[FileLook, list[Remark]]:
-    ground, span, groups = inspect_places(data), inspect_lengths(data), inspect_labels(data)
+    (extent, of_places), (lengths, of_lengths) = inspect_places(data), inspect_lengths(data)
+    groups, same = inspect_labels(data), data.distances.identities()
     look = FileLook(
         name=data.name.replace("\\", "/").rsplit("/", 1)[-1],
         records=len(data),
         kind=data.distances.kind,
         joined=str(getattr(data, "joined", "")),
-        extent=None if ground is None else ground.extent,
-        lengths=None if span is None else span.lengths,
+        extent=extent,
+        lengths=lengths,
         labels=groups.columns,
         groups=len(groups.sizes),
         smallest=groups.sizes[0] if groups.sizes else len(data),
         unique=sum(size == 1 for size in groups.sizes),
         incomplete=groups.incomplete,
-        crowd=count_crowd(data),
+        crowd=1 if same is None else max(Counter(same).values(), default=1),
     )
-    remarks = [*(() if ground is None else ground.remarks), *(() if span is None else span.remarks), *groups.remarks]
+    remarks = [*of_places, *of_lengths, *groups.remarks]
     if len(data) < FEW_RECORDS:
         remarks.append(Remark(Message("few_records", file=data.name, records=len(data))))
     return look, remarks

@@ -33,38 +33,39 @@ class LengthLimits:
 LENGTH_LIMITS = LengthLimits()
 
 
-@dataclass(frozen=True)
-class Span:
-    """The lengths of a file, and what is remarkable about them."""
-
-    lengths: Lengths
-    remarks: tuple[Remark, ...]
-
-
 def name_unit(distances: Distances) -> str:
     """Return the unit of distances as it is written behind a number: nothing where they have none or none was said."""
     said = distances.unit
     return "" if said in (None, NO_UNIT) else str(said)
 
 
-def sample_block(distances: Distances) -> FloatArray:
-    """Return the distances between some records, evenly spaced."""
+def sample_lengths(distances: Distances) -> FloatArray:
+    """Return the published distances between some records, evenly spaced."""
+    block = _sample_block(distances)
+    values = block[~np.eye(len(block), dtype=bool)]
+    return values[~np.isnan(values)]
+
+
+def _sample_block(distances: Distances) -> FloatArray:
     rows = spaced(distances.size, LENGTH_LIMITS.looked_at_records).astype(np.int32)
     return distances.block(rows, rows)
 
 
-def inspect_lengths(data: Microdata, limits: LengthLimits = LENGTH_LIMITS) -> Span | None:
-    """Look at the distances of a file; None where none is published."""
-    block = sample_block(data.distances)
-    values = block[~np.eye(len(block), dtype=bool)]
-    values = values[~np.isnan(values)]
+def inspect_lengths(data: Microdata, limits: LengthLimits = LENGTH_LIMITS) -> tuple[Lengths | None, list[Remark]]:
+    """Look at the distances of a file; there are no lengths where none is published."""
+    values = sample_lengths(data.distances)
     if not len(values):
-        return None
+        return None, []
     lengths = Lengths(float(values.min()), float(np.median(values)), float(values.max()), name_unit(data.distances))
     remarks = [*_odd(data, lengths, values, limits), *_in_unit(data, lengths, values, limits)]
     if data.distances.matrix() is not None and not data.distances.directed:
-        remarks += list(_no_metric(data.name, block, limits))
-    return Span(lengths, tuple(remarks))
+        block = _sample_block(data.distances)
+        broken = _broken_triangles(block, limits.triangle_records)
+        if broken >= limits.broken_share:
+            squares = _broken_triangles(np.sqrt(block), limits.triangle_records) == 0
+            code = "distances_squared" if squares else "distances_no_metric"
+            remarks.append(Remark(Message(code, file=data.name, share=broken)))
+    return lengths, remarks
 
 
 def _odd(data: Microdata, found: Lengths, values: FloatArray, limits: LengthLimits) -> Iterator[Remark]:
@@ -80,11 +81,6 @@ def _odd(data: Microdata, found: Lengths, values: FloatArray, limits: LengthLimi
             yield Remark(Message("distances_in_classes", file=data.name, different=different))
 
 
-def _step(values: FloatArray) -> int:
-    """Return the whole kilometres of which all distances are multiples; 0 if there are none."""
-    return next((step for step in (100, 50, 20, 10, 5, 2, 1) if not np.any(values % step)), 0)
-
-
 def _in_unit(data: Microdata, found: Lengths, values: FloatArray, limits: LengthLimits) -> Iterator[Remark]:
     if found.unit != "km":
         return
@@ -93,22 +89,16 @@ def _in_unit(data: Microdata, found: Lengths, values: FloatArray, limits: Length
         yield Remark(Message("distances_round_the_earth", file=data.name, length=longest), mistake=True)
     elif many and (capped := float((values == found.most).mean())) > limits.longest_share:
         yield Remark(Message("distances_cut_off", file=data.name, share=capped, length=longest))
-    elif data.distances.matrix() is not None and many and (step := _step(values)):
+    elif data.distances.matrix() is not None and many and not np.any(values % 1):
+        step = next(km for km in (100, 50, 20, 10, 5, 2, 1) if not np.any(values % km))
         yield Remark(Message("distances_rounded", file=data.name, step=step))
     elif 0 < found.median < limits.near_km and len(data) >= limits.many_records:
         length = show_length(found.median, "km")
         yield Remark(Message("distances_short", file=data.name, records=len(data), length=length))
 
 
-def _no_metric(name: str, block: FloatArray, limits: LengthLimits) -> Iterator[Remark]:
-    """Count triangles with a side longer than the way round."""
-    broken = _broken_triangles(block, limits.triangle_records)
-    if broken >= limits.broken_share:
-        squares = _broken_triangles(np.sqrt(block), limits.triangle_records) == 0
-        yield Remark(Message("distances_squared" if squares else "distances_no_metric", file=name, share=broken))
-
-
 def _broken_triangles(block: FloatArray, records: int) -> float:
+    """Return the share of triangles with a side longer than the way round."""
     step = max(1, len(block) // records)
     few = block[::step, ::step][:records, :records]
     round_by = few[:, :, None] + few[None, :, :]  # from i over j to k

@@ -15,7 +15,7 @@ import pandas as pd
 
 from disclique.messages import Message
 from disclique.model import FloatArray, IntArray, Microdata
-from disclique.records.checks.lengths import name_unit, sample_block
+from disclique.records.checks.lengths import name_unit, sample_lengths
 from disclique.records.checks.places import inspect_places
 from disclique.records.checks.values import Meeting, Remark, say_shares, show_length, some
 from disclique.records.joins import find_twins
@@ -78,18 +78,13 @@ def inspect_pair(
     remarks += [*_far_apart(target, known), *_units(target, known)]
     if not same_ids:
         return Encounter(None, tuple(meetings), tuple(remarks))
-    here, there = _shared_rows(target, known)
+    where = {person: row for row, person in enumerate(known.ids)}
+    both = [(row, where[person]) for row, person in enumerate(target.ids) if person in where]
+    here, there = np.array(both, dtype=np.int32).reshape(-1, 2).T
     remarks += [*_ids(target, known, len(here)), *find_doubles(target, known)]
     if len(here) >= PAIR_LIMITS.people:
         remarks += compare_people(target, known, (here, there), forgiven=forgiven, errors=errors)
     return Encounter(len(here), tuple(meetings), tuple(remarks))
-
-
-def _shared_rows(target: Microdata, known: Microdata) -> tuple[IntArray, IntArray]:
-    where = {person: row for row, person in enumerate(known.ids)}
-    pairs = [(row, where[person]) for row, person in enumerate(target.ids) if person in where]
-    rows = np.array(pairs, dtype=np.int32).reshape(-1, 2)
-    return rows[:, 0], rows[:, 1]
 
 
 def _meet(column: str, target: pd.Series, known: pd.Series) -> Meeting:
@@ -144,9 +139,8 @@ def _far_apart(target: Microdata, known: Microdata) -> Iterator[Remark]:
         return
     (low, high, _), (other_low, other_high, _) = ours, others
     if (low > other_high).any() or (other_low > high).any():
-        grounds = [inspect_places(data) for data in (target, known)]
-        extents = [one.extent for one in grounds if one is not None]
-        mine, theirs = (say_shares(one.where[:2]) or one.message for one in extents)
+        extents = [inspect_places(data)[0] for data in (target, known)]
+        mine, theirs = (say_shares(one.where[:2]) or one.message for one in extents if one is not None)
         files = {"target": target.name, "known": known.name}
         yield Remark(Message("no_area_in_common", files, mine=mine, theirs=theirs), mistake=True)
 
@@ -163,7 +157,8 @@ def _units(target: Microdata, known: Microdata) -> Iterator[Remark]:
     """Compare the lengths of two files where both have some."""
     if target.distances.on_earth:
         return
-    middle = [_median(data) for data in (target, known)]
+    lengths = [sample_lengths(data.distances) for data in (target, known)]
+    middle = [float(np.median(one)) if len(one) else 0.0 for one in lengths]
     if not all(middle):
         return
     ratio = middle[1] / middle[0]
@@ -173,13 +168,6 @@ def _units(target: Microdata, known: Microdata) -> Iterator[Remark]:
         files = {"target": target.name, "known": known.name}
         message = Message("medians_differ", files, mine=shown[0], theirs=shown[1])
         yield Remark(message, mistake=times > PAIR_LIMITS.sure_unit_ratio)
-
-
-def _median(data: Microdata) -> float:
-    block = sample_block(data.distances)
-    values = block[~np.eye(len(block), dtype=bool)]
-    values = values[~np.isnan(values)]
-    return float(np.median(values)) if len(values) else 0.0
 
 
 def compare_people(
@@ -226,13 +214,14 @@ def _agreement(target: Microdata, known: Microdata, column: str, rows: Rows, err
     same = sum(a == b for a, b in pairs) / len(pairs)
     if same >= min(PAIR_LIMITS.same_share, 1 - 2 * errors) or (1 - same) * len(pairs) < PAIR_LIMITS.other_people:
         return
-    recoded = _recoding(pairs)
+    recoded, left, right = _recoding(pairs), Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    by_chance = sum(left[value] * right[value] for value in left) / len(pairs) ** 2
     here = {"column": column, "share": same, "people": len(pairs)}
     if recoded:
         shown = [Message("value_is_value", mine=a, theirs=b) for a, b in recoded[:3]]
         files = {"target": target.name, "known": known.name}
         yield Remark(Message("label_coded_otherwise", here, **files, examples=shown), mistake=True)
-    elif same <= _by_chance(pairs) + PAIR_LIMITS.by_chance:
+    elif same <= by_chance + PAIR_LIMITS.by_chance:
         yield Remark(Message("label_coincides_by_chance", here), mistake=True)
     else:
         yield Remark(Message("label_has_errors", here, error=round(1 - same, 2)))
@@ -249,11 +238,6 @@ def _recoding(pairs: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[Hashable
         if other != value and total >= 5 and often / total > 0.8 and spread < 0.8:
             found.append((value, other))
     return found
-
-
-def _by_chance(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
-    left, right = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-    return sum(left[value] * right[value] for value in left) / len(pairs) ** 2
 
 
 def _together(

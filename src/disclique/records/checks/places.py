@@ -47,19 +47,11 @@ class PlaceLimits:
 PLACE_LIMITS = PlaceLimits()
 
 
-@dataclass(frozen=True)
-class Ground:
-    """The extent of a file, and what is remarkable about its places."""
-
-    extent: Extent
-    remarks: tuple[Remark, ...]
-
-
-def inspect_places(data: Microdata, limits: PlaceLimits = PLACE_LIMITS) -> Ground | None:
-    """Look at the places of a file; None where it has none on the Earth or in a plane."""
+def inspect_places(data: Microdata, limits: PlaceLimits = PLACE_LIMITS) -> tuple[Extent | None, list[Remark]]:
+    """Look at the places of a file; there is no extent where it has none on the Earth or in a plane."""
     source = data.distances.points()
     if source is None or not source.is_map or source.coordinates.shape[1] != 2:
-        return None
+        return None, []
     places = source.coordinates
     if source.on_earth:
         shown = places[spaced(len(places), limits.looked_up_places)]
@@ -72,16 +64,10 @@ def inspect_places(data: Microdata, limits: PlaceLimits = PLACE_LIMITS) -> Groun
     else:
         step = 10.0 ** np.floor(np.log10(max(float(np.ptp(places, axis=0).max()), 1e-9))) / 10
         (west, east), (south, north) = (round_out(float(c.min()), float(c.max()), step) for c in places.T)
-        extent, remarks = Extent(west, south, east, north, False), []
-        if ((places == 0).all(axis=1)).any() and not _holds_zero(places):
-            remarks += list(_at_zero(data.name, places))
-    return Ground(extent, (*remarks, *_apart(data.name, source, limits), *_crowded(data.name, source, limits)))
-
-
-def count_crowd(data: Microdata) -> int:
-    """Return how many records share the fullest place, text or vector."""
-    identities = data.distances.identities()
-    return 1 if identities is None else max(Counter(identities).values(), default=1)
+        extent, others = Extent(west, south, east, north, False), places[(places != 0).any(axis=1)]
+        among = len(others) and ((others.min(axis=0) <= 0) & (others.max(axis=0) >= 0)).all()  # 0,0 is one of them
+        remarks = [] if among else list(_at_zero(data.name, places))
+    return extent, [*remarks, *_apart(data.name, source, limits), *_crowded(data.name, source, limits)]
 
 
 def _count(names: list[str]) -> list[tuple[str, float]]:
@@ -90,12 +76,6 @@ def _count(names: list[str]) -> list[tuple[str, float]]:
 
 def _land(where: list[tuple[str, float]]) -> float:
     return sum(share for name, share in where if is_land(name))
-
-
-def _holds_zero(places: FloatArray) -> bool:
-    """Say whether 0,0 lies among the other places of a plane."""
-    others = places[(places != 0).any(axis=1)]
-    return bool(len(others) and ((others.min(axis=0) <= 0) & (others.max(axis=0) >= 0)).all())
 
 
 def _at_zero(name: str, places: FloatArray) -> Iterator[Remark]:
@@ -180,7 +160,7 @@ def _crowded(name: str, source: Points, limits: PlaceLimits) -> Iterator[Remark]
 
 
 SEA = "sea_open"
-COAST = 60.0  # km within which a place beside a coarse coast still counts as on land
+COAST_KM = 60.0  # within which a place beside a coarse coast still counts as on land
 _SEAS = (  # name, west, south, east, north: the first box that holds a place names it
     ("sea_baltic", 9.5, 53.5, 30.5, 66.0),
     ("sea_north", -4.0, 51.0, 9.5, 61.0),
@@ -238,7 +218,7 @@ def name_places(points: FloatArray) -> list[str]:
     for country, members in inside.items():
         found[members] = country
     for row in np.flatnonzero(found == ""):
-        found[row] = _nearest_land(points[row]) or _name_sea(points[row])
+        found[row] = _name_coast(points[row])
     return [str(name) for name in found]
 
 
@@ -264,15 +244,12 @@ def _shore() -> tuple[FloatArray, tuple[str, ...]]:
     return np.concatenate(places), tuple(names)
 
 
-def _nearest_land(place: FloatArray) -> str:
+def _name_coast(place: FloatArray) -> str:
+    """Return the country of the nearest coast, or else the sea in which a place lies."""
     shore, names = _shore()
     close = np.flatnonzero(np.abs(shore[:, 1] - place[1]) < 1.0)
-    if not len(close):
-        return ""
     away = sphere_km(shore[close], place[None, :])
-    return names[close[int(away.argmin())]] if away.min() <= COAST else ""
-
-
-def _name_sea(place: FloatArray) -> str:
-    boxes = ((name, box) for name, *box in _SEAS)
-    return next((n for n, (w, s, e, t) in boxes if w <= place[0] <= e and s <= place[1] <= t), SEA)
+    if len(close) and away.min() <= COAST_KM:
+        return str(names[close[int(away.argmin())]])
+    lon, lat = place
+    return next((str(sea) for sea, w, s, e, n in _SEAS if w <= lon <= e and s <= lat <= n), SEA)

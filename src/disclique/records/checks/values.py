@@ -38,8 +38,20 @@ class Remark:
         return str(self.marked)
 
 
+class Worded:
+    """A value that has a message, and reads in English as it."""
+
+    @property
+    def message(self) -> Message:
+        """The value in words."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+
 @dataclass(frozen=True)
-class Extent:
+class Extent(Worded):
     """The box in which the places lie, rounded outwards, and the shares of the countries and seas in it.
 
     A country is its ISO code, a sea the code of its name.
@@ -62,12 +74,9 @@ class Extent:
             "extent_with_countries" if self.where else "extent_of_degrees", box, where=say_shares(self.where)
         )
 
-    def __str__(self) -> str:
-        return str(self.message)
-
 
 @dataclass(frozen=True)
-class Lengths:
+class Lengths(Worded):
     """The distances of a file: shortest, median and longest, in which unit (empty if none was said)."""
 
     least: float
@@ -81,12 +90,9 @@ class Lengths:
         shown = {name: show_length(getattr(self, name), self.unit) for name in ("median", "least", "most")}
         return Message("lengths_of_file" if self.unit else "lengths_without_unit", shown)
 
-    def __str__(self) -> str:
-        return str(self.message)
-
 
 @dataclass(frozen=True)
-class LabelColumn:
+class LabelColumn(Worded):
     """A label: how many values it has, and in how many records it is empty."""
 
     name: str
@@ -149,7 +155,7 @@ class FileLook:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class Meeting(Worded):
     """How the values of one label meet in two files: how many of each file the other one lacks, and whose they are."""
 
     column: str
@@ -166,9 +172,6 @@ class Meeting:
         mine = {"only": self.target_only, "whole": self.target_values, "records": self.target_records}
         theirs = {"back": self.known_only, "others": self.known_values, "known": self.known_records}
         return Message("labels_meet", {"column": self.column, **mine, **theirs})
-
-    def __str__(self) -> str:
-        return str(self.message)
 
 
 @dataclass(frozen=True)
