@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from disclique.arguments import check_kind, check_path
 from disclique.errors import InputError
@@ -278,30 +277,21 @@ def from_list(pairs: pd.DataFrame, roster: Roster, *, directed: bool, name: str)
     numbers = numbers_in(pairs.iloc[:, 2], name)
     for line in np.flatnonzero(numbers < 0):
         raise InputError("listed_distance_negative", file=name, row=line + 1, value=numbers[line])
-    _no_duplicates(ends, numbers, name=name)
+    for line in np.flatnonzero(pd.DataFrame(ends).duplicated().to_numpy()):
+        first = int(np.flatnonzero((ends == ends[line]).all(axis=1))[0])
+        twice = {"row": line + 1, "value": numbers[line], "first": first + 1, "other": numbers[first]}
+        raise InputError("pair_listed_twice", file=name, **twice)
     itself = ends[:, 0] == ends[:, 1]
     for line in np.flatnonzero(itself & (numbers > ROUNDING * numbers.max(initial=0.0))):
         raise InputError("listed_distance_from_itself", file=name, row=line + 1, value=numbers[line])
     numbers = np.where(itself, 0.0, numbers)
     found[ends[:, 0], ends[:, 1]] = numbers
     if not directed:
-        _no_contradiction(found, ends, numbers, name=name)
+        back = found[ends[:, 1], ends[:, 0]]
+        for line in np.flatnonzero(~np.isnan(back) & ~same_distance(back, numbers)):
+            raise InputError("way_back_differs", file=name, row=line + 1, value=numbers[line], back=back[line])
         found = np.fmin(found, found.T)
     return found, BY_ROW if roster.by_position or roster.column is None else BY_ID
-
-
-def _no_duplicates(ends: NDArray[np.int64], numbers: FloatArray, *, name: str) -> None:
-    again = pd.DataFrame(ends).duplicated().to_numpy()
-    for line in np.flatnonzero(again):
-        first = int(np.flatnonzero((ends == ends[line]).all(axis=1))[0])
-        twice = {"row": line + 1, "value": numbers[line], "first": first + 1, "other": numbers[first]}
-        raise InputError("pair_listed_twice", file=name, **twice)
-
-
-def _no_contradiction(found: FloatArray, ends: NDArray[np.int64], numbers: FloatArray, *, name: str) -> None:
-    back = found[ends[:, 1], ends[:, 0]]
-    for line in np.flatnonzero(~np.isnan(back) & ~same_distance(back, numbers)):
-        raise InputError("way_back_differs", file=name, row=line + 1, value=numbers[line], back=back[line])
 
 
 def numbers_in(column: pd.Series[Any], name: str) -> FloatArray:

@@ -56,6 +56,10 @@ class Closeness:
 
     error: float
 
+    def __post_init__(self) -> None:
+        if not 0 <= check_number(self.error, "error", "wanted_error_rate") < 1:
+            raise InputError("error_rate_out_of_range", error=self.error)
+
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
         """Return which values are close."""
         raise NotImplementedError
@@ -66,7 +70,11 @@ class Closeness:
 
     def weight(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> FloatArray:
         """Return the log probability of each target value: even among the close ones, the errors elsewhere."""
-        return error_weight(self.close(target, known), self.error)
+        close = self.close(target, known)
+        near = np.maximum(close.sum(axis=0), 1)
+        far = np.maximum(len(close) - near, 1)
+        with np.errstate(divide="ignore"):  # without errors a value that is not close is impossible
+            return np.asarray(np.where(close, np.log((1 - self.error) / near), np.log(self.error / far)))
 
 
 @dataclass(frozen=True)
@@ -80,26 +88,9 @@ class Exact(Closeness):
 
     error: float = 0.0
 
-    def __post_init__(self) -> None:
-        check_error(self.error)
-
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
         """Return which are equal."""
         return equal(target, known)
-
-
-def check_error(error: float) -> None:
-    """Raise an error unless ``error`` is a rate from 0 to below 1."""
-    if not 0 <= check_number(error, "error", "wanted_error_rate") < 1:
-        raise InputError("error_rate_out_of_range", error=error)
-
-
-def error_weight(close: NDArray[np.bool_], error: float) -> FloatArray:
-    """Return log probabilities of target values given the known one: 1 - ``error`` among the close, else the rest."""
-    near = np.maximum(close.sum(axis=0), 1)
-    far = np.maximum(len(close) - near, 1)
-    with np.errstate(divide="ignore"):  # without errors a value that is not close is impossible
-        return np.asarray(np.where(close, np.log((1 - error) / near), np.log(error / far)))
 
 
 def equal(target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
@@ -239,18 +230,17 @@ class Tolerance(Closeness):
     error: float = 0.0
 
     def __post_init__(self) -> None:
-        check_error(self.error)
+        super().__post_init__()
         if not self.x >= 0:
             raise InputError("tolerance_negative", tolerance=self.x)
 
     def close(self, target: Sequence[Hashable], known: Sequence[Hashable]) -> NDArray[np.bool_]:
         """Return which numbers lie within the tolerance, and which texts are equal."""
-        left, right = (np.array([_number(v) for v in side], dtype=float) for side in (target, known))
+        left, right = (
+            np.array([v if isinstance(v, (int, float)) else np.nan for v in side], dtype=float)
+            for side in (target, known)
+        )
         return np.asarray((np.abs(left[:, None] - right[None, :]) <= self.x) | equal(target, known))
-
-
-def _number(value: Hashable) -> float:
-    return float(value) if isinstance(value, (int, float)) else float("nan")
 
 
 @dataclass(frozen=True)
@@ -261,7 +251,7 @@ class Similar(Closeness):
     error: float = 0.0
 
     def __post_init__(self) -> None:
-        check_error(self.error)
+        super().__post_init__()
         if not 0 <= self.least <= 1:
             raise InputError("similarity_out_of_range", similarity=self.least)
 
@@ -284,7 +274,7 @@ class Hierarchy(Closeness):
     error: float = 0.0
 
     def __post_init__(self) -> None:
-        check_error(self.error)
+        super().__post_init__()
         for value in self.parent:
             self.above(value)
 

@@ -149,6 +149,16 @@ def list_parts(path: Path) -> tuple[str, ...]:
     return parts if len(parts) > 1 else ()
 
 
+def choose_part(path: Path, section: str, names: list[str], wanted: str | None) -> str:
+    """Return the sheet or layer that is meant; of several it has to be said."""
+    if len(names) == 1 or wanted in names:
+        return names[0] if len(names) == 1 else str(wanted)
+    there = {"path": path, f"{section}s": list(map(repr, names))}
+    if wanted is None:
+        raise InputError(f"say_which_{section}", **there)
+    raise InputError(f"no_such_{section}", **there, **{section: wanted})
+
+
 def check_there(path: Path) -> None:
     """Raise an error unless there is a file with something in it."""
     if not path.exists():

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from disclique.errors import InputError
-from disclique.records.formats import LAYER, Format, Part, first_line, need, plain_dates
+from disclique.records.formats import LAYER, Format, Part, choose_part, first_line, need, plain_dates
 from disclique.records.formats.projections import LAT, LON, read_crs
 
 
@@ -53,35 +53,18 @@ def _read(path: Path, layer: str | None, rows: int | None = None) -> Any:
     try:
         if path.suffix.lower() in (".parquet", ".geoparquet"):
             return geopandas.read_parquet(path)
-        if path.suffix.lower() == ".geojson":
-            _check_json(path)
-        return geopandas.read_file(path, layer=_layer(path, pyogrio.list_layers(path), layer), rows=rows)
+        if path.suffix.lower() == ".geojson":  # of what is no JSON the reader's own message would be about drivers
+            json.loads(path.read_text(encoding="utf-8"))
+        names = _name_layers(pyogrio.list_layers(path))
+        if not names:
+            raise InputError("no_layer_with_geometries", path=path)
+        return geopandas.read_file(path, layer=choose_part(path, LAYER, names, layer), rows=rows)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError("not_a_geojson_file", path=path, why=str(error)) from None
     except (OSError, ValueError, RuntimeError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError("file_not_readable", path=path, why=first_line(error)) from None
-
-
-def _layer(path: Path, layers: Any, wanted: str | None) -> str:
-    """Return the layer that is meant; tables without geometries, such as styles, are none."""
-    names = [str(name) for name, geometry in layers if geometry is not None]
-    if not names:
-        raise InputError("no_layer_with_geometries", path=path)
-    if len(names) == 1:
-        return names[0]
-    if wanted is None:
-        raise InputError("say_which_layer", path=path, layers=list(map(repr, names)))
-    if wanted not in names:
-        raise InputError("no_such_layer", path=path, layer=wanted, layers=list(map(repr, names)))
-    return wanted
-
-
-def _check_json(path: Path) -> None:
-    """Raise an error if the file is no JSON at all: the reader's own message would be about drivers."""
-    try:
-        json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError("not_a_geojson_file", path=path, why=str(error)) from None
 
 
 def _list_layers(path: Path) -> tuple[str, ...]:
@@ -89,7 +72,12 @@ def _list_layers(path: Path) -> tuple[str, ...]:
         layers = need("pyogrio", path).list_layers(path)
     except Exception:  # drivers raise errors of their own: reading it says what is wrong
         return ()
-    return tuple(str(name) for name, geometry in layers if geometry is not None)
+    return tuple(_name_layers(layers))
+
+
+def _name_layers(layers: Any) -> list[str]:
+    """Return the layers of a file; tables without geometries, such as styles, are none."""
+    return [str(name) for name, geometry in layers if geometry is not None]
 
 
 def _format(name: str, *suffixes: str, layered: bool = True, family: bool = False) -> Format:

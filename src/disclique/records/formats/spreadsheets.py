@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from disclique.errors import InputError
-from disclique.records.formats import DAY, MISSING, SHEET, Format, as_text, first_line, need
+from disclique.records.formats import DAY, MISSING, SHEET, Format, as_text, choose_part, first_line, need, plain_dates
 
 _MONTHS = "jan|feb|mar|mär|mrz|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez"
 _AGES = re.compile(r"\d+\s*[-–]\s*\d+")  # 10-14
@@ -31,7 +31,7 @@ def read_sheet(path: Path, sheet: str | None = None) -> pd.DataFrame:
     if any(unnamed):  # the first may be without a name: row names, as pandas and R write them
         raise InputError("first_row_names_some", path=path, named=len(names) - len(unnamed), columns=len(names))
     body = cells.iloc[1:].reset_index(drop=True).set_axis(names, axis=1)
-    return body.apply(_as_text_of_dates)
+    return plain_dates(body)  # among other values dates stay, to be found by ``check_dates``
 
 
 def read_cells(path: Path, sheet: str | None = None) -> pd.DataFrame:
@@ -40,7 +40,10 @@ def read_cells(path: Path, sheet: str | None = None) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of styles and validation rules, which nobody reads here
         try:
-            views = (True, False) if _has_formulas(path) else (True,)  # their values, and where they stand
+            with ZipFile(path) as archive:
+                pages = [archive.read(name) for name in archive.namelist() if name.startswith("xl/worksheets/")]
+            formulas = any(sign in page for page in pages for sign in (b"<f>", b"<f ", b"<f/>"))
+            views = (True, False) if formulas else (True,)  # their values, and where they stand
             books = [load_workbook(path, read_only=True, data_only=shown) for shown in views]
         except Exception as error:  # zip, XML and value errors of every kind
             raise InputError("not_a_workbook", path=path, why=first_line(error)) from None
@@ -51,17 +54,13 @@ def read_cells(path: Path, sheet: str | None = None) -> pd.DataFrame:
                 book.close()
 
 
-def _has_formulas(path: Path) -> bool:
-    with ZipFile(path) as archive:
-        pages = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
-        return any(sign in archive.read(name) for name in pages for sign in (b"<f>", b"<f ", b"<f/>"))
-
-
 def _cells(path: Path, books: list[Any], sheet: str | None) -> pd.DataFrame:
     grids = {page.title: _grid(page) for page in books[0].worksheets}
     formulas = {page.title: _grid(page, only="f") for book in books[1:] for page in book.worksheets}
     used = [title for title, grid in grids.items() if formulas.get(title) or any(map(_has_value, grid.values()))]
-    title = _choose(path, used, sheet)
+    if not used:
+        raise InputError("file_without_records", path=path)
+    title = choose_part(path, SHEET, used, sheet)
     for where, cell in formulas.get(title, {}).items():
         if where not in grids[title]:
             raise InputError(
@@ -105,18 +104,6 @@ def _has_value(cell: Any) -> bool:
     return cell.value is not None and not (isinstance(cell.value, str) and not cell.value.strip())
 
 
-def _choose(path: Path, titles: list[str], sheet: str | None) -> str:
-    if not titles:
-        raise InputError("file_without_records", path=path)
-    if len(titles) == 1:
-        return titles[0]
-    if sheet is None:
-        raise InputError("say_which_sheet", path=path, sheets=list(map(repr, titles)))
-    if sheet not in titles:
-        raise InputError("no_such_sheet", path=path, sheet=sheet, sheets=list(map(repr, titles)))
-    return sheet
-
-
 def _address(row: int, column: int) -> str:
     from openpyxl.utils import get_column_letter
 
@@ -132,12 +119,6 @@ def _plain(value: Any) -> Any:
     return as_text(value)
 
 
-def _as_text_of_dates(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Turn the dates of a column of dates into text; among other values they stay, to be found by ``check_dates``."""
-    there = column[column.notna()]
-    return column.map(as_text) if all(isinstance(value, DAY) for value in there) else column
-
-
 def check_dates(frame: pd.DataFrame, columns: Iterable[str], name: str) -> None:
     """Raise an error if a spreadsheet program has turned some values of a column, such as 10-14, into dates."""
     for column in columns:
@@ -148,17 +129,16 @@ def check_dates(frame: pd.DataFrame, columns: Iterable[str], name: str) -> None:
         classes = [value for value in values if isinstance(value, str) and _AGES.fullmatch(value.strip())]
         if not dates and classes:
             ages = max(int(end) for value in classes for end in re.findall(r"\d+", value)) <= OLDEST
-            dates = [row for row, value in enumerate(values) if _is_date(str(value).strip(), serial=ages)]
-        others = [v for row, v in enumerate(values) if isinstance(v, str) and row not in set(dates)]
+            forms = (_DATE, _SERIAL) if ages else (_DATE,)
+            texts = [str(value).strip() for value in values]
+            dates = [row for row, text in enumerate(texts) if any(form.fullmatch(text) for form in forms)]
+        found = set(dates)
+        others = [value for row, value in enumerate(values) if isinstance(value, str) and row not in found]
         if dates and others:
             shown = values[dates[0]] if isinstance(values[dates[0]], str) else as_text(values[dates[0]])
             raise InputError(
                 "date_among_classes", file=name, row=dates[0] + 1, column=column, value=shown, other=others[0]
             )
-
-
-def _is_date(text: str, *, serial: bool) -> bool:
-    return bool(_DATE.fullmatch(text) or (serial and _SERIAL.fullmatch(text)))
 
 
 def _list_sheets(path: Path) -> tuple[str, ...]:
