@@ -173,8 +173,10 @@ def test_a_new_way_to_compare_is_one_class() -> None:
 
 def test_sizes_go_with_the_records() -> None:
     """What is held at a time is said of a space, and of what is chosen from it or put beside it."""
+    few = Sizes(formed_records=3)
+    assert all(space.with_sizes(few).is_large for space in every_space().values())
     space = every_space()["sphere"]
-    small = space.with_sizes(Sizes(formed_records=3))
+    small = space.with_sizes(few)
     assert (space.is_large, small.is_large, small.select(np.arange(5)).is_large) == (False, True, True)
     assert small.join(small).sizes == small.sizes
     assert small.as_matrix().matrix() is None

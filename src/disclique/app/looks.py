@@ -41,7 +41,7 @@ class Finding:
 class Seen:
     """What is seen of files: facts about each, a map of where they lie, remarks; or the problem with reading them.
 
-    Of the opened file besides: of which kind it is (as ``kind_of`` says), its median distance and their unit, and for
+    Of the opened file besides: of which kind it is (``Distances.kind``), its median distance and their unit, and for
     every mask why it cannot be applied, None if it can. The map has words, so that there is one for each language.
     """
 

@@ -107,7 +107,7 @@ class Calibration:
     original: FloatArray
     masked: FloatArray
     lawful: bool = True  # the mask's own law holds; not where the known distances have errors too
-    unit: str | None = None  # of the distances, as ``unit_of`` says it
+    unit: str | None = None  # of the distances, None where nobody said it
 
     @property
     def deviation(self) -> FloatArray:

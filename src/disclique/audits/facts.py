@@ -65,7 +65,7 @@ class LabelGroup:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """The file that was audited; no value of it. ``distances`` says what they are between (``kind_of``).
+    """The file that was audited; no value of it. ``distances`` says what they are between (``Distances.kind``).
 
     ``missing_labels`` counts the records with an empty label value. ``unit`` is that of its distances, empty where it
     is not known.

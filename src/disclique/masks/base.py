@@ -337,12 +337,12 @@ class EntryMask(Mask):
         return matrix_like(values, distances)
 
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
-        """Return each distance of ``d`` masked; ``unit`` is what ``unit_of`` says of them."""
+        """Return each distance of ``d`` masked; ``unit`` is theirs, None where nobody said it."""
         raise NotImplementedError
 
 
 def parameter_in(unit: str | None, mask: Mask, parameter: str) -> float:
-    """Return a length of the mask, or a rate per length, in the unit of the distances (``unit_of``)."""
+    """Return a length of the mask, or a rate per length, in the unit of the distances."""
     quantity: Quantity = getattr(mask, parameter)
     where = _where(mask, parameter)
     if unit == KM and not quantity.unit:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -242,58 +242,59 @@ class Distances:
         return Hidden(self)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class OwnDistances(Distances):
     """Distances that somebody computes in an object of their own: it has ``size``, ``directed`` and ``block``."""
 
-    def __init__(self, given: Any) -> None:
-        self._given = given
+    given: Any
+    sizes: Sizes = field(default=SIZES, kw_only=True)
 
     @property
     def size(self) -> int:
         """Number of records."""
-        return int(self._given.size)
+        return int(self.given.size)
 
     @property
     def directed(self) -> bool:
         """True if the distance from i to j may differ from the one from j to i."""
-        return bool(self._given.directed)
+        return bool(self.given.directed)
 
     @property
     def unit(self) -> str | None:
         """The unit, if the object says it."""
-        found = getattr(self._given, "unit", None)
+        found = getattr(self.given, "unit", None)
         return found if isinstance(found, str) else None
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``."""
-        return np.asarray(self._given.block(rows, columns))
+        return np.asarray(self.given.block(rows, columns))
 
     def identities(self) -> list[Hashable] | None:
         """Return what makes two records the same, if the object says it."""
-        say = getattr(self._given, "identities", None)
+        say = getattr(self.given, "identities", None)
         return say() if callable(say) else None
 
     @property
     def keeps_records(self) -> bool:  # type: ignore[override]
         """True if the object can join another of its class."""
-        return callable(getattr(self._given, "join", None))
+        return callable(getattr(self.given, "join", None))
 
     @property
     def metric(self) -> Any:
         """The class of the object and its metric, if it says one."""
-        return type(self._given), getattr(self._given, "metric", None)
+        return type(self.given), getattr(self.given, "metric", None)
 
     def append(self, other: Self) -> Self:
         """Return what the object makes of both."""
-        return type(self)(self._given.join(other._given))
+        return type(self)(self.given.join(other.given))
 
     def select(self, rows: NDArray[np.integer]) -> Distances:
         """Return some records as the object selects them, else a matrix."""
-        choose = getattr(self._given, "select", None)
+        choose = getattr(self.given, "select", None)
         return OwnDistances(choose(rows)) if callable(choose) else super().select(rows)
 
     def __repr__(self) -> str:
-        return repr(self._given)
+        return repr(self.given)
 
 
 def wrap(given: object) -> Distances | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,10 @@ class Derived(Unformed):
     def sizes(self) -> Sizes:
         """Those of the source."""
         return self.source.sizes
+
+    def with_sizes(self, sizes: Sizes) -> Self:
+        """Return the same of a source of which more or less is held at a time."""
+        return replace(self, source=self.source.with_sizes(sizes))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from disclique.errors import InputError
-from disclique.spaces.base import Distances
+from disclique.spaces.base import SIZES, Distances, Sizes
 from disclique.values import FloatArray, IntArray
 
 
@@ -24,6 +24,7 @@ class ReleaseSeries(Distances):
     """
 
     members: tuple[Distances, ...]
+    sizes: Sizes = field(default=SIZES, kw_only=True)
 
     def __post_init__(self) -> None:
         if not self.members:
