@@ -219,7 +219,7 @@ def test_tiny_files_say_why_nothing_is_claimed(count: int) -> None:
     data = make(mixture(count, 3, 1), np.arange(count))
     result = dq.attack(data, data, by="profiles", truth="who")
     assert len(result.matches) == 0
-    assert "records: at least 10" in str(result.claims.doubt) or "better than chance" in str(result.claims.doubt)
+    assert result.claims.doubt.code in ("too_few_records_to_align", "no_alignment_better_than_chance")
 
 
 @pytest.mark.parametrize("kind", ["equal", "unpublished"])
@@ -314,8 +314,7 @@ def test_a_product_graph_that_is_too_large_is_thinned() -> None:
     assert len(result.matches) >= 20
     assert result.risk.precision >= 0.95
     assert result.lower_bound
-    assert "thinned" in str(result.claims.cut)
-    assert "nothing is proven" in str(result.claims.cut)
+    assert result.claims.cut.code == "product_graph_thinned"
     assert result.claims.most is None
     assert not result.clique.proven
     assert not result.cliques.complete

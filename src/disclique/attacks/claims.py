@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.engine.agreement import say_agreement
 from disclique.measures.risk import Judged, Risk
 from disclique.messages import Message
 from disclique.model import (
@@ -190,7 +189,7 @@ class AttackResult:
             "applies": True,
             **found,
             "unit": self.unit,
-            "agreement": self._agree(),
+            "agreement": self._agree() or "",
             "matches": self.matches.to_dict("records"),
             "expected_matches": claims.expected,
             "lower_bound": self.lower_bound,
@@ -209,17 +208,18 @@ class AttackResult:
         """Return the result in sentences, for people."""
         return [
             *self._found(),
-            *([f"distances agree if {self._agree()}"] if self._agree() else []),
+            *([] if (agree := self._agree()) is None else [f"distances agree if {agree}"]),
             *([f"LOWER BOUND on the risk: {self.claims.cut}"] if self.lower_bound else []),
             f"labels alone: {self.baseline.pairs} possible pairs, {self.baseline.unique} records identified",
-            *(f"target records {_and(group)} cannot be told apart" for group in self.twins),
+            *(f"target records {', '.join(map(str, t[:-1]))} and {t[-1]} cannot be told apart" for t in self.twins),
             *describe_risk(self.risk),
             *map(str, self.notes),
         ]
 
-    def _agree(self) -> str:
-        """Say when distances agree, with their unit; nothing for an attack that does not rest on that."""
-        return "" if self.agreement is None else say_agreement(self.agreement, self.unit)
+    def _agree(self) -> str | None:
+        """Say when distances agree, with their unit; None for an attack that does not rest on that."""
+        words = getattr(self.agreement, "words", None)
+        return None if words is None else str(words(self.unit))
 
     def _found(self) -> list[str]:
         claims, work = self.claims, self.claims.work
@@ -235,10 +235,6 @@ class AttackResult:
             return [f"{self.attack}: {claimed} is claimed: {claims.doubt}"]
         sure = f", {claims.expected:.1f} correct ones expected among all pairs" if claims.expected is not None else ""
         return [f"{self.attack}: {len(self.matches)} matches{sure}"]
-
-
-def _and(rows: tuple[int, ...]) -> str:
-    return f"{', '.join(map(str, rows[:-1]))} and {rows[-1]}"
 
 
 def describe_risk(found: Risk | None) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -64,7 +63,7 @@ class CliqueAttack(Attack):
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
         """Link by a maximum clique; a pair is as probable as its support among all maximum cliques."""
-        search = self.search
+        search, announce = self.search, teller()
         tell(Message("step_product_graph"))
         make = partial(
             product_graph,
@@ -82,7 +81,9 @@ class CliqueAttack(Attack):
             solver=search.solver,
             budget=search.budget,
             threads=search.threads,
-            progress=_search_teller(),
+            progress=lambda done, total, size: announce(
+                Message("step_clique_so_far", count=size), done / max(total, 1)
+            ),
             workers=None if search.executor is None else Workers(search.executor, make),
         )
         tell(Message("step_all_maximum_cliques"))
@@ -179,13 +180,14 @@ def _claim(attack: str, graph: ProductGraph, clique: Clique, cliques: MaximumCli
     support = [count[member] / cliques.count if cliques.count else 1.0 for member in clique.members]
     pairs = member_pairs(graph, clique.members)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    unproven = Message("clique_not_proven", size=clique.size, solver=clique.solver, bound=clique.bound)
     return Claims(
         attack=attack,
         target=pairs[order, 0],
         known=pairs[order, 1],
         probability=np.array(support, dtype=float)[order],
         threshold=0.0,  # the paper claims every member of the clique
-        cut=None if clique.proven else _unproven(clique),
+        cut=None if clique.proven else unproven,
         most=clique.bound,
         ties=tuple(member_pairs(graph, members) for members in cliques.cliques),
         work=CliqueWork(graph.order, graph.size, clique, cliques),
@@ -196,12 +198,3 @@ def single_pairs(target: NDArray[Any], known: NDArray[Any], sizes: tuple[int, in
     """Return some pairs of rows as the only candidates, every record a class of its own."""
     pairs = np.unique(np.column_stack([target, known]), axis=0).astype(np.int32)
     return Candidates(np.arange(sizes[0], dtype=np.int32), np.arange(sizes[1], dtype=np.int32), pairs)
-
-
-def _unproven(clique: Clique) -> Message:
-    return Message("clique_not_proven", size=clique.size, solver=clique.solver, bound=clique.bound)
-
-
-def _search_teller() -> Callable[[int, int, int], None]:
-    announce = teller()
-    return lambda done, total, size: announce(Message("step_clique_so_far", count=size), done / max(total, 1))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from disclique.attacks.claims import FLOOR, Weighed, make_claims, no_claims
+from disclique.attacks.claims import FLOOR, make_claims, no_claims
 from disclique.attacks.equal.belief import (
     BELIEF,
     Belief,
@@ -110,19 +110,23 @@ class EqualAttack(Attack):
             possible = None if last else _find_possible(pairs, probability, files, evidence.tolerance)
             if possible is None or possible.all():
                 break
-            pairs, ties = _keep_pairs(pairs, ties, possible)
+            number, both = np.cumsum(possible) - 1, possible[ties.a] & possible[ties.b]
+            pairs, ties = pairs.some(possible), Ties(number[ties.a[both]], number[ties.b[both]])
         details = {"equal": len(evidence.ties.a), "by_chance": evidence.expected, "common": common}
         if doubt is not None:
             probability = probability * self.tuning.doubtful
         else:
             sure = pairs.some(probability > self.tuning.anchor)
-            both = files.target, files.known, files.candidates
-            more = follow(sure, evidence.entries, both, common=common, by=belief)
+            three = files.target, files.known, files.candidates
+            more = follow(sure, evidence.entries, three, common=common, by=belief)
             if more is not None:
                 pairs = pairs.join(more[0])
                 probability = np.concatenate((probability, more[1]))
                 details["followed"] = float(more[1].sum())
-        weighed = _merge(pairs, probability, sizes)
+        key = pairs.target * sizes[1] + pairs.known
+        order = np.lexsort((-probability, key))
+        best = order[np.diff(key[order], prepend=-1) > 0]  # each pair once, with its highest probability
+        weighed = pairs.target[best].astype(np.int32), pairs.known[best].astype(np.int32), probability[best]
         return make_claims(weighed, attack=self.name, floor=0.0 if bold else FLOOR, doubt=doubt, details=details)
 
 
@@ -254,17 +258,3 @@ def _find_possible(pairs: Pairs, probability: FloatArray, files: Files, toleranc
         told[some] = said.any(axis=1)
     usual = float(np.median(agreed[sure][told[sure]])) if told[sure].any() else 0.0  # some may carry noise
     return np.asarray(~told | (agreed >= usual / 4))
-
-
-def _merge(pairs: Pairs, probability: FloatArray, sizes: tuple[int, int]) -> Weighed:
-    """Return each pair once, with its highest probability."""
-    key = pairs.target * sizes[1] + pairs.known
-    order = np.lexsort((-probability, key))
-    first = order[np.r_[True, np.diff(key[order]) > 0]] if len(key) else order
-    return pairs.target[first].astype(np.int32), pairs.known[first].astype(np.int32), probability[first]
-
-
-def _keep_pairs(pairs: Pairs, ties: Ties, keep: NDArray[np.bool_]) -> tuple[Pairs, Ties]:
-    number = np.cumsum(keep) - 1
-    both = keep[ties.a] & keep[ties.b]
-    return pairs.some(keep), Ties(number[ties.a[both]], number[ties.b[both]])
