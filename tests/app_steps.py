@@ -30,7 +30,7 @@ def wait_until(page: Any, true: str, seconds: float = 60) -> None:
 
 
 def work_of(page: Any) -> str:
-    """The address of the piece of work that is shown, without the step."""
+    """The address of the project that is shown, without the step."""
     found = re.search(r"/work/[0-9a-f]{16}", page.url)
     assert found, page.url
     return found[0]
@@ -66,7 +66,7 @@ def confirm_columns(page: Any) -> None:
 
 
 def ask(
-    page: Any, *masks: tuple[str, str, str], folder: str = "", attacks: tuple[str, ...] = ATTACKS, **work: str
+    page: Any, *masks: tuple[str, str, str], folder: str = "", attacks: tuple[str, ...] = ATTACKS, **project: str
 ) -> None:
     """Fill in the plan: masks with a dial and its value, the attacks, how much work, and where it is kept."""
     page.evaluate(UNFOLD)
@@ -77,7 +77,7 @@ def ask(
             page.fill(f"[name='dial:{mask}:{dial}:b']", "")
     for attack in attacks:
         page.check(f"[name=attack][value='{attack}']")
-    for name, value in (LIGHT | work).items():
+    for name, value in (LIGHT | project).items():
         page.fill(f"[name={name}]", value)
     page.uncheck("[name=sensitivity]")
     page.fill("[name=max_risk]", "0.2")

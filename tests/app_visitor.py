@@ -13,9 +13,9 @@ import httpx
 
 from disclique.app.guard import Keys
 from disclique.app.places import Places
+from disclique.app.projects import Project, Projects
 from disclique.app.runner import Runner
 from disclique.app.site import Site, make_site
-from disclique.app.works import Work, Works
 
 PORT = 8123
 Fields = dict[str, Any]
@@ -126,8 +126,8 @@ class Visitor:
         assert answer.status_code == 303, answer.text
         return answer.headers["location"].removesuffix("/open")
 
-    def work(self, address: str) -> Work:
-        return self.site.works.get(address.rsplit("/", 1)[1])
+    def project(self, address: str) -> Project:
+        return self.site.projects.get(address.rsplit("/", 1)[1])
 
     def upload(self, path: str, field: str, name: str, content: bytes) -> httpx.Response:
         sent = {"csrf": self.site.keys.csrf, "as": field}
@@ -138,8 +138,8 @@ class Visitor:
 def visiting(folder: Path) -> Iterator[Visitor]:
     """A server for the files of a folder, and its visitor."""
     places = Places(folder)
-    works = Works(places)
-    site = Site(Keys(PORT), places, works, Runner(works))
+    projects = Projects(places)
+    site = Site(Keys(PORT), places, projects, Runner(projects))
     try:
         yield Visitor(site)
     finally:

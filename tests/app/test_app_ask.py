@@ -81,7 +81,7 @@ FORMS: dict[str, Fields] = {
         "from:altersklasse": "1",
         "to:altersklasse": "2",
     },
-    "work": {
+    "project": {
         "mask": ["grid"],
         "attack": ["labels", "register"],
         "alpha": "0.3",
@@ -115,17 +115,17 @@ def test_form_file_and_command_are_one_plan(case: str, visitor: Visitor, monkeyp
         del fields["sensitivity"]
     side = Page(visitor.post(f"{at}/plan", fields, headers=HTMX).text)
     assert not side.alerts
-    assert not visitor.work(at).said.get("mask")  # nothing is kept while the form is filled in
+    assert not visitor.project(at).said.get("mask")  # nothing is kept while the form is filled in
     answer = visitor.post(f"{at}/ask", fields | {"folder": ""})
     assert answer.status_code == 303, Page(answer.text).alerts
-    work = visitor.work(at)
-    form = read_audit(Path(work.file), work.options.filled())
+    project = visitor.project(at)
+    form = read_audit(Path(project.file), project.options.filled())
 
     monkeypatch.chdir(start)
     Path("audit.toml").write_text(side.by_id["plan-toml"], encoding="utf-8")
     options = AuditOptions().filled(Path("audit.toml"))
     assert read_audit(Path("p.csv"), options).plan.to_dict() == form.plan.to_dict()
-    assert read_decision(Path("audit.toml")) == work.declared
+    assert read_decision(Path("audit.toml")) == project.declared
     for command in ("plan-command", "plan-short"):
         given = parse_command(side.by_id[command], monkeypatch)
         audit = read_audit(Path("p.csv"), given)
@@ -134,8 +134,8 @@ def test_form_file_and_command_are_one_plan(case: str, visitor: Visitor, monkeyp
 
     again = Page(visitor.get(f"{at}/ask").text, "ask-form")
     assert visitor.post(f"{at}/ask", again.fields | {"folder": ""}).status_code == 303
-    assert visitor.work(at).said == work.said  # what is shown again says the same
-    assert visitor.work(at).declared == work.declared
+    assert visitor.project(at).said == project.said  # what is shown again says the same
+    assert visitor.project(at).declared == project.declared
 
 
 def parse_command(line: str, monkeypatch: pytest.MonkeyPatch) -> AuditOptions:
@@ -200,7 +200,7 @@ WRONG = {
 def test_what_cannot_be_read_is_said_and_not_kept(visitor: Visitor) -> None:
     at, page = asked(visitor, towns(60))
     fields = page.fields | {"mask": ["gaussian"]}
-    before = visitor.work(at)
+    before = visitor.project(at)
     for change, words in WRONG.items():
         name, _, value = change.partition("=")
         wrong = fields | {name: [value] if name in ("mask", "attack") else value}
@@ -215,7 +215,7 @@ def test_what_cannot_be_read_is_said_and_not_kept(visitor: Visitor) -> None:
             assert any(words in alert for alert in shown.alerts)
             if name in shown.fields and name not in ("mask", "attack"):
                 assert shown.fields[name] == value  # what was filled in is still there
-        assert visitor.work(at) == before
+        assert visitor.project(at) == before
     assert not list(visitor.site.places.start.glob("audit*"))
 
 
@@ -227,11 +227,11 @@ def test_a_ready_snooper_fills_in_the_form(visitor: Visitor) -> None:
     assert (part["overlap"], part["scenario"], part["who"], part["known_size"]) == ("0.3", "marketer", "trader", "120")
     own = fields | part | {"overlap": "0.7"}  # changed afterwards: the field counts
     assert visitor.post(f"{at}/ask", own | {"folder": ""}).status_code == 303
-    assert visitor.work(at).said["overlap"] == 0.7
+    assert visitor.project(at).said["overlap"] == 0.7
     assert Page(visitor.get(f"{at}/ask").text, "ask-form").fields["who"] == "own"
     back = Page(visitor.post(f"{at}/snooper", own | {"who": "whole"}, headers=HTMX).text).fields
     assert visitor.post(f"{at}/ask", own | back | {"folder": ""}).status_code == 303
-    assert not {"overlap", "scenario", "label_error"} & set(visitor.work(at).said)
+    assert not {"overlap", "scenario", "label_error"} & set(visitor.project(at).said)
 
 
 @pytest.mark.parametrize("kind", ["places", "matrix", "names", "vectors"])
@@ -263,8 +263,8 @@ def test_the_cards_offered_can_be_applied(kind: str, visitor: Visitor) -> None:
     assert ("disc" in offered) == (kind == "places")
     assert "protects nobody" in page.text or kind in ("matrix", "names")
     assert visitor.post(f"{at}/ask", page.fields | {"mask": offered, "folder": ""}).status_code == 303
-    work = visitor.work(at)
-    audit = read_audit(Path(work.file), work.options.filled())
+    project = visitor.project(at)
+    audit = read_audit(Path(project.file), project.options.filled())
     audit.check_masks()
     remarks = [remark.sentence for remark in inspect_audit(audit).remarks if remark.sentence.startswith("mask ")]
     assert not [line for line in remarks if "hardly anything" in line and "projection" not in line]
@@ -315,7 +315,7 @@ def test_the_estimate_says_what_a_dry_run_says(visitor: Visitor, capsys: pytest.
         assert re.search(r"about 2 releases to attack, about \d+ \w+ on \d+ process", said), said
         assert str(visitor.site.places.start) not in text
     finally:
-        visitor.site.estimates.stop(visitor.work(at).id)
+        visitor.site.estimates.stop(visitor.project(at).id)
     nobody = visitor.post(f"{at}/estimate", page.fields, headers=HTMX)
     assert "at least one mask" in Page(nobody.text).alerts[0]
 
@@ -323,12 +323,12 @@ def test_the_estimate_says_what_a_dry_run_says(visitor: Visitor, capsys: pytest.
 def test_an_estimate_can_be_ended(visitor: Visitor) -> None:
     at, page = asked(visitor, towns(40))
     visitor.post(f"{at}/estimate", page.fields | {"mask": ["gaussian"]}, headers=HTMX)
-    found = visitor.site.estimates.get(visitor.work(at).id)
+    found = visitor.site.estimates.get(visitor.project(at).id)
     assert found is not None
     text = visitor.post(f"{at}/estimate/stop", headers=HTMX).text
     assert "hx-get" not in text
     assert found.process.wait(30) != 0
-    assert visitor.site.estimates.get(visitor.work(at).id) is None
+    assert visitor.site.estimates.get(visitor.project(at).id) is None
 
 
 def test_the_start_keeps_the_plan_in_its_folder(visitor: Visitor) -> None:
@@ -341,12 +341,12 @@ def test_the_start_keeps_the_plan_in_its_folder(visitor: Visitor) -> None:
     for name in ("../x", ".hidden", "a/b", "p.csv", "x" * 99):
         refused = visitor.post(f"{at}/start", fields | {"folder": name})
         assert (refused.status_code, len(Page(refused.text).alerts)) == (422, 1)
-        assert not visitor.work(at).said.get("mask")
+        assert not visitor.project(at).said.get("mask")
     answer = visitor.post(f"{at}/start", fields)
     assert (answer.status_code, answer.headers["location"]) == (307, f"{at}/run/start")
-    work = visitor.work(at)
-    assert work.folder == start / "audit-p"
-    assert work.said["mask"] == ["disc:max=1km..10km"]
+    project = visitor.project(at)
+    assert project.folder == start / "audit-p"
+    assert project.said["mask"] == ["disc:max=1km..10km"]
     assert "In the folder audit-p" in visitor.get(f"{at}/ask").text
 
 
@@ -363,16 +363,16 @@ def test_a_mistake_in_another_file_must_be_confirmed(visitor: Visitor) -> None:
         assert answer.status_code == 422
         assert any("can only be a mistake" in alert for alert in shown.alerts)
         assert "forced" not in shown.fields
-        assert not visitor.work(at).forced
+        assert not visitor.project(at).forced
     ticked = [about["value"] for tag, about in shown.tags if tag == "input" and about.get("name") == "forced"]
     again = shown.fields | {"forced": ticked[0]}
     assert visitor.post(f"{at}/ask", again).status_code == 303
-    assert not visitor.work(at).forced  # only a look at all files may say so
+    assert not visitor.project(at).forced  # only a look at all files may say so
     assert visitor.post(f"{at}/start", again).status_code == 307
-    assert visitor.work(at).forced
+    assert visitor.project(at).forced
     assert "--force" in Page(visitor.get(f"{at}/ask").text).by_id["plan-command"]
     assert visitor.post(f"{at}/ask", again | {"known": ""}).status_code == 303
-    assert not visitor.work(at).forced  # other files, another question
+    assert not visitor.project(at).forced  # other files, another question
 
 
 SEEN = [(kind, part, name) for kind in ("known", "others", "matrix") for part, name in list_mistakes(kind)]
@@ -400,18 +400,18 @@ def test_plausible_mistakes_in_any_file_are_shown(some: list[tuple[str, str, str
                 said[what] = str(start / f"{what}{number}.csv")
         if files.overlap is not None:
             said["overlap"] = files.overlap
-        work = visitor.work(visitor.open(f"target{number}.csv"))
-        work = visitor.site.works.save(visitor.site.works.get(work.id).with_said(**said))
+        project = visitor.project(visitor.open(f"target{number}.csv"))
+        project = visitor.site.projects.save(visitor.site.projects.get(project.id).with_said(**said))
         try:
-            found = inspect_audit(read_audit(Path(work.file), work.options.filled()))
+            found = inspect_audit(read_audit(Path(project.file), project.options.filled()))
             expected = [remark.sentence.replace(f"{start}/", "") for remark in found.mistakes]
         except InputError:
             expected = [""]
-        page = Page(visitor.get(f"/work/{work.id}/open").text, "open-form")
-        answer = visitor.post(f"/work/{work.id}/open", page.fields | {"forced": "yes"})
+        page = Page(visitor.get(f"/work/{project.id}/open").text, "open-form")
+        answer = visitor.post(f"/work/{project.id}/open", page.fields | {"forced": "yes"})
         if answer.status_code == 303:
-            page = Page(visitor.get(f"/work/{work.id}/ask").text, "ask-form")
-            answer = visitor.post(f"/work/{work.id}/start", page.fields | {"folder": ""})
+            page = Page(visitor.get(f"/work/{project.id}/ask").text, "ask-form")
+            answer = visitor.post(f"/work/{project.id}/start", page.fields | {"folder": ""})
         shown = Page(answer.text)
         if expected and (answer.status_code != 422 or not all(any(e in a for a in shown.alerts) for e in expected)):
             unseen.append((kind, part, name, expected, answer.status_code, shown.alerts))

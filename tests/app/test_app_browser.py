@@ -37,7 +37,7 @@ Open = Callable[..., Window]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     """A server in a folder with the survey and a small file."""
-    folder = tmp_path_factory.mktemp("work")
+    folder = tmp_path_factory.mktemp("project")
     shutil.copy(survey_file(), folder / "survey.csv")
     people(40).to_csv(folder / "small.csv", index=False)
     with serving(folder, temporary=tmp_path_factory.mktemp("temporary")) as running:
@@ -67,7 +67,7 @@ def audited(chrome: Browser, server: AppServer) -> str:
     window = chrome.window(server.url)
     page = window.page
     steps.enter(page, server)
-    work = steps.open_file(page, server)
+    project = steps.open_file(page, server)
     assert "500" in page.inner_text("#look")
     steps.confirm_columns(page)
     steps.ask(page, MASK, folder="kept audit")
@@ -83,7 +83,7 @@ def audited(chrome: Browser, server: AppServer) -> str:
     said = window.complaints()
     window.close()
     assert not said
-    return work
+    return project
 
 
 def test_the_result_is_that_of_the_command_line(server: AppServer, audited: str) -> None:
@@ -159,10 +159,10 @@ def test_read_and_release(server: AppServer, window: Open, audited: str) -> None
 
 
 def test_a_second_tab_changes_the_plan(server: AppServer, window: Open) -> None:
-    """Both tabs are of one piece of work: the later one counts, and the other one says so when it is loaded again."""
+    """Both tabs are of one project: the later one counts, and the other one says so when it is loaded again."""
     one = window()
     page, second = one.page, one.context.new_page()
-    work = steps.open_file(page, server, "small.csv")
+    project = steps.open_file(page, server, "small.csv")
     steps.confirm_columns(page)
     second.goto(page.url)
     steps.ask(second, ("gaussian", "sigma", "3km"))
@@ -170,7 +170,7 @@ def test_a_second_tab_changes_the_plan(server: AppServer, window: Open) -> None:
     second.wait_for_selector("[role=status]")
     page.reload()
     assert page.input_value("[name='dial:gaussian:sigma:a']") == "3km"
-    page.goto(f"{server.url}{work}/run")
+    page.goto(f"{server.url}{project}/run")
     assert page.locator("form[action$='/run/start'] button").count() == 1
 
 
@@ -300,7 +300,7 @@ def test_killed_and_started_again(chrome: Browser, server: AppServer, audited: s
     """kill -9 while an audit runs: the next server offers it, goes on with it, and the result is as if nothing was."""
     from disclique.audits.result import read_result
 
-    folder = tmp_path / "work"
+    folder = tmp_path / "project"
     folder.mkdir()
     shutil.copy(survey_file(), folder / "survey.csv")
     journal = folder / "killed" / "journal.jsonl"
@@ -334,8 +334,8 @@ def test_killed_and_started_again(chrome: Browser, server: AppServer, audited: s
 # Every page: accessible, and as wide as the screen
 
 
-def pages_of(work: str, new: str) -> list[str]:
-    own = [f"{work}/{step}" for step in ("open", "ask", "run", "read", "release", "exposed")]
+def pages_of(project: str, new: str) -> list[str]:
+    own = [f"{project}/{step}" for step in ("open", "ask", "run", "read", "release", "exposed")]
     return ["/", *own, f"{new}/open", f"{new}/ask", f"{new}/run", "/compare", "/nothing"]
 
 

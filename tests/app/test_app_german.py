@@ -22,9 +22,9 @@ from disclique.app.cards import make_card, try_mask
 from disclique.app.estimates import Estimation, Expected
 from disclique.app.fields import FIELDS
 from disclique.app.looks import Finding
+from disclique.app.projects import ABOUT, BEGUN, PAUSED, RUNNING, WAITING, Project
 from disclique.app.status import Board, SettingRow, Status, Words, as_message, write_status
-from disclique.app.worker import carry_out_work
-from disclique.app.works import ABOUT, BEGUN, PAUSED, RUNNING, WAITING, Work
+from disclique.app.worker import carry_out_project
 from disclique.attacks.registry import attack_names
 from disclique.audits.definition import People, Rest, Varied
 from disclique.audits.estimate import STAGES
@@ -109,11 +109,11 @@ def german(sentence: str | Message) -> str:
 
 @dataclass
 class App:
-    """A German visitor of a folder with a file, a piece of work on it, and two finished audits."""
+    """A German visitor of a folder with a file, a project on it, and two finished audits."""
 
     visitor: Visitor
     at: str
-    done: list[Work]
+    done: list[Project]
 
     def get(self, path: str, status: int = 200) -> str:
         answer = self.visitor.get(path)
@@ -139,16 +139,16 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
         yield App(visitor, visitor.open("leute.csv"), done)
 
 
-def audit(visitor: Visitor, name: str, **said: object) -> Work:
-    work = visitor.work(visitor.open("leute.csv"))
+def audit(visitor: Visitor, name: str, **said: object) -> Project:
+    project = visitor.project(visitor.open("leute.csv"))
     columns = {"id": "id", "label": ["sex", "age"], "coordinates": "lon,lat"}
     light = {"attack": ["labels"], "repetitions": 2, "person_trials": 10, "sensitivity": False}
-    work = replace(work.with_said(**columns, **light, **said), checked=True)
-    work = visitor.site.works.keep(visitor.site.works.save(work), name)
-    (work.folder / BEGUN).write_bytes((work.folder / ABOUT).read_bytes())
-    with chdir(work.folder), Board(work.folder) as board:
-        carry_out_work(work, name, 1, board)
-    return work
+    project = replace(project.with_said(**columns, **light, **said), checked=True)
+    project = visitor.site.projects.keep(visitor.site.projects.save(project), name)
+    (project.folder / BEGUN).write_bytes((project.folder / ABOUT).read_bytes())
+    with chdir(project.folder), Board(project.folder) as board:
+        carry_out_project(project, name, 1, board)
+    return project
 
 
 def test_start(app: App) -> None:
@@ -219,7 +219,7 @@ def test_run(app: App, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     app.visitor.post(f"{app.at}/open", COLUMNS)
     page = Page(app.visitor.get(f"{app.at}/ask").text, "ask-form")
     app.visitor.post(f"{app.at}/ask", page.fields | {"mask": ["gaussian"], "folder": ""})
-    work = app.visitor.work(app.at)
+    project = app.visitor.project(app.at)
     spec = "gaussian:sigma=1km"
     row = SettingRow(spec, spec, "gaussian", 3, 20, risk=0.125, bound=True, use=0.25, oracle=0.5)
     utility = {"title": "rank correlation of distances", "format": ".2f"}
@@ -232,8 +232,8 @@ def test_run(app: App, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Message("leute.csv: there is no such file")
     lines = [Message("leute.csv: 30 records; the snooper knows the whole file (worst case)")]
     status = Status(RUNNING, problem, words, lines, [row], utility=utility, masks=["gaussian"])
-    write_status(work.folder, status)
-    monkeypatch.setattr(app.visitor.site.runner, "state", lambda work: state)
+    write_status(project.folder, status)
+    monkeypatch.setattr(app.visitor.site.runner, "state", lambda project: state)
     said = app.get(f"{app.at}/run")
     assert "Risiko bisher mindestens 12" in said or state == WAITING
     if state == RUNNING:
@@ -248,10 +248,10 @@ def test_run(app: App, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_read_exposed_compare_and_release(app: App) -> None:
     one, other = app.done
-    for work in app.done:
-        assert "Was eine Veröffentlichung von leute.csv preisgeben würde" in app.get(f"/work/{work.id}/read")
-        assert "Prüfung" in app.get(f"/work/{work.id}/run")
-        assert "Eine andere Maske, die nicht geprüft wurde" in app.get(f"/work/{work.id}/release")
+    for project in app.done:
+        assert "Was eine Veröffentlichung von leute.csv preisgeben würde" in app.get(f"/work/{project.id}/read")
+        assert "Prüfung" in app.get(f"/work/{project.id}/run")
+        assert "Eine andere Maske, die nicht geprüft wurde" in app.get(f"/work/{project.id}/release")
     assert "Anzeigen, wer gefährdet ist" in app.get(f"/work/{one.id}/exposed")
     assert "30 Datensätze, das höchste Risiko zuerst" in app.post(f"/work/{one.id}/exposed")
     both = app.get(f"/compare?a={one.id}&b={other.id}")

@@ -22,9 +22,9 @@ pytest.importorskip("python_multipart", reason="the app's packages are missing")
 from app_server import AppServer, multipart, serving, start_server, wait_for
 from disclique.app.guard import HEADERS, Guard, Keys, find_owner, is_stranger
 from disclique.app.places import Places
+from disclique.app.projects import Projects
 from disclique.app.runner import Runner
 from disclique.app.site import Site, make_site
-from disclique.app.works import Works
 
 pytestmark = pytest.mark.long
 
@@ -294,24 +294,24 @@ def test_every_form_needs_its_token(server: AppServer) -> None:
     """All routes that take POST, found by themselves; each is asked without, with a wrong and with the other token."""
     paths = posting_paths(server.folder)
     assert {"/upload", "/choose", "/language", "/end"} <= set(paths)
-    work = server.ask("/choose", "POST", f"csrf={server.csrf}&file=people.csv").headers["location"].split("/")[2]
+    project = server.ask("/choose", "POST", f"csrf={server.csrf}&file=people.csv").headers["location"].split("/")[2]
     before = server.ask("/").text
     for path in paths:
-        place = path.replace("{id}", work)
+        place = path.replace("{id}", project)
         for given in ("", "csrf=", "csrf=wrong", f"csrf={server.token}", f"csrf={server.csrf}x", f"CSRF={server.csrf}"):
             assert server.ask(place, "POST", given).status in (403, 404, 422), path  # an upload is no such form
         for header in ("wrong", server.token):
             assert server.ask(place, "POST", "a=b", x_csrf=header).status in (403, 404, 422), path
     assert server.ask("/").text == before
     assert server.process.poll() is None
-    assert server.ask(f"/work/{work}/remove", "POST", "", x_csrf=server.csrf).status == 303
+    assert server.ask(f"/work/{project}/remove", "POST", "", x_csrf=server.csrf).status == 303
 
 
 def posting_paths(folder: Path) -> list[str]:
     places = Places(folder)
     try:
-        works = Works(places)
-        guard = make_site(Site(Keys(1), places, works, Runner(works)))
+        projects = Projects(places)
+        guard = make_site(Site(Keys(1), places, projects, Runner(projects)))
         routes = guard.app.routes  # type: ignore[attr-defined]
         return [route.path for route in routes if "POST" in (getattr(route, "methods", None) or ())]
     finally:

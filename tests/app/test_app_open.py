@@ -66,13 +66,13 @@ def test_the_survey_is_opened_looked_at_and_confirmed(visitor: Visitor) -> None:
     assert look.status_code == 200
     for words in ("<svg", "Germany 98", "median 296 km", "k-anonymity k = 3", "lon,lat"):
         assert words in look.text
-    assert not visitor.work(at).said  # nothing is kept until it is confirmed
+    assert not visitor.project(at).said  # nothing is kept until it is confirmed
     answer = visitor.post(f"{at}/open", page.fields)
     assert (answer.status_code, answer.headers["location"]) == (303, f"{at}/ask")
-    work = visitor.work(at)
-    assert work.checked
-    assert not work.forced
-    assert work.said == {"id": "id", "label": ["sex", "age_class"], "coordinates": "lon,lat"}
+    project = visitor.project(at)
+    assert project.checked
+    assert not project.forced
+    assert project.said == {"id": "id", "label": ["sex", "age_class"], "coordinates": "lon,lat"}
     assert visitor.get(at).headers["location"] == f"{at}/ask"
     again = Page(visitor.get(f"{at}/open").text, "open-form")
     assert {name: again.fields[name] for name in roles} == roles
@@ -83,7 +83,7 @@ def test_a_person_may_say_otherwise(visitor: Visitor) -> None:
     at, page = opened(visitor, "survey.csv")
     said = page.fields | {"role:asthma": "label", "role:sex": ""}
     assert visitor.post(f"{at}/open", said).status_code == 303
-    assert visitor.work(at).said["label"] == ["age_class", "asthma"]
+    assert visitor.project(at).said["label"] == ["age_class", "asthma"]
     for change, words in {
         "role:sex=id": "only one column is the id",
         "role:lat=": "say which column is the other",
@@ -97,11 +97,11 @@ def test_a_person_may_say_otherwise(visitor: Visitor) -> None:
         "by_position=perhaps": "choose one of the answers",
     }.items():
         name, _, value = change.partition("=")
-        before = visitor.work(at)
+        before = visitor.project(at)
         answer = visitor.post(f"{at}/open", page.fields | {name: value})
         assert answer.status_code == 422
         assert any(words in alert for alert in Page(answer.text).alerts), (change, Page(answer.text).alerts)
-        assert visitor.work(at) == before
+        assert visitor.project(at) == before
         look = visitor.post(f"{at}/look", page.fields | {name: value}, headers=HTMX)
         assert look.status_code == 200
         assert any(words in alert for alert in Page(look.text).alerts)
@@ -167,14 +167,14 @@ def test_a_mistake_must_be_confirmed(visitor: Visitor) -> None:
     assert answer.status_code == 422
     shown = Page(answer.text, "open-form")
     assert any("can only be a mistake" in alert for alert in shown.alerts)
-    assert not visitor.work(at).checked
+    assert not visitor.project(at).checked
     assert "forced" not in shown.fields  # nobody ticks it but the person
     assert visitor.post(f"{at}/open", shown.fields | {"forced": "yes"}).status_code == 303
-    assert visitor.work(at).forced
+    assert visitor.project(at).forced
     put(visitor, "p.csv", table)  # mended in the file
     answer = visitor.post(f"{at}/open", shown.fields | {"forced": "yes"})
     assert answer.status_code == 303, Page(answer.text).alerts
-    assert not visitor.work(at).forced  # there is nothing to be forced any more
+    assert not visitor.project(at).forced  # there is nothing to be forced any more
 
 
 WHOLE = [name for part, name in list_mistakes("whole") if part == "target"]
@@ -222,7 +222,7 @@ def test_names_and_values_are_never_markup(visitor: Visitor) -> None:
     said = page.fields | {f"role:{evil}": "label", "role:a\"b' onclick=": "label"}
     look = visitor.post(f"{at}/look", said, headers=HTMX)
     assert visitor.post(f"{at}/open", said).status_code == 303
-    assert visitor.work(at).said["label"] == [evil, "a\"b' onclick="]
+    assert visitor.project(at).said["label"] == [evil, "a\"b' onclick="]
     for text in (page.text, look.text, visitor.get(f"{at}/open").text, visitor.get(f"{at}/ask").text):
         shown = Page(text)
         assert not [tag for tag, _ in shown.tags if tag == "img"]
@@ -277,13 +277,13 @@ def test_two_uploads_go_by_their_names(visitor: Visitor, monkeypatch: pytest.Mon
     page = Page(visitor.get(f"{at}/open").text, "open-form")
     chosen = [about["value"] for tag, about in page.tags if tag == "option" and about["value"].startswith("upload:")]
     assert visitor.post(f"{at}/open", page.fields | {"vectors": chosen[0], "unit": "km"}).status_code == 303
-    work = visitor.work(at)
-    assert sorted(name_files(work).values()) == ["people-2.csv", "people.csv"]  # told apart
-    assert (named(work).file, named(work).said["vectors"]) == ("people.csv", "people-2.csv")
-    inside = {path.removeprefix(f"{work.folder}/"): name for path, name in name_files(work).items()}
-    relative = {path: Path(path).relative_to(work.folder) for path in (work.file, work.said["vectors"])}
-    seen = replace(work, file=str(relative[work.file]), said={"vectors": str(relative[work.said["vectors"]])})
-    monkeypatch.chdir(work.folder)
+    project = visitor.project(at)
+    assert sorted(name_files(project).values()) == ["people-2.csv", "people.csv"]  # told apart
+    assert (named(project).file, named(project).said["vectors"]) == ("people.csv", "people-2.csv")
+    inside = {path.removeprefix(f"{project.folder}/"): name for path, name in name_files(project).items()}
+    relative = {path: Path(path).relative_to(project.folder) for path in (project.file, project.said["vectors"])}
+    seen = replace(project, file=str(relative[project.file]), said={"vectors": str(relative[project.said["vectors"]])})
+    monkeypatch.chdir(project.folder)
     assert name_files(seen) == inside
 
 
@@ -293,7 +293,7 @@ def test_encodings_in_a_column(visitor: Visitor) -> None:
     put(visitor, "p.csv", pd.DataFrame({"id": range(30), "sex": ["m", "f"] * 15, "clk": codes}))
     at, page = opened(visitor, "p.csv")
     assert visitor.post(f"{at}/open", page.fields).status_code == 303
-    assert visitor.work(at).said["encodings"] == "clk"
+    assert visitor.project(at).said["encodings"] == "clk"
     again = Page(visitor.get(f"{at}/open").text, "open-form")
     assert again.fields["role:clk"] == "encoding"
     assert visitor.get(f"{at}/ask").status_code == 200
@@ -322,12 +322,12 @@ def test_formats_and_parts(visitor: Visitor) -> None:
         assert visitor.post(f"{at}/open", page.fields | {"sheet": "people", "again": "yes"}).status_code == 303
         page = Page(visitor.get(f"{at}/open").text, "open-form")
         assert visitor.post(f"{at}/open", page.fields).status_code == 303
-        assert visitor.work(at).said["sheet"] == "people"
+        assert visitor.project(at).said["sheet"] == "people"
     for name in found:
         at, page = opened(visitor, name)
         answer = visitor.post(f"{at}/open", page.fields)
         assert answer.status_code == 303, (name, Page(answer.text).alerts)
-        assert visitor.work(at).said == {
+        assert visitor.project(at).said == {
             "id": "pid",
             "label": ["geschlecht", "altersklasse"],
             "coordinates": "laenge,breite",
@@ -349,7 +349,7 @@ def test_geometries_are_places(visitor: Visitor) -> None:
     at, page = opened(visitor, "g.geojson")
     assert "geometry of the file" in page.text
     assert visitor.post(f"{at}/open", page.fields).status_code == 303
-    assert visitor.work(at).said == {"id": "id", "label": ["sex"]}
+    assert visitor.project(at).said == {"id": "id", "label": ["sex"]}
 
 
 def test_a_wrong_file_is_a_sentence(visitor: Visitor) -> None:
@@ -458,4 +458,4 @@ def test_many_columns(visitor: Visitor) -> None:
     assert page.fields["role:pid"] == "id"
     answer = visitor.post(f"{at}/open", page.fields | {"more_labels": "v699"})
     assert answer.status_code == 303, Page(answer.text).alerts
-    assert visitor.work(at).said["label"] == ["geschlecht", "altersklasse", "v699"]
+    assert visitor.project(at).said["label"] == ["geschlecht", "altersklasse", "v699"]

@@ -28,12 +28,12 @@ import httpx
 from disclique.app.compare import compare
 from disclique.app.guard import Keys
 from disclique.app.places import Places
+from disclique.app.projects import ABOUT, BEGUN, INPUT, Project, Projects
 from disclique.app.publishing import PRIVATE, PUBLISH, read_for_release
 from disclique.app.runner import Runner
 from disclique.app.site import Site, make_site
 from disclique.app.status import Board
-from disclique.app.worker import carry_out_work
-from disclique.app.works import ABOUT, BEGUN, INPUT, Work, Works
+from disclique.app.worker import carry_out_project
 from disclique.locale import texts_in
 
 MANY = 130
@@ -86,8 +86,8 @@ class App:
 
     site: Site
     client: Client
-    kept: Work
-    broken: Work
+    kept: Project
+    broken: Project
 
     def post(self, path: str, **form: str) -> tuple[int, str]:
         answer = self.client.post(path, data={"csrf": self.site.keys.csrf} | form, headers={"origin": self.origin})
@@ -102,28 +102,28 @@ class App:
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     start = tmp_path_factory.mktemp("start")
     places = Places(start)
-    works = Works(places)
-    site = Site(Keys(8765), places, works, Runner(works))
+    projects = Projects(places)
+    site = Site(Keys(8765), places, projects, Runner(projects))
     keeps = {"mask": [STRONG], "generalise": ["age=width:age:10..20", "drop:sex"], "max_risk": 0.9}
-    kept = audit(works, "kept", keeps)
-    broken = audit(works, "broken", {"mask": ["round:to=1km"], "max_risk": 0.01})
+    kept = audit(projects, "kept", keeps)
+    broken = audit(projects, "broken", {"mask": ["round:to=1km"], "max_risk": 0.01})
     yield App(site, Client(site), kept, broken)
     places.remove()
 
 
-def audit(works: Works, name: str, said: dict[str, object]) -> Work:
+def audit(projects: Projects, name: str, said: dict[str, object]) -> Project:
     """A finished audit of a file that was uploaded."""
-    folder = works.places.scratch()
+    folder = projects.places.scratch()
     (folder / INPUT).mkdir()
     invent().to_csv(folder / INPUT / "upload.csv", index=False)
     light = {"attack": ["labels"], "repetitions": 2, "person_trials": 10, "sensitivity": False}
     columns = {"id": "who", "label": ["sex", "age"], "coordinates": "lon,lat"}
-    work = works.begin("survey.csv", folder / INPUT / "upload.csv", folder).with_said(**columns, **light, **said)
-    work = works.keep(works.save(replace(work, checked=True)), name)
-    (work.folder / BEGUN).write_bytes((work.folder / ABOUT).read_bytes())
-    with chdir(work.folder), Board(work.folder) as board:
-        carry_out_work(work, name, 1, board)
-    return work
+    project = projects.begin("survey.csv", folder / INPUT / "upload.csv", folder).with_said(**columns, **light, **said)
+    project = projects.keep(projects.save(replace(project, checked=True)), name)
+    (project.folder / BEGUN).write_bytes((project.folder / ABOUT).read_bytes())
+    with chdir(project.folder), Board(project.folder) as board:
+        carry_out_project(project, name, 1, board)
+    return project
 
 
 class Scripts(HTMLParser):
@@ -163,13 +163,13 @@ def test_report_is_shown_under_a_policy_that_allows_its_own_scripts_only(app: Ap
 
 
 def test_what_is_read_in_the_app_names_nobody(app: App) -> None:
-    work = app.kept
+    project = app.kept
     for path in ("read", "run", "release", "exposed", "pages/report", "pages/annex"):
-        answer = app.client.get(f"/work/{work.id}/{path}")
+        answer = app.client.get(f"/work/{project.id}/{path}")
         assert answer.status_code == 200, path
         assert "PERSON-" not in answer.text, path
         assert str(app.site.places.private) not in answer.text
-    assert app.client.get(f"/work/{work.id}/read").text.count("<iframe") == 1
+    assert app.client.get(f"/work/{project.id}/read").text.count("<iframe") == 1
 
 
 def test_downloads_have_plain_names_and_nothing_of_single_people(app: App) -> None:
@@ -252,10 +252,10 @@ def folders(app: App) -> set[str]:
 
 
 def test_release_is_the_one_that_was_audited_and_its_key_is_never_sent(app: App) -> None:
-    work, people = app.kept, invent()
+    project, people = app.kept, invent()
     spec = f"{STRONG} | age=width:age:20"
-    assert app.site.results.get(work).setting(spec).meets
-    path = f"/work/{work.id}/release"
+    assert app.site.results.get(project).setting(spec).meets
+    path = f"/work/{project.id}/release"
     form = {"csrf": app.site.keys.csrf, "setting": spec}
     both = [form | {"folder": "first release"}, form | {"folder": "in another tab"}]
     answers = app.client.post_twice(path, *both, headers={"origin": app.origin})
@@ -291,10 +291,10 @@ def test_release_is_the_one_that_was_audited_and_its_key_is_never_sent(app: App)
             assert not any(secret in inside.read(name).decode() for secret in secrets)
     names = ("release_key.csv", "release_recipe.json", "records.csv", "journal.jsonl", "app.json", "input/upload.csv")
     roots = ("", "/download", "/pages", "/release", "/release/1", "/release/1/release.zip", "/release/0", "/exposed")
-    tries = [f"/work/{work.id}{root}/{name}" for root in roots for name in names]
+    tries = [f"/work/{project.id}{root}/{name}" for root in roots for name in names]
     ways = (f"{PRIVATE}/", f"../{PRIVATE}/", f"..%2f{PRIVATE}%2f", f"first%20release/{PRIVATE}/")
     tries += [f"{root}/{way}{name}" for root in ("/static", "/files", "") for way in ways for name in names]
-    tries += [f"/work/{work.id}/release/{number}/release.zip" for number in ("0", "2", "-1", "1e0", "¹", "9" * 30)]
+    tries += [f"/work/{project.id}/release/{number}/release.zip" for number in ("0", "2", "-1", "1e0", "¹", "9" * 30)]
     for address in tries:
         answer = app.client.get(address)
         assert answer.status_code in (404, 405), address
@@ -303,7 +303,7 @@ def test_release_is_the_one_that_was_audited_and_its_key_is_never_sent(app: App)
     assert f"first release/{PRIVATE}" in app.client.get(path).text  # where they are is said
     # one more release of the same people has to be confirmed, also after another audit of the file
     before = folders(app)
-    for other in (work, app.broken):
+    for other in (project, app.broken):
         assert app.post(f"/work/{other.id}/release", setting=spec, folder="again", confirm="yes")[0] == 422
         assert folders(app) == before
     assert app.post(path, setting=spec, folder="again", again="yes")[0] == 200
@@ -356,7 +356,7 @@ def test_what_is_released_of_labels_is_what_was_attacked(app: App) -> None:
 
 
 def test_file_that_was_changed_after_the_audit_is_not_released(app: App) -> None:
-    file, before = Path(app.site.works.get(app.broken.id).file), folders(app)
+    file, before = Path(app.site.projects.get(app.broken.id).file), folders(app)
     content = file.read_bytes()
     try:
         file.write_bytes(content.replace(b"PERSON-0000", b"PERSON-9999"))
@@ -370,7 +370,7 @@ def test_file_that_was_changed_after_the_audit_is_not_released(app: App) -> None
 
 
 def test_files_that_somebody_else_wrote_give_a_sentence_and_no_error_page(app: App) -> None:
-    work = app.broken
+    project = app.broken
     for name, paths in {
         "status.json": ["run", "run/progress?state=done"],
         "result.json": ["read", "release", "pages/report", "download/result.json"],
@@ -378,16 +378,16 @@ def test_files_that_somebody_else_wrote_give_a_sentence_and_no_error_page(app: A
         "records.csv": ["exposed"],
         "begun.json": ["run", "release"],
     }.items():
-        file = work.folder / name
+        file = project.folder / name
         content = file.read_bytes() if file.exists() else None
         try:
             for wrong in (b"", b"\xff\xfe", b"[1]", b'{"settings": [{"spec": 1}], "state": {}}', b"mask,risk\nx,y\n"):
                 file.write_bytes(wrong)
                 for path in paths:
-                    answer = app.client.get(f"/work/{work.id}/{path}")
+                    answer = app.client.get(f"/work/{project.id}/{path}")
                     assert answer.status_code in (200, 204, 404, 422), (name, wrong, path)
-                    assert str(work.folder) not in answer.text
-                assert app.post(f"/work/{work.id}/exposed", setting="x")[0] in (200, 404, 422)
+                    assert str(project.folder) not in answer.text
+                assert app.post(f"/work/{project.id}/exposed", setting="x")[0] in (200, 404, 422)
         finally:
             if content is None:
                 file.unlink()

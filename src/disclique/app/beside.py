@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 
 from disclique.app.places import Places
+from disclique.app.projects import ASKED, FILES, INPUT, Project
 from disclique.app.uploads import Upload, receive_file
-from disclique.app.works import ASKED, FILES, INPUT, Work
 from disclique.errors import InputError
 from disclique.messages import Message, map_texts
 
@@ -35,11 +35,11 @@ class Choice:
     path: str
 
 
-def list_choices(places: Places, work: Work) -> list[Choice]:
+def list_choices(places: Places, project: Project) -> list[Choice]:
     """Return the files that can be chosen beside the opened one: those that were uploaded for it, then the folder's."""
     found = [
         Choice(UPLOAD + slot.name, _shown(slot), str(next(iter(slot.glob("upload*")))))
-        for slot in sorted((work.folder / INPUT).glob(f"{SLOT}*"))
+        for slot in sorted((project.folder / INPUT).glob(f"{SLOT}*"))
         if any(slot.glob("upload*"))
     ]
     return [*found, *(Choice(FOLDER + path.name, path.name, str(path)) for path in places.files())]
@@ -58,9 +58,9 @@ def value_of(path: object, choices: list[Choice]) -> str:
     return next((choice.value for choice in choices if choice.path == str(path)), "")
 
 
-async def receive_beside(request: Request, work: Work, site: Any) -> tuple[Upload, Choice]:
-    """Take a further file for a piece of work."""
-    inside = work.folder / INPUT
+async def receive_beside(request: Request, project: Project, site: Any) -> tuple[Upload, Choice]:
+    """Take a further file for a project."""
+    inside = project.folder / INPUT
     inside.mkdir(mode=0o700, exist_ok=True)
     slot = Path(tempfile.mkdtemp(prefix=SLOT, dir=inside))
     try:
@@ -79,11 +79,11 @@ def _shown(slot: Path) -> str:
         return "file"
 
 
-def name_files(work: Work) -> dict[str, str]:
-    """Return the files of a piece of work by path with the name of each, no two alike."""
-    found = {work.file: work.shown}
+def name_files(project: Project) -> dict[str, str]:
+    """Return the files of a project by path with the name of each, no two alike."""
+    found = {project.file: project.shown}
     for option in FILES:
-        path = Path(str(work.said.get(option, "")))
+        path = Path(str(project.said.get(option, "")))
         uploaded = path.parent.name.startswith(SLOT)  # named relative to the folder by whoever works inside it
         if not (path.is_absolute() or uploaded) or str(path) in found:
             continue
@@ -94,38 +94,38 @@ def name_files(work: Work) -> dict[str, str]:
     return found
 
 
-def named(work: Work) -> Work:
+def named(project: Project) -> Project:
     """Return the work with names in the place of paths: as people see it, and as they would write it down."""
-    names = name_files(work)
-    said = {key: names.get(str(value), value) if key in FILES else value for key, value in work.said.items()}
-    return replace(work, said=said, file=work.shown)
+    names = name_files(project)
+    said = {key: names.get(str(value), value) if key in FILES else value for key, value in project.said.items()}
+    return replace(project, said=said, file=project.shown)
 
 
-def hide_paths(said: Message, work: Work, *folders: Path) -> Message:
+def hide_paths(said: Message, project: Project, *folders: Path) -> Message:
     """Return a message with names in the place of paths, and without the folder of the work and these folders."""
-    names = sorted(name_files(work).items(), key=lambda item: -len(item[0]))
+    names = sorted(name_files(project).items(), key=lambda item: -len(item[0]))
 
     def hidden(text: str) -> str:
         for path, name in names:
             text = text.replace(path, name)
-        for folder in (work.folder, *folders):
+        for folder in (project.folder, *folders):
             text = text.replace(f"{folder}/", "").replace(f"{folder}\\", "")
         return text
 
     return map_texts(said, hidden)
 
 
-def name_plainly(audit: Audit, work: Work) -> Audit:
+def name_plainly(audit: Audit, project: Project) -> Audit:
     """Return the audit with its files called as the person calls them, as if they lay where the command is given.
 
     What came from the browser lies under names of ours; its content tells which of the inputs it is.
     """
     from disclique.records.write import sha256
 
-    names = name_files(work)
+    names = name_files(project)
     ours: dict[str, list[str]] = {}
     for path, name in names.items():
-        if work.folder in Path(path).parents:
+        if project.folder in Path(path).parents:
             ours.setdefault(sha256(Path(path)), []).append(name)
     inputs = tuple((ours[digest].pop(0) if ours.get(digest) else name, digest) for name, digest in audit.plan.inputs)
     target, known, others = (
@@ -134,13 +134,13 @@ def name_plainly(audit: Audit, work: Work) -> Audit:
     )
     assert target is not None
     plan = replace(audit.plan, inputs=inputs)
-    thinned = None if audit.thinned is None else hide_paths(audit.thinned, work)
+    thinned = None if audit.thinned is None else hide_paths(audit.thinned, project)
     return replace(audit, plan=plan, target=target, known=known, others=others, thinned=thinned)
 
 
-def suggest_folder(start: Path, what: str, work: Work) -> str:
-    """Return a name for a new folder of a piece of work that is not taken."""
-    stem = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in Path(work.shown).stem)[:60]
+def suggest_folder(start: Path, what: str, project: Project) -> str:
+    """Return a name for a new folder of a project that is not taken."""
+    stem = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in Path(project.shown).stem)[:60]
     names = (f"{what}-{stem}" if number == 1 else f"{what}-{stem}-{number}" for number in range(1, 1000))
     return next((name for name in names if not (start / name).exists()), "")
 
@@ -160,16 +160,16 @@ class PlanText:
     declared: bool
 
 
-def write_plan(work: Work, folder: str = "") -> PlanText:
+def write_plan(project: Project, folder: str = "") -> PlanText:
     """Write down what is asked; ``folder`` is the name of the folder in which the result shall be."""
     from disclique.audits.from_options import write_command
     from disclique.options.table import differing
 
-    shown = named(work)
+    shown = named(project)
     out = folder or "audit"
     file = f"./{shown.file}" if shown.file.startswith("-") else shown.file
-    force = {"force": True} if work.forced else {}
+    force = {"force": True} if project.forced else {}
     command = write_command(["audit", file], differing(shown.options.filled()) | {"out": out} | force)
     short = write_command(["audit", file], {"config": ASKED, "out": out} | force)
-    uploads = any(work.folder in Path(path).parents for path in [work.file, *map(str, work.said.values())])
-    return PlanText(shown.toml, short, command, uploads, bool(work.declared))
+    uploads = any(project.folder in Path(path).parents for path in [project.file, *map(str, project.said.values())])
+    return PlanText(shown.toml, short, command, uploads, bool(project.declared))

@@ -73,7 +73,7 @@ class Estimation:
 
 
 class Estimates:
-    """The estimates of one server: at most one at a time for each piece of work."""
+    """The estimates of one server: at most one at a time for each project."""
 
     def __init__(self) -> None:
         self.under_way: dict[str, Estimation] = {}
@@ -101,11 +101,11 @@ class Estimates:
         return made
 
     def get(self, id: str) -> Estimation | None:
-        """Return the estimate of a piece of work, if there is one."""
+        """Return the estimate of a project, if there is one."""
         return self.under_way.get(id)
 
     def stop(self, id: str) -> None:
-        """End the estimate of a piece of work."""
+        """End the estimate of a project."""
         found = self.under_way.pop(id, None)
         if found is not None:
             found.stop()

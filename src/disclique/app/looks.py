@@ -15,7 +15,7 @@ from disclique.app.beside import hide_paths
 from disclique.app.fields import LAYOUT
 from disclique.app.places import Places
 from disclique.app.preview import first_rows
-from disclique.app.works import FILES, Work
+from disclique.app.projects import FILES, Project
 from disclique.errors import DiscliqueError
 from disclique.locale import LANGUAGES, texts_in
 from disclique.messages import Message, map_texts
@@ -79,40 +79,40 @@ class Looks:
         self._latest: dict[str, object] = {}
 
     def ask(self, project: str) -> Callable[[], bool]:
-        """Return what says whether a look is still wanted: of several for one piece of work the last one counts."""
+        """Return what says whether a look is still wanted: of several for one project the last one counts."""
         token = self._latest[project] = object()
         return lambda: self._latest.get(project) is token
 
-    def look(self, work: Work, places: Places, wanted: Callable[[], bool] = lambda: True) -> Seen:
+    def look(self, project: Project, places: Places, wanted: Callable[[], bool] = lambda: True) -> Seen:
         """Look at the opened file as its columns are said to be.
 
         Large files are looked at one after the other; what is not ``wanted`` any more when its turn comes is left
         out.
         """
-        layout, stamps = _layout(work)
+        layout, stamps = _layout(project)
         with self._large if sum(size for _, size in stamps) > LARGE_BYTES else nullcontext():
             if not wanted():
                 return Seen()
-            return self._look(work.file, json.dumps(layout, sort_keys=True), stamps, _Hidden(work, places))
+            return self._look(project.file, json.dumps(layout, sort_keys=True), stamps, _Hidden(project, places))
 
 
-def look_at_first(work: Work, places: Places) -> Seen | None:
+def look_at_first(project: Project, places: Places) -> Seen | None:
     """Look at the first rows of a large file, which takes no time; None where that says nothing about all of it."""
     from disclique.records.checks import inspect
 
-    layout, _ = _layout(work)
-    if any(name in layout for name in ("distances", "vectors")) or not Path(work.file).is_file():
+    layout, _ = _layout(project)
+    if any(name in layout for name in ("distances", "vectors")) or not Path(project.file).is_file():
         return None
-    hidden = _Hidden(work, places)
-    with first_rows(Path(work.file)) as head:
-        if str(head) == work.file:
+    hidden = _Hidden(project, places)
+    with first_rows(Path(project.file)) as head:
+        if str(head) == project.file:
             return None
         try:
             found = inspect(read_opened(str(head), layout))
         except DiscliqueError as problem:
-            return Seen(problem=hidden(map_texts(problem.message, partial(_rename, str(head), work.file))))
+            return Seen(problem=hidden(map_texts(problem.message, partial(_rename, str(head), project.file))))
         return show_inspection(
-            found, [work.shown], lambda said: hidden(map_texts(said, partial(_rename, str(head), work.file)))
+            found, [project.shown], lambda said: hidden(map_texts(said, partial(_rename, str(head), project.file)))
         )
 
 
@@ -120,27 +120,27 @@ def _rename(path: str, other: str, text: str) -> str:
     return text.replace(path, other)
 
 
-def _layout(work: Work) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
+def _layout(project: Project) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
     """Return what is said of the file, and when the files of that were changed."""
-    layout = {name: value for name, value in work.said.items() if name in LAYOUT}
-    paths = [work.file, *(str(value) for name, value in layout.items() if name in FILES)]
+    layout = {name: value for name, value in project.said.items() if name in LAYOUT}
+    paths = [project.file, *(str(value) for name, value in layout.items() if name in FILES)]
     return layout, tuple(_stamp(path) for path in paths)
 
 
 class _Hidden:
     """Who puts names in the place of paths; no part of what is looked at."""
 
-    def __init__(self, work: Work, places: Places) -> None:
-        self.work, self.places = work, places
+    def __init__(self, project: Project, places: Places) -> None:
+        self.project, self.places = project, places
 
     def __call__(self, said: Message) -> Message:
-        return hide_paths(said, self.work, self.places.private, self.places.start)
+        return hide_paths(said, self.project, self.places.private, self.places.start)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Hidden) and self.work.shown == other.work.shown
+        return isinstance(other, _Hidden) and self.project.shown == other.project.shown
 
     def __hash__(self) -> int:
-        return hash(self.work.shown)
+        return hash(self.project.shown)
 
 
 def _stamp(path: str) -> tuple[int, int]:
@@ -159,7 +159,7 @@ def _look(file: str, layout: str, stamps: tuple[tuple[int, int], ...], hidden: _
         found = inspect(data)
     except DiscliqueError as problem:
         return Seen(problem=hidden(problem.message))
-    seen = show_inspection(found, [hidden.work.shown], hidden)
+    seen = show_inspection(found, [hidden.project.shown], hidden)
     return replace(seen, kind=data.distances.kind, unit=data.distances.unit, fits=tuple(_try_masks(data)))
 
 

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from disclique.app.guard import CSRF, CSRF_HEADER
+from disclique.app.projects import DONE, FAILED, NEW, PAUSED, RUNNING, WAITING, Project
 from disclique.app.uploads import Refused, length_of
-from disclique.app.works import DONE, FAILED, NEW, PAUSED, RUNNING, WAITING, Work
 from disclique.locale import mark
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ LANGUAGE = "disclique-language"  # the cookie that remembers the choice
 
 
 def site_of(request: Request) -> Site:
-    """Return what the server holds: its places, its pieces of work, what runs."""
+    """Return what the server holds: its places, its projects, what runs."""
     found: Site = request.app.state.site
     return found
 
@@ -73,14 +73,14 @@ def _environment(language: str) -> Any:
     return found
 
 
-def _steps(work: Work) -> list[tuple[str, str, bool]]:
-    """Return the steps of a piece of work: the last part of its address, its name, and whether it can be gone to."""
-    done = work.result.exists()
-    begun = done or work.begun
+def _steps(project: Project) -> list[tuple[str, str, bool]]:
+    """Return the steps of a project: the last part of its address, its name, and whether it can be gone to."""
+    done = project.result.exists()
+    begun = done or project.begun
     return [
         ("open", mark("Open"), True),
-        ("ask", mark("Ask"), work.checked),
-        ("run", mark("Run"), begun or bool(work.checked and work.said.get("mask"))),
+        ("ask", mark("Ask"), project.checked),
+        ("run", mark("Run"), begun or bool(project.checked and project.said.get("mask"))),
         ("read", mark("Read"), done),
         ("release", mark("Release"), done),
     ]
@@ -119,6 +119,6 @@ def changing(act: Callable[[Request, FormData], Awaitable[Response]]) -> Page:
     return checked
 
 
-async def in_thread(work: Callable[..., Any], *given: Any, **named: Any) -> Any:
+async def in_thread(project: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Do what takes time beside the server, so that other pages are still answered."""
-    return await run_in_threadpool(work, *given, **named)
+    return await run_in_threadpool(project, *given, **named)

@@ -19,7 +19,7 @@ import msgspec
 
 from disclique.app.beside import hide_paths
 from disclique.app.places import Places
-from disclique.app.works import BEGUN, Work, read_work
+from disclique.app.projects import BEGUN, Project, read_project
 from disclique.errors import DiscliqueError, InputError
 from disclique.locale import mark
 
@@ -54,25 +54,25 @@ class Made:
     input: str
 
 
-def list_releases(work: Work) -> list[Made]:
+def list_releases(project: Project) -> list[Made]:
     """Return the releases that were made after an audit, the oldest first."""
     try:
-        return msgspec.json.decode((work.folder / LIST).read_bytes(), type=list[Made])
+        return msgspec.json.decode((project.folder / LIST).read_bytes(), type=list[Made])
     except (OSError, msgspec.MsgspecError):
         return []
 
 
-def releases_of_input(works: Sequence[Work], work: Work, result: AuditResult) -> list[Made]:
+def releases_of_input(projects: Sequence[Project], project: Project, result: AuditResult) -> list[Made]:
     """Return the releases of the same people that are known here, whichever audit they were made after."""
     own = next(iter(result.plan.inputs.values()), "")
-    found = [made for one in works if one.id != work.id for made in list_releases(one) if made.input == own]
-    return [*found, *list_releases(work)]
+    found = [made for one in projects if one.id != project.id for made in list_releases(one) if made.input == own]
+    return [*found, *list_releases(project)]
 
 
-def make_release(work: Work, places: Places, result: AuditResult, setting: str, name: str, matrix: str) -> Made:
+def make_release(project: Project, places: Places, result: AuditResult, setting: str, name: str, matrix: str) -> Made:
     """Make the release of a setting in a new folder: the file that was audited, with the same labels and mask."""
     place = places.new_folder(name)
-    asked = read_work(work.folder, BEGUN) or work
+    asked = read_project(project.folder, BEGUN) or project
     try:
         place.mkdir()
     except OSError as error:
@@ -88,21 +88,21 @@ def make_release(work: Work, places: Places, result: AuditResult, setting: str, 
         raise
 
 
-def _write(work: Work, place: Path, result: AuditResult, setting: str, matrix: str) -> Made:
+def _write(project: Project, place: Path, result: AuditResult, setting: str, matrix: str) -> Made:
     from disclique.records.write import hashes
     from disclique.releases import Use, release, write_release
 
-    options = work.options.filled()
-    source = [Path(work.file), *(Path(path) for path in (options.distances, options.vectors) if path is not None)]
+    options = project.options.filled()
+    source = [Path(project.file), *(Path(path) for path in (options.distances, options.vectors) if path is not None)]
     inputs = hashes([*source, *options.encoding_files])
     if not {digest for _, digest in inputs} <= set(result.plan.inputs.values()):
-        raise InputError("file_changed_after_audit", shown=work.shown)
-    data, mask = read_for_release(work, setting)
+        raise InputError("file_changed_after_audit", shown=project.shown)
+    data, mask = read_for_release(project, setting)
     made = release(data, mask)
     private, publish = place / PRIVATE, place / PUBLISH
     private.mkdir(mode=0o700)
     private.chmod(0o700)  # whatever the umask says
-    named = ((work.shown, inputs[0][1]), *inputs[1:])
+    named = ((project.shown, inputs[0][1]), *inputs[1:])
     written = write_release(made, private / TABLE, inputs=named, kind=matrix or None, key=private / KEY)
     publish.mkdir()
     shown = [file.path for file in written if file.use is Use.PUBLISH]
@@ -118,7 +118,7 @@ def _write(work: Work, place: Path, result: AuditResult, setting: str, matrix: s
         records=len(made.key),
         input=inputs[0][1],
     )
-    _note(work.folder, found)
+    _note(project.folder, found)
     return found
 
 
@@ -133,7 +133,7 @@ def _note(folder: Path, made: Made) -> None:
         draft.write_bytes(msgspec.json.encode([*before, asdict(made)]))
 
 
-def read_for_release(work: Work, setting: str) -> tuple[Microdata, str]:
+def read_for_release(project: Project, setting: str) -> tuple[Microdata, str]:
     """Return the file with the labels of a setting in its table, and the mask of the setting.
 
     What is released of a label is what the attacks were given: a label that the setting makes coarser is so in the
@@ -145,12 +145,12 @@ def read_for_release(work: Work, setting: str) -> tuple[Microdata, str]:
     from disclique.options.files import refuse_hidden
     from disclique.records.checks import inspect
 
-    options = work.options.filled()
+    options = project.options.filled()
     asked = Setting.parse(setting)
     refuse_bare(options.unit, [asked.mask.spec])
     refuse_hidden(options)
-    data = read_target(Path(work.file), options)
-    inspect(data).check(force=work.forced)
+    data = read_target(Path(project.file), options)
+    inspect(data).check(force=project.forced)
     coarse = asked.labels.apply(data)
     made = [one.into for one in asked.labels.made if one.into in coarse.labels.columns]
     table = data.table.assign(**{name: list(coarse.labels[name]) for name in made})

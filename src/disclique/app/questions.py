@@ -1,4 +1,4 @@
-"""The form of Ask: what it shows of a piece of work, and the piece of work that it asks for."""
+"""The form of Ask: what it shows of a project, and the project that it asks for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from disclique.app.fields import (
     show_value,
 )
 from disclique.app.looks import Seen
-from disclique.app.works import Work
+from disclique.app.projects import Project
 from disclique.errors import InputError
 from disclique.locale import mark
 from disclique.options.audits import AUDIT_ROWS
@@ -62,28 +62,28 @@ class Questions:
     choices: tuple[Choice, ...]
 
 
-def offer(work: Work, seen: Seen, choices: list[Choice]) -> Questions:
+def offer(project: Project, seen: Seen, choices: list[Choice]) -> Questions:
     """Return what the form offers for an opened file."""
     from disclique.spaces.base import EARTH, MAPS
 
     places = seen.kind in (*MAPS, "vectors")
     cards = list_cards(seen.median, seen.unit, dict(seen.fits), places=places)
     ready = list_ready(seen.records, places=seen.kind in MAPS, earth=seen.kind == EARTH)
-    return Questions(tuple(cards), tuple(ready), tuple(work.said.get("label", []))[:TURNED], tuple(choices))
+    return Questions(tuple(cards), tuple(ready), tuple(project.said.get("label", []))[:TURNED], tuple(choices))
 
 
-def show_questions(work: Work, offered: Questions, folder: str) -> dict[str, Any]:
-    """Return the values that the form shows for a piece of work, by field."""
-    said = work.said
+def show_questions(project: Project, offered: Questions, folder: str) -> dict[str, Any]:
+    """Return the values that the form shows for a project, by field."""
+    said = project.said
     values: dict[str, Any] = {name: show_value(said.get(name)) for name in SINGLE}
     values |= {name: bool(said.get(name, AUDIT_ROWS[name].default)) for name in ASK_SWITCHES}
     values |= {name: value_of(said.get(name), list(offered.choices)) for name in SNOOPER_FILES}
     if (others := said.get("others")) is not None:
         values["others"] = value_of(others, list(offered.choices)) or str(others)
     values |= _show_masks(list(said.get("mask", [])), offered.cards)
-    values |= _show_labels(_dials(work), offered.labels)
+    values |= _show_labels(_dials(project), offered.labels)
     values["attack"] = list(said.get("attack", []))
-    values |= {f"decision:{name}": show_value(work.declared.get(name)) for name in DECLARED}
+    values |= {f"decision:{name}": show_value(project.declared.get(name)) for name in DECLARED}
     values["who"] = values["who_shown"] = which(said, list(offered.ready))
     values["folder"] = folder
     return values
@@ -155,15 +155,15 @@ def _split_rule(rule: str) -> tuple[str, str, tuple[str, str]]:
     return asked.into, asked.rule, (low, high)
 
 
-def _dials(work: Work, *, dial: bool = True) -> list[str]:
+def _dials(project: Project, *, dial: bool = True) -> list[str]:
     """Return the rules that try several ways to make labels coarser, or those that do not."""
     from disclique.records.coarsening import is_dial
 
-    return [rule for rule in work.said.get("generalise", []) if is_dial(rule) == dial]
+    return [rule for rule in project.said.get("generalise", []) if is_dial(rule) == dial]
 
 
-def read_questions(work: Work, form: FormData, offered: Questions) -> Work:
-    """Return the piece of work that the form asks for; an error in one sentence if it cannot be read."""
+def read_questions(project: Project, form: FormData, offered: Questions) -> Project:
+    """Return the project that the form asks for; an error in one sentence if it cannot be read."""
     said: dict[str, Any] = {name: _one(name, form, offered) for name in SINGLE}
     for name in ASK_SWITCHES:
         said[name] = bool(form.get(name))
@@ -176,9 +176,9 @@ def read_questions(work: Work, form: FormData, offered: Questions) -> Work:
     said["mask"] = _read_masks(form, offered.cards)
     said["attack"] = list(map(str, form.getlist("attack")))
     said = {name: value for name, value in said.items() if value != AUDIT_ROWS[name].default}
-    layout = {name: value for name, value in work.said.items() if name in LAYOUT and name != "generalise"}
-    made = replace(work, said=layout).with_said(
-        generalise=[*_dials(work, dial=False), *_read_labels(form, offered.labels)]
+    layout = {name: value for name, value in project.said.items() if name in LAYOUT and name != "generalise"}
+    made = replace(project, said=layout).with_said(
+        generalise=[*_dials(project, dial=False), *_read_labels(form, offered.labels)]
     )
     made = replace(made.with_said(**said), declared=_read_decision(form), forced=bool(form.get("forced")))
     check_plan(made)
@@ -195,15 +195,15 @@ def ready_options(who: str, ready: tuple[ReadySnooper, ...]) -> dict[str, Any]:
     raise InputError("no_such_snooper", who=who)
 
 
-def check_plan(work: Work) -> None:
+def check_plan(project: Project) -> None:
     """Raise an error if what is asked cannot be a plan; a plan without a mask is one that is not finished."""
     from disclique.audits.facts import declare
     from disclique.audits.from_options import read_plan
     from disclique.records.coarsening import list_label_settings
 
-    options = work.options.filled()
-    declare(work.declared)
-    list_label_settings(_dials(work))
+    options = project.options.filled()
+    declare(project.declared)
+    list_label_settings(_dials(project))
     if options.memory is not None:
         from disclique.memory import parse_memory
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from disclique.app.works import Work
+from disclique.app.projects import Project
 from disclique.errors import InputError
 from disclique.messages import map_texts
 from disclique.show.library import ChartLibrary
@@ -30,35 +30,35 @@ class Results:
         self._read = lru_cache(maxsize=8)(_read)
         self._page = lru_cache(maxsize=8)(self._render)
 
-    def get(self, work: Work) -> AuditResult:
-        """Return the result of a piece of work, without the records even if the audit was told to put them in."""
-        found = self._read(*_stamp(work))
+    def get(self, project: Project) -> AuditResult:
+        """Return the result of a project, without the records even if the audit was told to put them in."""
+        found = self._read(*_stamp(project))
         return found if found.records is None else replace(found, records=None)
 
-    def page(self, work: Work, name: str, language: str) -> str:
-        """Return the report or the annex of a piece of work, as it may be shared."""
-        return self._page(*_stamp(work), name, language)
+    def page(self, project: Project, name: str, language: str) -> str:
+        """Return the report or the annex of a project, as it may be shared."""
+        return self._page(*_stamp(project), name, language)
 
-    def report_with_records(self, work: Work, language: str) -> str | None:
+    def report_with_records(self, project: Project, language: str) -> str | None:
         """Return the report with places and ids, if the audit was told to make it so."""
         import disclique
 
-        found = self._read(*_stamp(work))
+        found = self._read(*_stamp(project))
         return None if found.records is None else disclique.report(found, language=language, library=self.charts.get())
 
-    def json(self, work: Work) -> bytes:
+    def json(self, project: Project) -> bytes:
         """Return result.json as it may be shared."""
         from disclique.audits.result import encode_result
 
-        return encode_result(self.get(work))
+        return encode_result(self.get(project))
 
-    def figures(self, work: Work) -> bytes:
+    def figures(self, project: Project) -> bytes:
         """Return the tables behind the report, packed."""
         from disclique.audits.result import tabulate_figures
 
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as into:
-            for name, table in tabulate_figures(self.get(work)).items():
+            for name, table in tabulate_figures(self.get(project)).items():
                 into.writestr(name, table.to_csv(index=False))
         return packed.getvalue()
 
@@ -83,8 +83,8 @@ class Results:
         return str(make(shared, language=language, library=self.charts.get()))
 
 
-def _stamp(work: Work) -> tuple[str, int]:
-    return str(work.result), work.result.stat().st_mtime_ns
+def _stamp(project: Project) -> tuple[str, int]:
+    return str(project.result), project.result.stat().st_mtime_ns
 
 
 def _read(path: str, changed: int) -> AuditResult:

@@ -14,8 +14,19 @@ from pathlib import Path
 
 from msgspec.structs import replace as replace_parts
 
+from disclique.app.projects import (
+    ABOUT,
+    BEGUN,
+    FAILED,
+    INPUT,
+    PAUSED,
+    RUNNING,
+    WAITING,
+    Project,
+    Projects,
+    read_project,
+)
 from disclique.app.status import Words, read_status, write_status
-from disclique.app.works import ABOUT, BEGUN, FAILED, INPUT, PAUSED, RUNNING, WAITING, Work, Works, read_work
 from disclique.errors import InputError
 from disclique.messages import Message
 
@@ -25,7 +36,7 @@ PLACE = "audit"  # what the command line calls the folder of an audit that has n
 
 @dataclass
 class _Running:
-    """A process that carries out a piece of work."""
+    """A process that carries out a project."""
 
     id: str
     process: subprocess.Popen[bytes]
@@ -35,8 +46,8 @@ class _Running:
 class Runner:
     """Runs one audit at a time; the others wait for it, in the order in which they were started."""
 
-    def __init__(self, works: Works, processes: int | None = None) -> None:
-        self.works, self.processes = works, processes
+    def __init__(self, projects: Projects, processes: int | None = None) -> None:
+        self.projects, self.processes = projects, processes
         self.lock = threading.RLock()
         self.running: _Running | None = None
         self.waiting: list[str] = []
@@ -48,36 +59,40 @@ class Runner:
         with self.lock:
             return self.running is not None or bool(self.waiting)
 
-    def state(self, work: Work) -> str:
-        """Say how far a piece of work is: running if it runs, else by what lies in its folder."""
+    def state(self, project: Project) -> str:
+        """Say how far a project is: running if it runs, else by what lies in its folder."""
         with self.lock:
-            if self.running is not None and self.running.id == work.id:
+            if self.running is not None and self.running.id == project.id:
                 return RUNNING
-            if work.id in self.waiting:
+            if project.id in self.waiting:
                 return WAITING
-        if read_status(work.folder).state == FAILED and not work.result.exists():
+        if read_status(project.folder).state == FAILED and not project.result.exists():
             return FAILED
-        return self.works.state(work)
+        return self.projects.state(project)
 
-    def start(self, work: Work) -> None:
+    def start(self, project: Project) -> None:
         """Start an audit or go on with it; let it wait if another one runs."""
-        if is_changed(work):
-            raise InputError("plan_changed_since_begun", shown=work.shown)
+        if is_changed(project):
+            raise InputError("plan_changed_since_begun", shown=project.shown)
         with self.lock:
-            if self.closed or work.id in self.waiting or (self.running is not None and self.running.id == work.id):
+            if (
+                self.closed
+                or project.id in self.waiting
+                or (self.running is not None and self.running.id == project.id)
+            ):
                 return
             if self.running is None:
-                self._launch(work)
+                self._launch(project)
             else:
-                self.waiting.append(work.id)
+                self.waiting.append(project.id)
 
-    def end(self, work: Work) -> None:
+    def end(self, project: Project) -> None:
         """End an audit at once, or let it wait no longer; all but the releases under way is in its journal."""
         with self.lock:
-            if work.id in self.waiting:
-                self.waiting.remove(work.id)
+            if project.id in self.waiting:
+                self.waiting.remove(project.id)
             running = self.running
-            if running is None or running.id != work.id:
+            if running is None or running.id != project.id:
                 return
             running.ended = True
         _stop(running.process)
@@ -93,41 +108,41 @@ class Runner:
             _stop(running.process)
             self._heed(running)
 
-    def begin_anew(self, work: Work) -> Work:
-        """Return a new piece of work with the changed plan; the old one has its own plan again, and its folder."""
-        old = read_work(work.folder, BEGUN)
-        fresh = self.works.begin(work.shown, Path(work.file))
+    def begin_anew(self, project: Project) -> Project:
+        """Return a new project with the changed plan; the old one has its own plan again, and its folder."""
+        old = read_project(project.folder, BEGUN)
+        fresh = self.projects.begin(project.shown, Path(project.file))
         inside = {}
-        if (work.folder / INPUT).is_dir():
-            shutil.copytree(work.folder / INPUT, fresh.folder / INPUT)
-            inside = {str(path): str(fresh.folder / path.relative_to(work.folder)) for path in _files(work)}
-        said = {name: inside.get(str(value), value) for name, value in work.said.items()}
+        if (project.folder / INPUT).is_dir():
+            shutil.copytree(project.folder / INPUT, fresh.folder / INPUT)
+            inside = {str(path): str(fresh.folder / path.relative_to(project.folder)) for path in _files(project)}
+        said = {name: inside.get(str(value), value) for name, value in project.said.items()}
         fresh = replace(
             fresh,
-            file=inside.get(work.file, work.file),
+            file=inside.get(project.file, project.file),
             said=said,
-            declared=work.declared,
-            checked=work.checked,
-            forced=work.forced,
+            declared=project.declared,
+            checked=project.checked,
+            forced=project.forced,
         )
-        self.works.save(fresh)
+        self.projects.save(fresh)
         if old is not None:
-            self.take_back(work)
+            self.take_back(project)
         return fresh
 
-    def take_back(self, work: Work) -> Work:
-        """Return the piece of work with the plan with which its audit was begun."""
-        old = read_work(work.folder, BEGUN)
+    def take_back(self, project: Project) -> Project:
+        """Return the project with the plan with which its audit was begun."""
+        old = read_project(project.folder, BEGUN)
         if old is None:
-            return work
-        return self.works.save(replace(work, said=old.said, declared=old.declared, forced=old.forced))
+            return project
+        return self.projects.save(replace(project, said=old.said, declared=old.declared, forced=old.forced))
 
-    def _launch(self, work: Work) -> None:
-        shutil.copyfile(work.folder / ABOUT, work.folder / BEGUN)
-        before = read_status(work.folder)
-        write_status(work.folder, replace_parts(before, state=RUNNING, problem=None, words=Words(), lines=[]))
-        out = work.folder.name if self.works.is_kept(work) else PLACE
-        command = [sys.executable, "-m", "disclique.app.worker", str(work.folder), "--out", out]
+    def _launch(self, project: Project) -> None:
+        shutil.copyfile(project.folder / ABOUT, project.folder / BEGUN)
+        before = read_status(project.folder)
+        write_status(project.folder, replace_parts(before, state=RUNNING, problem=None, words=Words(), lines=[]))
+        out = project.folder.name if self.projects.is_kept(project) else PLACE
+        command = [sys.executable, "-m", "disclique.app.worker", str(project.folder), "--out", out]
         if self.processes is not None:
             command += ["--processes", str(self.processes)]
         # Its own group: Ctrl-C in the terminal is the server's business. The pipe tells it when the server has gone.
@@ -140,7 +155,7 @@ class Runner:
             stdout=subprocess.DEVNULL,
             **apart,  # type: ignore[call-overload]
         )
-        running = self.running = _Running(work.id, process)
+        running = self.running = _Running(project.id, process)
         threading.Thread(target=self._watch, args=[running], daemon=True, name="audit").start()
 
     def _watch(self, running: _Running) -> None:
@@ -156,39 +171,39 @@ class Runner:
             if running.process.stdin is not None:
                 running.process.stdin.close()
             with suppress(KeyError):
-                self._note(running, self.works.get(running.id))
+                self._note(running, self.projects.get(running.id))
             while self.waiting and self.running is None and not self.closed:
                 with suppress(KeyError, OSError, InputError):
-                    self._launch(self.works.get(self.waiting.pop(0)))
+                    self._launch(self.projects.get(self.waiting.pop(0)))
 
-    def _note(self, running: _Running, work: Work) -> None:
+    def _note(self, running: _Running, project: Project) -> None:
         """Note how an audit ended that could not say so itself."""
-        told = read_status(work.folder)
+        told = read_status(project.folder)
         if running.ended and told.state == RUNNING:
-            write_status(work.folder, replace_parts(told, state=PAUSED))
-        elif running.process.returncode and told.state == RUNNING and not work.result.exists():
+            write_status(project.folder, replace_parts(told, state=PAUSED))
+        elif running.process.returncode and told.state == RUNNING and not project.result.exists():
             why = _explain_end(running.process.returncode)
-            write_status(work.folder, replace_parts(told, state=FAILED, problem=why))
+            write_status(project.folder, replace_parts(told, state=FAILED, problem=why))
 
 
-def is_changed(work: Work) -> bool:
+def is_changed(project: Project) -> bool:
     """Say whether something else is asked than when the audit in the folder was begun."""
-    old = read_work(work.folder, BEGUN)
-    if old is None or not (work.begun or work.result.exists()):
+    old = read_project(project.folder, BEGUN)
+    if old is None or not (project.begun or project.result.exists()):
         return False
-    return _plan(work) != _plan(old)
+    return _plan(project) != _plan(old)
 
 
-def _plan(work: Work) -> tuple[str, dict[str, object]]:
+def _plan(project: Project) -> tuple[str, dict[str, object]]:
     from disclique.options.audits import AUDIT_ROWS
     from disclique.options.table import differing
 
-    said = differing(work.options.filled())
-    return work.file, {name: str(value) for name, value in said.items() if AUDIT_ROWS[name].records}
+    said = differing(project.options.filled())
+    return project.file, {name: str(value) for name, value in said.items() if AUDIT_ROWS[name].records}
 
 
-def _files(work: Work) -> list[Path]:
-    return [path for path in (work.folder / INPUT).rglob("*") if path.is_file()]
+def _files(project: Project) -> list[Path]:
+    return [path for path in (project.folder / INPUT).rglob("*") if path.is_file()]
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -17,10 +17,10 @@ from typing import Any
 
 from disclique.app.guard import Keys
 from disclique.app.places import Places, remove_abandoned
+from disclique.app.projects import Projects
 from disclique.app.runner import Runner
 from disclique.app.site import Site, make_site
 from disclique.app.uploads import MOST
-from disclique.app.works import Works
 from disclique.errors import InputError
 
 SILENCE = 3600.0  # seconds without a request or a running audit after which the server ends
@@ -55,8 +55,8 @@ def serve(
         listener = _listen(port)
         keys = Keys(listener.getsockname()[1])
         places = Places(folder)
-        works = Works(places)
-        site = Site(keys, places, works, Runner(works), most)
+        projects = Projects(places)
+        site = Site(keys, places, projects, Runner(projects), most)
         try:
             say(f"disclique app: {keys.address}")
             if browser:  # one of the terminal would not come back

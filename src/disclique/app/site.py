@@ -22,10 +22,10 @@ from disclique.app.looks import Looks
 from disclique.app.pages import LANGUAGE, LANGUAGES, changing, go, page, site_of
 from disclique.app.places import Places
 from disclique.app.preview import Previews
+from disclique.app.projects import Missing, Projects
 from disclique.app.results import Results
 from disclique.app.runner import Runner
 from disclique.app.uploads import MOST, Refused
-from disclique.app.works import Missing, Works
 from disclique.errors import DiscliqueError
 from disclique.show.library import ChartLibrary
 
@@ -36,7 +36,7 @@ class Site:
 
     keys: Keys
     places: Places
-    works: Works
+    projects: Projects
     runner: Runner
     most: int = MOST  # bytes of an upload
     results: Results = field(default_factory=lambda: Results(ChartLibrary()))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from disclique.app.works import FAILED, RUNNING, STATUS
+from disclique.app.projects import FAILED, RUNNING, STATUS
 from disclique.messages import Message
 
 if TYPE_CHECKING:

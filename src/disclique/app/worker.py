@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from disclique.messages import Message
 
 if TYPE_CHECKING:
+    from disclique.app.projects import Project
     from disclique.app.status import Board
-    from disclique.app.works import Work
 
 BAD_INPUT, BROKEN = 2, 1  # exit statuses
 
@@ -37,8 +37,8 @@ def end_with_server() -> None:
     os._exit(0)
 
 
-def carry_out_work(work: Work, out: str, processes: int | None, board: Board) -> None:
-    """Carry out the audit of a piece of work in its folder, as the command line does."""
+def carry_out_project(project: Project, out: str, processes: int | None, board: Board) -> None:
+    """Carry out the audit of a project in its folder, as the command line does."""
     from disclique.app.beside import name_plainly, named
     from disclique.audits.facts import declare
     from disclique.audits.from_options import carry_out, read_audit, write_command
@@ -47,15 +47,15 @@ def carry_out_work(work: Work, out: str, processes: int | None, board: Board) ->
     from disclique.options.table import differing
     from disclique.runs import choose_executor
 
-    asked = work.options.filled()
+    asked = project.options.filled()
     board.doing(Message("reading_the_file"))
-    audit = name_plainly(read_audit(Path(work.file), asked), work)
+    audit = name_plainly(read_audit(Path(project.file), asked), project)
     board.doing(Message("looking_at_the_input"))
     found = inspect_audit(audit)
     board.say(found.lines())
-    file = f"./{work.shown}" if work.shown.startswith("-") else work.shown
-    command = write_command(["audit", file], differing(named(work).options.filled()) | {"out": out})
-    about = Context(declare(work.declared), command, inspection=found.check(force=work.forced))
+    file = f"./{project.shown}" if project.shown.startswith("-") else project.shown
+    command = write_command(["audit", file], differing(named(project).options.filled()) | {"out": out})
+    about = Context(declare(project.declared), command, inspection=found.check(force=project.forced))
     board.plans(audit.plan)
     board.doing(Message("preparing"))
     carry_out(audit, Path(), choose_executor(processes), told=board, about=about)
@@ -72,16 +72,16 @@ def main() -> int:
     os.chdir(given.folder)
     os.umask(0o077)  # what is said of single people is nobody else's business
     from disclique.app.beside import hide_paths
+    from disclique.app.projects import BEGUN, DONE, read_project
     from disclique.app.status import Board
-    from disclique.app.works import BEGUN, DONE, read_work
     from disclique.errors import DiscliqueError
 
-    work = read_work(Path.cwd(), BEGUN)
-    if work is None:
+    project = read_project(Path.cwd(), BEGUN)
+    if project is None:
         return BAD_INPUT
-    with Board(work.folder, lambda said: hide_paths(said, work)) as board:
+    with Board(project.folder, lambda said: hide_paths(said, project)) as board:
         try:
-            carry_out_work(work, given.out, given.processes, board)
+            carry_out_project(project, given.out, given.processes, board)
         except DiscliqueError as problem:
             board.fail(problem.message)
             return BAD_INPUT

@@ -21,6 +21,7 @@ from disclique.app.fields import ASK_FIELDS, SNOOPER_FILES, SNOOPERS, fields_at
 from disclique.app.looks import Finding, Seen, list_findings
 from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.pictures import draw_mask
+from disclique.app.projects import FILES, Project
 from disclique.app.questions import (
     DECISION,
     HOW,
@@ -33,7 +34,6 @@ from disclique.app.questions import (
     show_again,
     show_questions,
 )
-from disclique.app.works import FILES, Work
 from disclique.errors import DiscliqueError, InputError
 from disclique.locale import mark
 from disclique.messages import Message
@@ -45,98 +45,104 @@ NO_MASK = mark("no_mask_chosen")
 async def show(request: Request) -> Response:
     """Show the form."""
     site = site_of(request)
-    work = site.works.get(request.path_params["id"])
-    if not work.checked:
-        return go(f"/work/{work.id}/open", request)
-    return await _page(request, work, saved=request.query_params.get("saved") == "yes")
+    project = site.projects.get(request.path_params["id"])
+    if not project.checked:
+        return go(f"/work/{project.id}/open", request)
+    return await _page(request, project, saved=request.query_params.get("saved") == "yes")
 
 
 async def save(request: Request, form: FormData) -> Response:
     """Keep what is asked, and show the form again."""
-    work, problem = await _take(request, form)
+    project, problem = await _take(request, form)
     if problem is not None:
         return problem
-    return go(f"/work/{work.id}/ask?saved=yes", request)
+    return go(f"/work/{project.id}/ask?saved=yes", request)
 
 
 async def write(request: Request, form: FormData) -> Response:
     """Show the plan as a file and as a command line, as the form is filled in at this moment."""
     site = site_of(request)
-    work = site.works.get(request.path_params["id"])
+    project = site.projects.get(request.path_params["id"])
     try:
-        asked = await in_thread(_read, site, work, form)
+        asked = await in_thread(_read, site, project, form)
         plan = await in_thread(write_plan, asked, _folder_of(site, asked, form))
     except InputError as problem:
-        return page(request, "ask_side", work=work, plan=None, problem=_hide(problem.message, work, site))
-    return page(request, "ask_side", work=asked, plan=plan, problem=None)
+        return page(request, "ask_side", project=project, plan=None, problem=_hide(problem.message, project, site))
+    return page(request, "ask_side", project=asked, plan=plan, problem=None)
 
 
 async def choose_snooper(request: Request, form: FormData) -> Response:
     """Fill in what a ready answer says of the snooper."""
     site = site_of(request)
-    work = site.works.get(request.path_params["id"])
-    seen = await in_thread(site.looks.look, work, site.places)
-    offered = await in_thread(offer, work, seen, list_choices(site.places, work))
+    project = site.projects.get(request.path_params["id"])
+    seen = await in_thread(site.looks.look, project, site.places)
+    offered = await in_thread(offer, project, seen, list_choices(site.places, project))
     who = str(form.get("who", OWN))
     values = show_again(form, offered)
     if who != OWN:
-        asked = replace(work, said={}).with_said(**ready_options(who, offered.ready))
+        asked = replace(project, said={}).with_said(**ready_options(who, offered.ready))
         ready = await in_thread(show_questions, asked, offered, "")
         values |= {name: ready[name] for name in (*SNOOPER_FILES, *SNOOPERS)}
     values |= {"who": who, "who_shown": who}
-    return page(request, "ask_snooper", work=work, offered=offered, values=values, fields_at=fields_at)
+    return page(request, "ask_snooper", project=project, offered=offered, values=values, fields_at=fields_at)
 
 
 async def estimate(request: Request, form: FormData) -> Response:
     """Find out what the audit will take, beside the server."""
     site = site_of(request)
-    work = site.works.get(request.path_params["id"])
+    project = site.projects.get(request.path_params["id"])
     try:
-        asked = await in_thread(_read, site, work, form)
+        asked = await in_thread(_read, site, project, form)
         if not asked.said.get("mask"):
             raise InputError(NO_MASK)
-        forced = work.forced and asked.forced and _files(asked) == _files(work)  # another file needs another yes
-        asked = await in_thread(site.works.save, replace(asked, forced=forced))
+        forced = project.forced and asked.forced and _files(asked) == _files(project)  # another file needs another yes
+        asked = await in_thread(site.projects.save, replace(asked, forced=forced))
         request_ = {"file": asked.file, "said": asked.said}
-        await in_thread(site.estimates.start, work.id, _key(asked), request_)
+        await in_thread(site.estimates.start, project.id, _key(asked), request_)
     except InputError as problem:
-        heard = Expected(problem=_hide(problem.message, work, site))
-        return page(request, "ask_estimate", work=work, heard=heard, running=False, mistakes=[], shown="")
+        heard = Expected(problem=_hide(problem.message, project, site))
+        return page(request, "ask_estimate", project=project, heard=heard, running=False, mistakes=[], shown="")
     return await follow(request)
 
 
 async def follow(request: Request) -> Response:
     """Show what the estimate has found so far."""
     site = site_of(request)
-    work = site.works.get(request.path_params["id"])
-    found = site.estimates.get(work.id)
+    project = site.projects.get(request.path_params["id"])
+    found = site.estimates.get(project.id)
     heard = Expected() if found is None else found.heard
     hidden = Expected(
-        look=[Finding(_hide(one.message, work, site), one.mistake) for one in heard.look or []],
-        does=[_hide(line, work, site) for line in heard.does or []],
+        look=[Finding(_hide(one.message, project, site), one.mistake) for one in heard.look or []],
+        does=[_hide(line, project, site) for line in heard.does or []],
         settings=heard.settings,
         takes=heard.takes,
-        problem=None if heard.problem is None else _hide(heard.problem, work, site),
+        problem=None if heard.problem is None else _hide(heard.problem, project, site),
     )
     mistakes = [one.message for one in hidden.look or [] if one.mistake]
     running = found is not None and not found.ended
     return page(
-        request, "ask_estimate", work=work, heard=hidden, running=running, mistakes=mistakes, shown=_digest(mistakes)
+        request,
+        "ask_estimate",
+        project=project,
+        heard=hidden,
+        running=running,
+        mistakes=mistakes,
+        shown=_digest(mistakes),
     )
 
 
 async def stop_estimate(request: Request, form: FormData) -> Response:
     """End the estimate."""
     site = site_of(request)
-    work = site.works.get(request.path_params["id"])
-    await in_thread(site.estimates.stop, work.id)
-    return page(request, "ask_estimate", work=work, heard=Expected(), running=False, mistakes=[], shown="")
+    project = site.projects.get(request.path_params["id"])
+    await in_thread(site.estimates.stop, project.id)
+    return page(request, "ask_estimate", project=project, heard=Expected(), running=False, mistakes=[], shown="")
 
 
 async def start(request: Request, form: FormData) -> Response:
     """Keep what is asked, look at everything once more, and start the audit."""
     site = site_of(request)
-    before = site.works.get(request.path_params["id"])
+    before = site.projects.get(request.path_params["id"])
     try:
         asked = await in_thread(_read, site, before, form)
         if not asked.said.get("mask"):
@@ -148,59 +154,66 @@ async def start(request: Request, form: FormData) -> Response:
     mistakes = [one.message for one in said if one.mistake]
     if mistakes and _digest(mistakes) not in map(str, form.getlist(CONFIRMED)):
         return await _page(request, before, form, remarks=said, refused=True)
-    work, problem_page = await _take(request, form, forced=bool(mistakes))
+    project, problem_page = await _take(request, form, forced=bool(mistakes))
     if problem_page is not None:
         return problem_page
-    site.estimates.stop(work.id)
-    return RedirectResponse(f"/work/{work.id}/run/start", 307)  # the browser posts the same form, with its token, there
+    site.estimates.stop(project.id)
+    return RedirectResponse(
+        f"/work/{project.id}/run/start", 307
+    )  # the browser posts the same form, with its token, there
 
 
-async def _take(request: Request, form: FormData, *, forced: bool | None = None) -> tuple[Work, Response | None]:
+async def _take(request: Request, form: FormData, *, forced: bool | None = None) -> tuple[Project, Response | None]:
     """Read and keep what the form asks, in the folder that it names; else return the page that says what is wrong."""
     site = site_of(request)
-    before = site.works.get(request.path_params["id"])
+    before = site.projects.get(request.path_params["id"])
     try:
         asked = await in_thread(_read, site, before, form)
         if forced is None:
             forced = before.forced and asked.forced and _files(asked) == _files(before)
         asked = replace(asked, forced=forced)
         name = str(form.get("folder", "")).strip()
-        keep = name and not site.works.is_kept(before)
+        keep = name and not site.projects.is_kept(before)
         if keep:
             site.places.new_folder(name)  # says what is wrong with it before anything is written
-        work = await in_thread(site.works.save, asked)
+        project = await in_thread(site.projects.save, asked)
         if keep:
-            work = await in_thread(site.works.keep, work, name)
+            project = await in_thread(site.projects.keep, project, name)
     except InputError as problem:
         return before, await _page(request, before, form, problem=problem.message)
-    return work, None
+    return project, None
 
 
-def _hide(said: Message, work: Work, site: Any) -> Message:
-    return hide_paths(said, work, site.places.private, site.places.start)
+def _hide(said: Message, project: Project, site: Any) -> Message:
+    return hide_paths(said, project, site.places.private, site.places.start)
 
 
-def _read(site: Any, work: Work, form: FormData) -> Work:
-    seen = site.looks.look(work, site.places)
-    return read_questions(work, form, offer(work, seen, list_choices(site.places, work)))
+def _read(site: Any, project: Project, form: FormData) -> Project:
+    seen = site.looks.look(project, site.places)
+    return read_questions(project, form, offer(project, seen, list_choices(site.places, project)))
 
 
-def _look_at_all(site: Any, work: Work) -> list[Finding]:
+def _look_at_all(site: Any, project: Project) -> list[Finding]:
     """Look at all files and masks as the audit will, unless an estimate of the same plan has done so."""
     from disclique.audits.from_options import read_audit
     from disclique.audits.inspection import inspect_audit
 
-    found = site.estimates.get(work.id)
-    if found is not None and found.plan == _key(work) and found.heard.look is not None and found.heard.does is not None:
+    found = site.estimates.get(project.id)
+    if (
+        found is not None
+        and found.plan == _key(project)
+        and found.heard.look is not None
+        and found.heard.does is not None
+    ):
         return list(found.heard.look)
-    audit = read_audit(Path(work.file), work.options.filled())
+    audit = read_audit(Path(project.file), project.options.filled())
     audit.check_masks()
     return list_findings(inspect_audit(audit))
 
 
 async def _page(
     request: Request,
-    work: Work,
+    project: Project,
     form: FormData | None = None,
     *,
     problem: Message | None = None,
@@ -209,22 +222,22 @@ async def _page(
     saved: bool = False,
 ) -> Response:
     site = site_of(request)
-    seen: Seen = await in_thread(site.looks.look, work, site.places)
-    offered = await in_thread(offer, work, seen, list_choices(site.places, work))
-    folder = await in_thread(suggest_folder, site.places.start, "audit", work)
+    seen: Seen = await in_thread(site.looks.look, project, site.places)
+    offered = await in_thread(offer, project, seen, list_choices(site.places, project))
+    folder = await in_thread(suggest_folder, site.places.start, "audit", project)
     if form is None:
-        values = await in_thread(show_questions, work, offered, folder)
+        values = await in_thread(show_questions, project, offered, folder)
     else:
         values = show_again(form, offered)
     try:
-        asked = work if form is None else await in_thread(_read, site, work, form)
+        asked = project if form is None else await in_thread(_read, site, project, form)
         plan = await in_thread(write_plan, asked, _folder_of(site, asked, form) or folder)
     except InputError:
         plan = None
     remarks = list(remarks) or [remark for remark in seen.remarks if remark.mistake]
     mistakes = [one.message for one in remarks if one.mistake]
     content = {
-        "work": work,
+        "project": project,
         "here": "ask",
         "offered": offered,
         "values": values,
@@ -237,13 +250,13 @@ async def _page(
         "decision": DECISION,
         "turned": any(value for name, value in values.items() if name.startswith("how:") or name == "more_rules"),
         "plan": plan,
-        "problem": None if problem is None else _hide(problem, work, site),
+        "problem": None if problem is None else _hide(problem, project, site),
         "unread": seen.problem,
         "remarks": remarks,
         "mistakes": mistakes,
         "shown": _digest(mistakes),
-        "forced": work.forced if form is None else _digest(mistakes) in map(str, form.getlist(CONFIRMED)),
-        "kept": site.works.is_kept(work),
+        "forced": project.forced if form is None else _digest(mistakes) in map(str, form.getlist(CONFIRMED)),
+        "kept": site.projects.is_kept(project),
         "saved": saved,
         **await in_thread(explain_choices),
     }
@@ -258,26 +271,26 @@ def _pictures(offered: Questions) -> dict[str, tuple[str, str]]:
     return {card.name: draw_mask(card.name) for card in offered.cards}
 
 
-def _folder_of(site: Any, work: Work, form: FormData | None) -> str:
-    if site.works.is_kept(work):
-        return work.folder.name
+def _folder_of(site: Any, project: Project, form: FormData | None) -> str:
+    if site.projects.is_kept(project):
+        return project.folder.name
     return "" if form is None else str(form.get("folder", "")).strip()
 
 
-def _files(work: Work) -> dict[str, Any]:
+def _files(project: Project) -> dict[str, Any]:
     """Return what decides which mistakes a look can find."""
-    return {name: value for name, value in work.said.items() if name in (*FILES, "label_error")}
+    return {name: value for name, value in project.said.items() if name in (*FILES, "label_error")}
 
 
 def _digest(mistakes: list[Message]) -> str:
     return hashlib.sha256("\n".join(sorted(map(repr, mistakes))).encode()).hexdigest()[:16]
 
 
-def _key(work: Work) -> str:
+def _key(project: Project) -> str:
     """Return a text that only the same question about the same files has."""
-    paths = [work.file, *(str(value) for value in work.said.values() if Path(str(value)).is_absolute())]
+    paths = [project.file, *(str(value) for value in project.said.values() if Path(str(value)).is_absolute())]
     stamps = [(path, Path(path).stat().st_mtime_ns) for path in paths if Path(path).exists()]
-    return json.dumps([stamps, work.said], sort_keys=True, default=str)
+    return json.dumps([stamps, project.said], sort_keys=True, default=str)
 
 
 routes = [

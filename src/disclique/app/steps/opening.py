@@ -16,8 +16,8 @@ from disclique.app.fields import FIELDS, LAYOUT, read_lines, show_value
 from disclique.app.looks import Seen, look_at_first
 from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.preview import Preview
+from disclique.app.projects import DONE, NEW, PAUSED, RUNNING, Project
 from disclique.app.roles import EAST, ENCODING, ID, LABEL, NORTH, NUMBER, ROLES, TEXT, Guess, guess_roles
-from disclique.app.works import DONE, NEW, PAUSED, RUNNING, Work
 from disclique.errors import DiscliqueError, InputError
 from disclique.locale import mark
 from disclique.messages import Message
@@ -30,94 +30,100 @@ MOST = 400  # columns with a field of their own
 
 
 async def resume(request: Request) -> Response:
-    """Go to the step at which a piece of work is."""
+    """Go to the step at which a project is."""
     site = site_of(request)
-    work = site.works.get(request.path_params["id"])
-    state = site.runner.state(work)
+    project = site.projects.get(request.path_params["id"])
+    state = site.runner.state(project)
     step = {DONE: "read", RUNNING: "run", PAUSED: "run"}.get(state, "run" if state != NEW else "")
-    return go(f"/work/{work.id}/{step or ('ask' if work.checked else 'open')}", request)
+    return go(f"/work/{project.id}/{step or ('ask' if project.checked else 'open')}", request)
 
 
 async def show(request: Request) -> Response:
     """Show the first rows, what the columns seem to be, and the look at the file."""
-    work = site_of(request).works.get(request.path_params["id"])
-    return await _page(request, work, work)
+    project = site_of(request).projects.get(request.path_params["id"])
+    return await _page(request, project, project)
 
 
 async def look(request: Request, form: FormData) -> Response:
     """Show the look again, for the roles that the form has."""
     site = site_of(request)
-    work = site.works.get(request.path_params["id"])
+    project = site.projects.get(request.path_params["id"])
     try:
-        asked = await in_thread(_read_form, work, form, site)
+        asked = await in_thread(_read_form, project, form, site)
     except InputError as problem:
         return page(
             request,
             "open_look",
-            work=work,
-            seen=Seen(problem=_hide(problem.message, work, site)),
+            project=project,
+            seen=Seen(problem=_hide(problem.message, project, site)),
             plan=None,
             first=False,
         )
     plan = await in_thread(write_plan, asked)
-    wanted = site.looks.ask(work.id)
+    wanted = site.looks.ask(project.id)
     first = await in_thread(look_at_first, asked, site.places) if form.get("first") else None
     if first is not None:
-        return page(request, "open_look", work=asked, seen=first, plan=plan, first=True)
+        return page(request, "open_look", project=asked, seen=first, plan=plan, first=True)
     seen = await in_thread(site.looks.look, asked, site.places, wanted)
-    return page(request, "open_look", work=asked, seen=seen, plan=plan, first=False)
+    return page(request, "open_look", project=asked, seen=seen, plan=plan, first=False)
 
 
 async def confirm(request: Request, form: FormData) -> Response:
     """Take the roles as they are confirmed, if the file can be read so."""
     site = site_of(request)
-    work = site.works.get(request.path_params["id"])
+    project = site.projects.get(request.path_params["id"])
     if form.get("again"):  # another part of the file: its columns are guessed anew
         part = {name: str(form.get(name, "")) or None for name in ("sheet", "layer")}
-        site.works.save(replace(work, checked=False, said={}).with_said(**part))
-        return go(f"/work/{work.id}/open", request)
+        site.projects.save(replace(project, checked=False, said={}).with_said(**part))
+        return go(f"/work/{project.id}/open", request)
     try:
-        asked = await in_thread(_read_form, work, form, site)
+        asked = await in_thread(_read_form, project, form, site)
     except InputError as problem:
-        return await _page(request, work, work, form, problem=_hide(problem.message, work, site))
+        return await _page(request, project, project, form, problem=_hide(problem.message, project, site))
     seen = await in_thread(site.looks.look, asked, site.places)
     if seen.problem or (seen.mistakes and not asked.forced):
-        return await _page(request, work, asked, form, problem=seen.problem, seen=seen)
+        return await _page(request, project, asked, form, problem=seen.problem, seen=seen)
     asked = replace(asked, checked=True, forced=bool(seen.mistakes) and asked.forced)
-    if asked != work:
-        site.works.save(asked)
-    return go(f"/work/{work.id}/ask", request)
+    if asked != project:
+        site.projects.save(asked)
+    return go(f"/work/{project.id}/ask", request)
 
 
 async def add_file(request: Request) -> Response:
     """Take a further file from the browser, to be chosen in a form."""
     site = site_of(request)
-    work = site.works.get(request.path_params["id"])
+    project = site.projects.get(request.path_params["id"])
     try:
-        taken, chosen = await receive_beside(request, work, site)
+        taken, chosen = await receive_beside(request, project, site)
     except InputError as problem:
         if request.headers.get("hx-request") != "true":
             raise
         return page(
-            request, "open_beside", work=work, choices=[], name="", value="", problem=_hide(problem.message, work, site)
+            request,
+            "open_beside",
+            project=project,
+            choices=[],
+            name="",
+            value="",
+            problem=_hide(problem.message, project, site),
         )
     name = taken.fields.get("as", "")
     if name not in FIELDS:
         raise InputError("form_without_purpose")
     if request.headers.get("hx-request") != "true":
-        return go(f"/work/{work.id}/{'open' if name in BESIDE else 'ask'}", request)
-    choices = list_choices(site.places, work)
-    return page(request, "open_beside", work=work, choices=choices, name=name, value=chosen.value, problem=None)
+        return go(f"/work/{project.id}/{'open' if name in BESIDE else 'ask'}", request)
+    choices = list_choices(site.places, project)
+    return page(request, "open_beside", project=project, choices=choices, name=name, value=chosen.value, problem=None)
 
 
-def _hide(said: Message, work: Work, site: Any) -> Message:
-    return hide_paths(said, work, site.places.private, site.places.start)
+def _hide(said: Message, project: Project, site: Any) -> Message:
+    return hide_paths(said, project, site.places.private, site.places.start)
 
 
 async def _page(
     request: Request,
-    work: Work,
-    asked: Work,
+    project: Project,
+    asked: Project,
     form: FormData | None = None,
     *,
     problem: Message | None = None,
@@ -130,23 +136,23 @@ async def _page(
         part = {name: str(form.get(name, "")) if form else asked.said.get(name, "") for name in ("sheet", "layer")}
         codes = bool(form.get("codes")) if form else bool(asked.said.get("codes"))
         sheet, layer = part["sheet"] or None, part["layer"] or None
-        found = await in_thread(site.previews.get, Path(work.file), sheet, layer, codes=codes)
+        found = await in_thread(site.previews.get, Path(project.file), sheet, layer, codes=codes)
     except DiscliqueError as error:
-        unread = _hide(error.message, work, site)
-    parts = found.parts if found else await in_thread(_parts, Path(work.file))
-    choices = list_choices(site.places, work)
+        unread = _hide(error.message, project, site)
+    parts = found.parts if found else await in_thread(_parts, Path(project.file))
+    choices = list_choices(site.places, project)
     guesses = _guesses(asked, found, form)
-    if form is None and not work.checked and found and not _has_layout(work):
-        asked = _with_guesses(work, guesses)
+    if form is None and not project.checked and found and not _has_layout(project):
+        asked = _with_guesses(project, guesses)
     values = _values(asked, form, choices)
     plan = await in_thread(write_plan, asked)
     content = {
-        "work": work,
+        "project": project,
         "here": "open",
         "preview": found,
         "unread": unread,
         "sections": parts,
-        "section": await in_thread(_section, Path(work.file)),
+        "section": await in_thread(_section, Path(project.file)),
         "guesses": guesses[:MOST],
         "more": len(guesses) - MOST,
         "roles": ROLES,
@@ -176,11 +182,11 @@ def _section(path: Path) -> str:
     return "" if found is None else found.section
 
 
-def _has_layout(work: Work) -> bool:
-    return any(name in LAYOUT and name not in ("sheet", "layer") for name in work.said)
+def _has_layout(project: Project) -> bool:
+    return any(name in LAYOUT and name not in ("sheet", "layer") for name in project.said)
 
 
-def _guesses(work: Work, found: Preview | None, form: FormData | None) -> list[tuple[Any, Guess]]:
+def _guesses(project: Project, found: Preview | None, form: FormData | None) -> list[tuple[Any, Guess]]:
     """Return each column with the role that the form or the work has for it, else the one guessed."""
     if found is None:
         return []
@@ -189,8 +195,8 @@ def _guesses(work: Work, found: Preview | None, form: FormData | None) -> list[t
         given = {
             name: Guess(name, str(form.get(ROLE + name, guess.role)), guess.why) for name, guess in guessed.items()
         }
-    elif work.checked or _has_layout(work):
-        given = {name: Guess(name, role, guessed[name].why) for name, role in _roles_of(work, list(guessed)).items()}
+    elif project.checked or _has_layout(project):
+        given = {name: Guess(name, role, guessed[name].why) for name, role in _roles_of(project, list(guessed)).items()}
     else:
         given = guessed
     columns = [(column, given[column.name]) for column in found.columns]
@@ -199,8 +205,8 @@ def _guesses(work: Work, found: Preview | None, form: FormData | None) -> list[t
     return columns
 
 
-def _roles_of(work: Work, names: list[str]) -> dict[str, str]:
-    options = work.options
+def _roles_of(project: Project, names: list[str]) -> dict[str, str]:
+    options = project.options
     found = dict.fromkeys(names, "")
     places = [part.strip() for part in str(options.coordinates or "").split(",")] if options.coordinates else []
     roles = [EAST, NORTH] if len(places) == 2 else []
@@ -217,11 +223,11 @@ def _roles_of(work: Work, names: list[str]) -> dict[str, str]:
     return {name: found[name] for name in names}
 
 
-def _with_guesses(work: Work, guesses: list[tuple[Any, Guess]]) -> Work:
+def _with_guesses(project: Project, guesses: list[tuple[Any, Guess]]) -> Project:
     try:
-        return work.with_said(**_layout_of({guess.column: guess.role for _, guess in guesses if guess.role}))
+        return project.with_said(**_layout_of({guess.column: guess.role for _, guess in guesses if guess.role}))
     except InputError:
-        return work
+        return project
 
 
 def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
@@ -251,7 +257,7 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _read_form(work: Work, form: FormData, site: Any) -> Work:
+def _read_form(project: Project, form: FormData, site: Any) -> Project:
     """Return the work with what the form says of the file; an error in one sentence if that cannot be."""
     from disclique.records.coarsening import is_dial
 
@@ -262,7 +268,7 @@ def _read_form(work: Work, form: FormData, site: Any) -> Work:
             raise InputError("no_such_role", name=name, role=role)
     layout = _layout_of({name: role for name, role in roles.items() if role})
     layout["label"] = list(dict.fromkeys([*layout["label"], *read_lines(str(form.get("more_labels", "")))]))
-    choices = list_choices(site.places, work)
+    choices = list_choices(site.places, project)
     for name in BESIDE:
         if value := str(form.get(name, "")):
             if layout.get(name):
@@ -280,25 +286,25 @@ def _read_form(work: Work, form: FormData, site: Any) -> Work:
     for rule in fixed:
         if is_dial(rule):
             raise InputError("generaliser_range_too_early", rule=rule)
-    dials = [rule for rule in work.said.get("generalise", []) if is_dial(rule)]
+    dials = [rule for rule in project.said.get("generalise", []) if is_dial(rule)]
     layout["generalise"] = [*fixed, *dials]
-    rest = {name: value for name, value in work.said.items() if name not in LAYOUT}
-    asked = replace(work, said={}).with_said(**layout)
+    rest = {name: value for name, value in project.said.items() if name not in LAYOUT}
+    asked = replace(project, said={}).with_said(**layout)
     return replace(asked, said={**asked.said, **rest}, forced=bool(form.get("forced")))
 
 
-def _values(work: Work, form: FormData | None, choices: list[Any]) -> dict[str, str]:
+def _values(project: Project, form: FormData | None, choices: list[Any]) -> dict[str, str]:
     """Return what the fields beside the table show."""
     names = (*WORDS, *SWITCHES, *BESIDE, "by_position", "generalise", "more_labels")
     if form is not None:
         return {name: str(form.get(name, "")) for name in names}
     from disclique.records.coarsening import is_dial
 
-    found = {name: show_value(work.said.get(name)) for name in (*WORDS, *SWITCHES, "by_position")}
-    found |= {name: value_of(work.said.get(name), choices) for name in BESIDE}
-    found["generalise"] = "\n".join(rule for rule in work.said.get("generalise", []) if not is_dial(rule))
+    found = {name: show_value(project.said.get(name)) for name in (*WORDS, *SWITCHES, "by_position")}
+    found |= {name: value_of(project.said.get(name), choices) for name in BESIDE}
+    found["generalise"] = "\n".join(rule for rule in project.said.get("generalise", []) if not is_dial(rule))
     made = [rule.partition("=")[0].strip() for rule in found["generalise"].splitlines()]
-    found["more_labels"] = "\n".join(name for name in work.said.get("label", []) if name in made)
+    found["more_labels"] = "\n".join(name for name in project.said.get("label", []) if name in made)
     return found
 
 

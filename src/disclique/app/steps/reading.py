@@ -13,8 +13,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from disclique.app.pages import changing, go, in_thread, language_of, page, site_of
+from disclique.app.projects import Missing, Project
 from disclique.app.results import PAGES
-from disclique.app.works import Missing, Work
 from disclique.errors import InputError
 from disclique.locale import texts_in
 from disclique.show.report.vega import draw_settings
@@ -30,34 +30,34 @@ AT_ONCE = 100  # records of one page
 
 async def show(request: Request) -> Response:
     """Show the verdict and the report."""
-    site, work = site_of(request), await _work(request)
-    if not work.result.exists():
-        return go(f"/work/{work.id}/run", request)
-    result = await in_thread(site.results.get, work)
-    others = [one for one in await in_thread(_finished, request) if one.id != work.id]
+    site, project = site_of(request), await _project(request)
+    if not project.result.exists():
+        return go(f"/work/{project.id}/run", request)
+    result = await in_thread(site.results.get, project)
+    others = [one for one in await in_thread(_finished, request) if one.id != project.id]
     headline = await in_thread(_status, result)
-    return page(request, "read", work=work, here="read", result=result, headline=headline, others=others)
+    return page(request, "read", project=project, here="read", result=result, headline=headline, others=others)
 
 
 async def send_page(request: Request) -> Response:
     """Send the report or the annex as a page of its own, for the frame in which it is shown."""
-    site, work, name = site_of(request), await _work(request), request.path_params["name"]
-    if name not in PAGES or not work.result.exists():
+    site, project, name = site_of(request), await _project(request), request.path_params["name"]
+    if name not in PAGES or not project.result.exists():
         raise Missing(name)
-    return await _safe(request, await in_thread(site.results.page, work, name, language_of(request)))
+    return await _safe(request, await in_thread(site.results.page, project, name, language_of(request)))
 
 
 async def download(request: Request) -> Response:
     """Send the report, the annex, the result or the figures as a file; nothing else of the folder has a name here."""
-    site, work, name = site_of(request), await _work(request), request.path_params["name"]
-    if not work.result.exists():
+    site, project, name = site_of(request), await _project(request), request.path_params["name"]
+    if not project.result.exists():
         raise Missing(name)
     language = language_of(request)
     made: dict[str, tuple[str, Callable[[], str | bytes]]] = {
-        "report.html": ("text/html; charset=utf-8", partial(site.results.page, work, "report", language)),
-        "annex.html": ("text/html; charset=utf-8", partial(site.results.page, work, "annex", language)),
-        "result.json": ("application/json", partial(site.results.json, work)),
-        "figures.zip": ("application/zip", partial(site.results.figures, work)),
+        "report.html": ("text/html; charset=utf-8", partial(site.results.page, project, "report", language)),
+        "annex.html": ("text/html; charset=utf-8", partial(site.results.page, project, "annex", language)),
+        "result.json": ("application/json", partial(site.results.json, project)),
+        "figures.zip": ("application/zip", partial(site.results.figures, project)),
     }
     if name not in made:
         raise Missing(name)
@@ -67,43 +67,43 @@ async def download(request: Request) -> Response:
 
 async def ask_exposed(request: Request) -> Response:
     """Say what the internal view shows, before it is shown."""
-    work = await _work(request)
-    if not work.result.exists():
-        raise Missing(work.id)
-    return page(request, "exposed", work=work, here="read", table=None)
+    project = await _project(request)
+    if not project.result.exists():
+        raise Missing(project.id)
+    return page(request, "exposed", project=project, here="read", table=None)
 
 
 async def show_exposed(request: Request, form: FormData) -> Response:
     """Show the risk of every single record, the highest first."""
-    site, work = site_of(request), await _work(request)
-    result = await in_thread(site.results.get, work)
+    site, project = site_of(request), await _project(request)
+    result = await in_thread(site.results.get, project)
     spec = str(form.get("setting") or result.verdict.setting)
     wanted = str(form.get("page", "1"))
     number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else 1
-    table = await in_thread(_expose, work, spec, number)
-    whole = await in_thread(site.results.report_with_records, work, language_of(request)) is not None
+    table = await in_thread(_expose, project, spec, number)
+    whole = await in_thread(site.results.report_with_records, project, language_of(request)) is not None
     specs = [setting.spec for setting in result.settings]
-    return page(request, "exposed", work=work, here="read", table=table, spec=spec, specs=specs, whole=whole)
+    return page(request, "exposed", project=project, here="read", table=table, spec=spec, specs=specs, whole=whole)
 
 
 async def show_exposed_report(request: Request, form: FormData) -> Response:
     """Show the report with places and ids, which an audit makes only if it is told to."""
-    site, work = site_of(request), await _work(request)
-    text = await in_thread(site.results.report_with_records, work, language_of(request))
+    site, project = site_of(request), await _project(request)
+    text = await in_thread(site.results.report_with_records, project, language_of(request))
     if text is None:
-        raise Missing(work.id)
+        raise Missing(project.id)
     return await _safe(request, text)
 
 
 async def show_compared(request: Request) -> Response:
     """Show two audits side by side, or ask which."""
-    works = await in_thread(_finished, request)
-    by_id = {work.id: work for work in works}
+    projects = await in_thread(_finished, request)
+    by_id = {project.id: project for project in projects}
     chosen = [by_id.get(request.query_params.get(name, "")) for name in ("a", "b")]
-    content: dict[str, Any] = {"works": works, "chosen": chosen, "found": None}
+    content: dict[str, Any] = {"projects": projects, "chosen": chosen, "found": None}
     one, other = chosen
     if one is not None and other is not None:
-        results = [await in_thread(site_of(request).results.get, work) for work in (one, other)]
+        results = [await in_thread(site_of(request).results.get, project) for project in (one, other)]
         content |= await in_thread(_compare, (one, other), results, language_of(request))
     return page(request, "compare", **content)
 
@@ -122,8 +122,8 @@ def as_file(name: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="{name}"'}
 
 
-async def _work(request: Request) -> Work:
-    found: Work = await in_thread(site_of(request).works.get, request.path_params["id"])
+async def _project(request: Request) -> Project:
+    found: Project = await in_thread(site_of(request).projects.get, request.path_params["id"])
     return found
 
 
@@ -132,8 +132,8 @@ async def _safe(request: Request, text: str) -> Response:
     return HTMLResponse(text, headers={"content-security-policy": policy, "cache-control": "no-store"})
 
 
-def _finished(request: Request) -> list[Work]:
-    return [work for work in site_of(request).works.list() if work.result.exists()]
+def _finished(request: Request) -> list[Project]:
+    return [project for project in site_of(request).projects.list() if project.result.exists()]
 
 
 def _status(result: AuditResult) -> str:
@@ -142,17 +142,17 @@ def _status(result: AuditResult) -> str:
     return STATUS[result.verdict.status]
 
 
-def _expose(work: Work, spec: str, number: int) -> dict[str, Any]:
+def _expose(project: Project, spec: str, number: int) -> dict[str, Any]:
     """Return one page of the records under a setting, those at the highest risk first."""
     try:
-        with (work.folder / RECORDS).open(encoding="utf-8", newline="") as file:
+        with (project.folder / RECORDS).open(encoding="utf-8", newline="") as file:
             rows: list[dict[str, Any]] = [row for row in csv.DictReader(file) if row["mask"] == spec]
         attacks = [name for name in (rows[0] if rows else {}) if name.startswith("risk_")]
         for row in rows:
             row.update({name: float(row[name]) if row[name] else None for name in ("risk", *attacks)})
         rows.sort(key=lambda row: (1.0 if row["risk"] is None else -row["risk"], int(row["row"])))
     except (OSError, KeyError, ValueError, TypeError, csv.Error) as problem:
-        raise InputError(f"{RECORDS}: cannot be read ({problem})".replace(f"{work.folder}/", "")) from None
+        raise InputError(f"{RECORDS}: cannot be read ({problem})".replace(f"{project.folder}/", "")) from None
     pages = max(1, -(-len(rows) // AT_ONCE))
     number = min(max(number, 1), pages)
     shown = rows[(number - 1) * AT_ONCE : number * AT_ONCE]
@@ -160,7 +160,7 @@ def _expose(work: Work, spec: str, number: int) -> dict[str, Any]:
     return {"rows": shown, "attacks": attacks, "number": number, "pages": pages, "many": len(rows)}
 
 
-def _compare(works: tuple[Work, Work], results: Sequence[AuditResult], language: str) -> dict[str, Any]:
+def _compare(projects: tuple[Project, Project], results: Sequence[AuditResult], language: str) -> dict[str, Any]:
     from disclique.app.compare import compare
     from disclique.measures.utility import measures
 
@@ -177,7 +177,7 @@ def _compare(works: tuple[Work, Work], results: Sequence[AuditResult], language:
         limits=limits,
     )
     status = [_status(result) for result in (first, second)]
-    pairs = list(zip(names, works, results, status, strict=True))
+    pairs = list(zip(names, projects, results, status, strict=True))
     formats = [measures()[result.plan.utility].format for result in (first, second)]
     drawn = {"draw": draw if found.drawable else None, "measure": measure.heading}
     return {"found": found, "pairs": pairs, "formats": formats, **drawn}

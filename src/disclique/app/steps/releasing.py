@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from disclique.app.beside import suggest_folder
 from disclique.app.pages import changing, go, in_thread, page, site_of
+from disclique.app.projects import Missing, Project
 from disclique.app.publishing import (
     MATRICES,
     PRIVATE,
@@ -23,7 +24,6 @@ from disclique.app.publishing import (
     stream_zip,
 )
 from disclique.app.steps.reading import as_file
-from disclique.app.works import Missing, Work
 from disclique.errors import InputError
 from disclique.messages import Message
 
@@ -38,11 +38,11 @@ ONE = asyncio.Lock()
 async def show(request: Request) -> Response:
     """Show what can be released, and what was."""
     site = site_of(request)
-    work = await in_thread(site.works.get, request.path_params["id"])
-    if not work.result.exists():
-        return go(f"/work/{work.id}/run", request)
-    result = await in_thread(site.results.get, work)
-    return page(request, "release", **await in_thread(_content, request, work, result))
+    project = await in_thread(site.projects.get, request.path_params["id"])
+    if not project.result.exists():
+        return go(f"/work/{project.id}/run", request)
+    result = await in_thread(site.results.get, project)
+    return page(request, "release", **await in_thread(_content, request, project, result))
 
 
 async def make(request: Request, form: FormData) -> Response:
@@ -56,10 +56,10 @@ async def make(request: Request, form: FormData) -> Response:
 
 async def _make(request: Request, form: FormData) -> Response:
     site = site_of(request)
-    work = await in_thread(site.works.get, request.path_params["id"])
-    if not work.result.exists():
-        raise Missing(work.id)
-    result = await in_thread(site.results.get, work)
+    project = await in_thread(site.projects.get, request.path_params["id"])
+    if not project.result.exists():
+        raise Missing(project.id)
+    result = await in_thread(site.results.get, project)
     chosen, spec = str(form.get("setting", "")), str(form.get("spec", "")).strip()
     setting = spec if chosen == OTHER else chosen
     known = {one.spec: one for one in result.settings}
@@ -68,7 +68,7 @@ async def _make(request: Request, form: FormData) -> Response:
         problems.append(Message("release_without_setting"))
     elif not (setting in known and known[setting].meets) and form.get("confirm") != "yes":
         problems.append(Message("release_not_confirmed"))
-    if await in_thread(_again, request, work, result) and form.get("again") != "yes":
+    if await in_thread(_again, request, project, result) and form.get("again") != "yes":
         problems.append(Message("release_again_not_confirmed"))
     matrix = str(form.get("matrix", ""))
     if matrix and matrix not in MATRICES:
@@ -76,12 +76,12 @@ async def _make(request: Request, form: FormData) -> Response:
     name = str(form.get("folder", ""))
     if not problems:
         try:
-            await in_thread(make_release, work, site.places, result, setting, name, matrix)
+            await in_thread(make_release, project, site.places, result, setting, name, matrix)
         except InputError as problem:
             problems.append(problem.message)
         else:
-            return go(f"/work/{work.id}/release#made", request)
-    content = await in_thread(_content, request, work, result)
+            return go(f"/work/{project.id}/release#made", request)
+    content = await in_thread(_content, request, project, result)
     said = {"chosen": chosen, "spec": spec, "name": name, "matrix": matrix, "problems": problems}
     return page(request, "release", status=422, **(content | said))
 
@@ -89,8 +89,8 @@ async def _make(request: Request, form: FormData) -> Response:
 async def send(request: Request) -> Response:
     """Send what is published of a release; what is kept has no address."""
     site = site_of(request)
-    work = await in_thread(site.works.get, request.path_params["id"])
-    made, number = await in_thread(list_releases, work), request.path_params["number"]
+    project = await in_thread(site.projects.get, request.path_params["id"])
+    made, number = await in_thread(list_releases, project), request.path_params["number"]
     if not number.isascii() or not number.isdigit() or not 1 <= int(number[:9]) <= len(made):
         raise Missing(number)
     files = await in_thread(published_files, site.places, made[int(number) - 1])
@@ -99,15 +99,15 @@ async def send(request: Request) -> Response:
     return StreamingResponse(stream_zip(files), media_type="application/zip", headers=as_file("release.zip"))
 
 
-def _content(request: Request, work: Work, result: AuditResult) -> dict[str, Any]:
+def _content(request: Request, project: Project, result: AuditResult) -> dict[str, Any]:
     from disclique.measures.utility import measures
     from disclique.show.report.page import STATUS
 
     site = site_of(request)
     verdict = result.verdict
-    made = [(one, bool(published_files(site.places, one))) for one in list_releases(work)]
+    made = [(one, bool(published_files(site.places, one))) for one in list_releases(project)]
     return {
-        "work": work,
+        "project": project,
         "here": "release",
         "result": result,
         "measure": measures()[result.plan.utility],
@@ -115,25 +115,25 @@ def _content(request: Request, work: Work, result: AuditResult) -> dict[str, Any
         "meets": verdict.status == MEETS,
         "chosen": verdict.setting if verdict.status == MEETS else "",
         "spec": "",
-        "name": suggest_folder(site.places.start, "release", work),
+        "name": suggest_folder(site.places.start, "release", project),
         "matrix": "",
         "matrices": MATRICES,
         "problems": [],
         "made": made,
-        "elsewhere": len(_before(request, work, result)) - len(made),
-        "again": _again(request, work, result),
+        "elsewhere": len(_before(request, project, result)) - len(made),
+        "again": _again(request, project, result),
         "publish": PUBLISH,
         "private": PRIVATE,
     }
 
 
-def _before(request: Request, work: Work, result: AuditResult) -> list[Any]:
-    return releases_of_input(site_of(request).works.list(), work, result)
+def _before(request: Request, project: Project, result: AuditResult) -> list[Any]:
+    return releases_of_input(site_of(request).projects.list(), project, result)
 
 
-def _again(request: Request, work: Work, result: AuditResult) -> bool:
+def _again(request: Request, project: Project, result: AuditResult) -> bool:
     """Say whether one release more is more than the audit was about."""
-    return len(_before(request, work, result)) >= result.plan.releases
+    return len(_before(request, project, result)) >= result.plan.releases
 
 
 routes = [

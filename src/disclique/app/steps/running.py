@@ -14,9 +14,9 @@ from starlette.routing import Route
 
 from disclique.app.beside import suggest_folder
 from disclique.app.pages import changing, go, in_thread, page, site_of
+from disclique.app.projects import DONE, RUNNING, WAITING
 from disclique.app.runner import is_changed
 from disclique.app.status import SettingRow, Status, read_status
-from disclique.app.works import DONE, RUNNING, WAITING
 from disclique.errors import InputError
 from disclique.messages import Message
 from disclique.show.report.vega import draw_settings
@@ -25,19 +25,19 @@ from disclique.show.report.vega import draw_settings
 async def show(request: Request) -> Response:
     """Show how far the audit is, and what can be done about it."""
     site = site_of(request)
-    work = await in_thread(site.works.get, request.path_params["id"])
-    state = await in_thread(site.runner.state, work)
-    status = await in_thread(read_status, work.folder)
+    project = await in_thread(site.projects.get, request.path_params["id"])
+    state = await in_thread(site.runner.state, project)
+    status = await in_thread(read_status, project.folder)
     told = _tell(status)
     content = {
-        "work": work,
+        "project": project,
         "here": "run",
         "state": state,
-        "changed": await in_thread(is_changed, work),
+        "changed": await in_thread(is_changed, project),
         "problem": status.problem,
-        "kept": site.works.is_kept(work),
-        "suggested": await in_thread(suggest_folder, site.places.start, "audit", work),
-        "ready": bool(work.checked and work.said.get("mask")),
+        "kept": site.projects.is_kept(project),
+        "suggested": await in_thread(suggest_folder, site.places.start, "audit", project),
+        "ready": bool(project.checked and project.said.get("mask")),
         "draw": await in_thread(_drawing, status) if told["settings"] else None,
         "measure": Message(status.utility.get("title", "")),
         "polled": state in (RUNNING, WAITING),
@@ -52,15 +52,15 @@ async def show(request: Request) -> Response:
 async def progress(request: Request) -> Response:
     """Return the part of the page that changes while the audit runs; nothing where nothing has changed."""
     site = site_of(request)
-    work = await in_thread(site.works.get, request.path_params["id"])
-    state = await in_thread(site.runner.state, work)
+    project = await in_thread(site.projects.get, request.path_params["id"])
+    state = await in_thread(site.runner.state, project)
     if state == DONE:
-        return Response(status_code=204, headers={"hx-redirect": f"/work/{work.id}/read"})
-    told = _tell(await in_thread(read_status, work.folder))
+        return Response(status_code=204, headers={"hx-redirect": f"/work/{project.id}/read"})
+    told = _tell(await in_thread(read_status, project.folder))
     drawn = request.query_params.get("drawn") == "1"
     if state != request.query_params.get("state") or (told["settings"] and not drawn):
         return Response(status_code=204, headers={"hx-refresh": "true"})  # other buttons, or the first picture
-    content = {"work": work, "state": state, "polled": True, "drawn": drawn, **told}
+    content = {"project": project, "state": state, "polled": True, "drawn": drawn, **told}
     blank = page(request, "run_progress", **content, seen="", rows_seen="", fresh=None)
     seen = hashlib.sha256(bytes(blank.body)).hexdigest()[:16]
     if seen == request.query_params.get("seen"):
@@ -73,49 +73,49 @@ async def progress(request: Request) -> Response:
 async def start(request: Request, form: FormData) -> Response:
     """Start the audit, go on with it, or let it wait for another one; in a folder of its own, if one is named."""
     site = site_of(request)
-    work = await in_thread(site.works.get, request.path_params["id"])
-    if not (work.checked and work.said.get("mask")):
+    project = await in_thread(site.projects.get, request.path_params["id"])
+    if not (project.checked and project.said.get("mask")):
         raise InputError("columns_or_mask_missing")
-    if await in_thread(is_changed, work):
-        return go(f"/work/{work.id}/run", request)  # which asks what to do about it
+    if await in_thread(is_changed, project):
+        return go(f"/work/{project.id}/run", request)  # which asks what to do about it
     name = str(form.get("folder", "")).strip()
-    if name and not site.works.is_kept(work):
-        work = await in_thread(site.works.keep, work, name)
-    await in_thread(site.runner.start, work)
+    if name and not site.projects.is_kept(project):
+        project = await in_thread(site.projects.keep, project, name)
+    await in_thread(site.runner.start, project)
     site.results.charts.warm()
-    return go(f"/work/{work.id}/run", request)
+    return go(f"/work/{project.id}/run", request)
 
 
 async def pause(request: Request, form: FormData) -> Response:
     """End the audit at once; it goes on where it was when it is started again."""
     site = site_of(request)
-    work = await in_thread(site.works.get, request.path_params["id"])
-    await in_thread(site.runner.end, work)
-    return go(f"/work/{work.id}/run", request)
+    project = await in_thread(site.projects.get, request.path_params["id"])
+    await in_thread(site.runner.end, project)
+    return go(f"/work/{project.id}/run", request)
 
 
 async def stop(request: Request, form: FormData) -> Response:
     """End the audit, and go back to what is asked."""
     site = site_of(request)
-    work = await in_thread(site.works.get, request.path_params["id"])
-    await in_thread(site.runner.end, work)
-    return go(f"/work/{work.id}/ask", request)
+    project = await in_thread(site.projects.get, request.path_params["id"])
+    await in_thread(site.runner.end, project)
+    return go(f"/work/{project.id}/ask", request)
 
 
 async def begin_anew(request: Request, form: FormData) -> Response:
     """Begin an audit of the changed plan in a folder of its own."""
     site = site_of(request)
-    work = await in_thread(site.works.get, request.path_params["id"])
-    fresh = await in_thread(site.runner.begin_anew, work)
+    project = await in_thread(site.projects.get, request.path_params["id"])
+    fresh = await in_thread(site.runner.begin_anew, project)
     return go(f"/work/{fresh.id}/run", request)
 
 
 async def take_back(request: Request, form: FormData) -> Response:
     """Ask again what was asked when the audit was begun."""
     site = site_of(request)
-    work = await in_thread(site.works.get, request.path_params["id"])
-    await in_thread(site.runner.take_back, work)
-    return go(f"/work/{work.id}/run", request)
+    project = await in_thread(site.projects.get, request.path_params["id"])
+    await in_thread(site.runner.take_back, project)
+    return go(f"/work/{project.id}/run", request)
 
 
 def _tell(status: Status) -> dict[str, Any]:

@@ -10,21 +10,23 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from disclique.app.pages import changing, go, in_thread, page, site_of
+from disclique.app.projects import INPUT
 from disclique.app.uploads import receive_file
-from disclique.app.works import INPUT
 
 
 async def show(request: Request) -> Response:
     """Show the files that can be opened, and the audits that are there."""
     site = site_of(request)
-    works = [(work, site.runner.state(work), site.works.is_kept(work)) for work in site.works.list()]
+    projects = [
+        (project, site.runner.state(project), site.projects.is_kept(project)) for project in site.projects.list()
+    ]
     files = await in_thread(site.places.files)
     site.warm()
-    return page(request, "start", files=[path.name for path in files], works=works, most=site.most)
+    return page(request, "start", files=[path.name for path in files], projects=projects, most=site.most)
 
 
 async def upload(request: Request) -> Response:
-    """Take a file from the browser, and begin a piece of work on it."""
+    """Take a file from the browser, and begin a project on it."""
     site = site_of(request)
     folder = site.places.scratch()
     inside = folder / INPUT
@@ -34,22 +36,22 @@ async def upload(request: Request) -> Response:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    work = site.works.begin(taken.shown, taken.path, folder)
-    return go(f"/work/{work.id}/open", request)
+    project = site.projects.begin(taken.shown, taken.path, folder)
+    return go(f"/work/{project.id}/open", request)
 
 
 async def choose(request: Request, form: FormData) -> Response:
-    """Begin a piece of work on a file of the folder."""
+    """Begin a project on a file of the folder."""
     site = site_of(request)
     file = site.places.file(str(form.get("file", "")))
-    work = site.works.begin(file.name, file)
-    return go(f"/work/{work.id}/open", request)
+    project = site.projects.begin(file.name, file)
+    return go(f"/work/{project.id}/open", request)
 
 
 async def remove(request: Request, form: FormData) -> Response:
-    """Delete a piece of work that would be deleted in the end anyway."""
+    """Delete a project that would be deleted in the end anyway."""
     site = site_of(request)
-    site.works.remove(site.works.get(request.path_params["id"]))
+    site.projects.remove(site.projects.get(request.path_params["id"]))
     return go("/", request)
 
 

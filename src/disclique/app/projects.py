@@ -1,4 +1,4 @@
-"""A piece of work of the app: a file, what is asked of it, and the folder in which it lies.
+"""A project of the app: a file, what is asked of it, and the folder in which it lies.
 
 All of it is on the disk, so that closing the browser or the server loses nothing. The folder has ``app.json`` (which
 file, under which name), ``audit.toml`` (what is asked, as the command line reads it), ``input`` (what was uploaded)
@@ -34,7 +34,7 @@ class Missing(KeyError):
 
 
 @dataclass(frozen=True)
-class Work:
+class Project:
     """A file and what is asked of it. ``said`` are options of an audit by name, those that were said only.
 
     ``file`` and the files among the options are paths; ``shown`` is the name that the person gave the file.
@@ -70,97 +70,103 @@ class Work:
         """Whether an audit was begun in its folder."""
         return (self.folder / JOURNAL).exists()
 
-    def with_said(self, **options: Any) -> Work:
+    def with_said(self, **options: Any) -> Project:
         """Return the work with options said otherwise; None and nothing take one back."""
         said = {**self.said, **options}
         return replace(self, said={name: value for name, value in said.items() if value not in (None, "", [], ())})
 
 
-class Works:
-    """The pieces of work of one server, wherever they lie."""
+class Projects:
+    """The projects of one server, wherever they lie."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
 
-    def list(self) -> list[Work]:
+    def list(self) -> list[Project]:
         """Return all of them, the newest first."""
         homes = (self.places.private, self.places.start)
         folders = [about.parent for home in homes for about in home.glob(f"*/{ABOUT}")]
-        found = [work for folder in sorted(folders) if (work := read_work(folder)) is not None and self._ours(work)]
-        first = {work.id: work for work in reversed(found)}  # a folder that was copied has the id of the other
-        return sorted(first.values(), key=lambda work: work.made, reverse=True)
+        found = [
+            project
+            for folder in sorted(folders)
+            if (project := read_project(folder)) is not None and self._ours(project)
+        ]
+        first = {project.id: project for project in reversed(found)}  # a folder that was copied has the id of the other
+        return sorted(first.values(), key=lambda project: project.made, reverse=True)
 
-    def _ours(self, work: Work) -> bool:
+    def _ours(self, project: Project) -> bool:
         """Say whether a folder and all files that its description names lie where this server may look."""
-        named = [value for name, value in work.said.items() if name in FILES and value not in (SYNTHETIC, GERMANY)]
-        if (column := str(work.said.get("encodings", ""))) and Path(column).name == column:
+        named = [value for name, value in project.said.items() if name in FILES and value not in (SYNTHETIC, GERMANY)]
+        if (column := str(project.said.get("encodings", ""))) and Path(column).name == column:
             named.remove(column)  # encodings may be a column, too
-        links = work.folder.is_symlink() or (work.folder / ABOUT).is_symlink()
+        links = project.folder.is_symlink() or (project.folder / ABOUT).is_symlink()
         return not links and all(
-            Path(str(path)).is_absolute() and self.places.holds(Path(str(path))) for path in (work.file, *named)
+            Path(str(path)).is_absolute() and self.places.holds(Path(str(path))) for path in (project.file, *named)
         )
 
-    def get(self, id: str) -> Work:
-        """Return a piece of work by its id."""
-        for work in self.list():
-            if work.id == id:
-                return work
+    def get(self, id: str) -> Project:
+        """Return a project by its id."""
+        for project in self.list():
+            if project.id == id:
+                return project
         raise Missing(id)
 
-    def begin(self, shown: str, file: Path, folder: Path | None = None) -> Work:
-        """Begin a piece of work on a file, in the private folder until another one is chosen."""
+    def begin(self, shown: str, file: Path, folder: Path | None = None) -> Project:
+        """Begin a project on a file, in the private folder until another one is chosen."""
         made = datetime.now(UTC).isoformat(timespec="milliseconds")
         home = folder or self.places.scratch()
-        return self.save(Work(secrets.token_hex(8), shown, str(file), made, folder=home))
+        return self.save(Project(secrets.token_hex(8), shown, str(file), made, folder=home))
 
-    def save(self, work: Work) -> Work:
-        """Write a piece of work to its folder, and return it."""
+    def save(self, project: Project) -> Project:
+        """Write a project to its folder, and return it."""
         from disclique.records.write import whole_file
 
-        about = {name: getattr(work, name) for name in ("id", "shown", "made", "declared", "checked", "forced")}
-        about |= {"file": _inside(work.folder, work.file)}
-        said = {name: _inside(work.folder, value) if name in FILES else value for name, value in work.said.items()}
-        with whole_file(work.folder / ABOUT) as draft:
+        about = {name: getattr(project, name) for name in ("id", "shown", "made", "declared", "checked", "forced")}
+        about |= {"file": _inside(project.folder, project.file)}
+        said = {
+            name: _inside(project.folder, value) if name in FILES else value for name, value in project.said.items()
+        }
+        with whole_file(project.folder / ABOUT) as draft:
             draft.write_bytes(msgspec.json.encode({**about, "said": said}))
-        with whole_file(work.folder / ASKED) as draft:
-            draft.write_text(work.toml, encoding="utf-8")
-        return work
+        with whole_file(project.folder / ASKED) as draft:
+            draft.write_text(project.toml, encoding="utf-8")
+        return project
 
-    def keep(self, work: Work, name: str) -> Work:
-        """Move a piece of work, with what was uploaded for it, to a folder of the person's choice."""
-        if work.folder.parent != self.places.private:
-            raise InputError("project_kept_already", name=work.folder.name)
-        _refuse_running(work)
+    def keep(self, project: Project, name: str) -> Project:
+        """Move a project, with what was uploaded for it, to a folder of the person's choice."""
+        if project.folder.parent != self.places.private:
+            raise InputError("project_kept_already", name=project.folder.name)
+        _refuse_running(project)
         place = self.places.new_folder(name)
-        shutil.move(work.folder, place)
+        shutil.move(project.folder, place)
         place.chmod(0o700)
-        moved = read_work(place)
+        moved = read_project(place)
         assert moved is not None
         return self.save(moved)
 
-    def is_kept(self, work: Work) -> bool:
-        """Say whether a piece of work is still there after the server has ended."""
-        return work.folder.parent != self.places.private
+    def is_kept(self, project: Project) -> bool:
+        """Say whether a project is still there after the server has ended."""
+        return project.folder.parent != self.places.private
 
-    def remove(self, work: Work) -> None:
-        """Delete a piece of work that lies in the private folder."""
-        if self.is_kept(work):
-            raise InputError("project_to_be_deleted_by_hand", name=work.folder.name)
-        _refuse_running(work)
-        shutil.rmtree(work.folder, ignore_errors=True)
+    def remove(self, project: Project) -> None:
+        """Delete a project that lies in the private folder."""
+        if self.is_kept(project):
+            raise InputError("project_to_be_deleted_by_hand", name=project.folder.name)
+        _refuse_running(project)
+        shutil.rmtree(project.folder, ignore_errors=True)
 
-    def state(self, work: Work) -> str:
-        """Say how far a piece of work is, by what lies in its folder; what runs is known to ``Runner``."""
-        if work.result.exists():
+    def state(self, project: Project) -> str:
+        """Say how far a project is, by what lies in its folder; what runs is known to ``Runner``."""
+        if project.result.exists():
             return DONE
-        return PAUSED if work.begun else NEW
+        return PAUSED if project.begun else NEW
 
 
-def _refuse_running(work: Work) -> None:
+def _refuse_running(project: Project) -> None:
     """Raise an error if an audit writes to the folder, which would be lost in one that is moved or deleted."""
     with suppress(OSError, msgspec.DecodeError, AttributeError):
-        if msgspec.json.decode((work.folder / STATUS).read_bytes()).get("state") == RUNNING:
-            raise InputError("audit_runs", shown=work.shown)
+        if msgspec.json.decode((project.folder / STATUS).read_bytes()).get("state") == RUNNING:
+            raise InputError("audit_runs", shown=project.shown)
 
 
 def _inside(folder: Path, path: Any) -> Any:
@@ -182,15 +188,15 @@ class _About(msgspec.Struct):
     forced: bool
 
 
-def read_work(folder: Path, about: str = ABOUT) -> Work | None:
-    """Return the piece of work in a folder, or as it was when its audit was begun; None where there is none."""
+def read_project(folder: Path, about: str = ABOUT) -> Project | None:
+    """Return the project in a folder, or as it was when its audit was begun; None where there is none."""
     try:
         found = msgspec.json.decode((folder / about).read_bytes(), type=_About)
         said = {name: _outside(folder, value) if name in FILES else value for name, value in found.said.items()}
         rest = {name: getattr(found, name) for name in ("id", "shown", "made", "declared", "checked", "forced")}
         msgspec.convert(said, AuditOptions, strict=False, dec_hook=lambda kind, value: kind(value))
         AuditOptions(**said)  # which knows all their names
-        return Work(**rest, file=str(_outside(folder, found.file)), said=said, folder=folder)
+        return Project(**rest, file=str(_outside(folder, found.file)), said=said, folder=folder)
     except (OSError, msgspec.DecodeError, TypeError, ValueError):
         return None  # not a folder of the app, or not of this version
 
