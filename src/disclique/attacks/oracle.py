@@ -269,7 +269,7 @@ def _undo_noise(masked: Sequence[Distances], holder: Holder, places: Places, by:
         # the error from some distances, made as small as that from all of them is
         offset = np.sqrt(part) * np.einsum("iab,ib->ia", doubt, slope)
         doubt = part * doubt
-        moved[rows] = map_.positions[rows] + offset[:, :1] * map_.east[rows] + offset[:, 1:] * map_.north[rows]
+        moved[rows] = map_.displace(rows, offset)
         variance[rows] = np.trace(doubt, axis1=1, axis2=2) / 2
     if map_.radius:
         moved *= map_.radius / np.linalg.norm(moved, axis=1, keepdims=True)

@@ -17,9 +17,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from disclique.attacks.align.inputs import AttackInputs, StartPairs, StepListener
-from disclique.attacks.align.lay import drop_unplaced, lay_map
+from disclique.attacks.align.lay import drop_unplaced, lay_map, lay_masked
 from disclique.attacks.align.likelihood import find_pairs
-from disclique.attacks.align.pilot import lay_masked
 from disclique.attacks.align.settle import RegisterCase
 from disclique.attacks.claims import FLOOR, Weighed, make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge, Search, learn_scaled

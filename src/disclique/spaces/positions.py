@@ -75,6 +75,10 @@ class KnownMap:
             return _flat(known.coordinates)
         return self.radius * unit_vectors(to_sphere(known.coordinates, self.conformal))
 
+    def displace(self, rows: NDArray[np.integer], away: FloatArray) -> FloatArray:
+        """Return the positions of some records, each moved east and north by a row of ``away``."""
+        return np.asarray(self.positions[rows] + away[:, :1] * self.east[rows] + away[:, 1:] * self.north[rows])
+
     @property
     def extent(self) -> float:
         """How far the records reach."""

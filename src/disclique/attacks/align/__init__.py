@@ -2,6 +2,5 @@
 
 ``search`` tries motions, those of settled places (``density``) and of pairs of rare records, and refines each under the
 model of ``likelihood``; ``futility`` foretells whether a search can succeed. Where the mask's law is not Gaussian
-``polish`` improves the alignment. On a register in pieces the map is laid on a ``pilot`` first, and the alignment is
-settled (``settle``) on the candidates of all pieces.
+``polish`` improves the alignment. On a register in pieces it is settled (``settle``) on the candidates of all pieces.
 """

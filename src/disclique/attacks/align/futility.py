@@ -109,7 +109,7 @@ def foretell(
     own = _draw_counterparts(model, classes, model.rarity**tilt, rng)
     extra = aligner.target_map.variance[targets]
     away = rng.normal(size=(len(own), 2)) * np.sqrt(noise * (model.variances[own] + extra[:, None]))
-    places = known_map.positions[own] + away[:, :1] * known_map.east[own] + away[:, 1:] * known_map.north[own]
+    places = known_map.displace(own, away)
     radius = how.displaced_reach_sd * float(np.sqrt(blur * (model.variances.max() + extra.max(initial=0.0))))
     index, parts, spent = index_known(model, radius), [], 0
     for first in range(0, len(own), how.displaced_at_once):
@@ -180,8 +180,7 @@ def choose_tilt(aligner: Aligner) -> float:
         odds = model.rarity**tilt
         own = rng.choice(len(odds), many, replace=False, p=odds / odds.sum())
         away = rng.normal(size=(many, 2)) * np.sqrt(model.variances[own])
-        drawn = known_map.positions[own] + away[:, :1] * known_map.east[own] + away[:, 1:] * known_map.north[own]
-        if _measure_gaps(drawn, neighbours) >= sparse - how.sparse_log:
+        if _measure_gaps(known_map.displace(own, away), neighbours) >= sparse - how.sparse_log:
             return tilt
     return how.tilts[-1]
 

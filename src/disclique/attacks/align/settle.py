@@ -88,7 +88,7 @@ class RegisterCase:
 
 
 class NearPairs(NamedTuple):
-    """NearPairs of targets and known records that lie near each other, with the log of how probable the place is."""
+    """Pairs of targets and known records near each other, with the log of how probable the place is."""
 
     target: Ints
     row: Ints
@@ -103,8 +103,7 @@ class NearPairs(NamedTuple):
         start = np.flatnonzero(np.diff(target, prepend=-1))
         size = np.diff(np.append(start, len(target)))
         rank = np.arange(len(target)) - np.repeat(start, size)
-        kept = order[rank < most]
-        return self.select(kept)
+        return self.select(order[rank < most])
 
     def select(self, which: Ints) -> NearPairs:
         """Return some of the pairs."""

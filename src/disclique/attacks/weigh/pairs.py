@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from disclique.attacks.align.inputs import AttackInputs
-from disclique.attacks.align.lay import drop_unplaced, lay_map
+from disclique.attacks.align.lay import LaidMap, drop_unplaced, lay_map
 from disclique.attacks.align.likelihood import Aligner, Alignment, CandidatePairs, find_pairs
-from disclique.attacks.align.pilot import LaidMap
 from disclique.attacks.align.search import Alignments
 from disclique.attacks.claims import FLOOR, Weighed, make_claims, no_claims
 from disclique.attacks.posterior import estimated_share, matching_posterior
