@@ -38,7 +38,15 @@ class Sizes:
     counted: int = 1 << 22  # distances that are counted at a time: what is in between takes several times their memory
 
 
-SIZES = Sizes()
+@dataclass(frozen=True)
+class Invention:
+    """How people who are in no file are invented."""
+
+    nearest_records: int = 5  # they lie about as far from a real one as its fifth nearest, or towards one of the five
+    draws: int = 50  # after which a text that is in no file is sought in another way
+
+
+SIZES, INVENTION = Sizes(), Invention()
 
 
 class Distances:

@@ -24,8 +24,6 @@ from disclique.values import FloatArray, IntArray
 
 BIT_METRICS = ("dice", "jaccard", "hamming")
 COLUMN = "encoding"  # what a release calls its column of encodings
-_SPARSE = 0.05  # with fewer bits set than this, counting those that two records share goes by lists of them
-_FEW = 4  # records whose bits are compared with those of others as they are packed
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)  # bits set in each byte
 BINARY, HEXADECIMAL, BASE64 = "form_binary", "form_hexadecimal", "form_base64"
 _FORMS = {
@@ -33,6 +31,17 @@ _FORMS = {
     HEXADECIMAL: re.compile(r"(0[xX])?[0-9a-fA-F]+"),
     BASE64: re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"),
 }
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Which way of counting the bits that records share is taken."""
+
+    sparse_share: float = 0.05  # of all bits: with fewer set, it goes by lists of those that are
+    few_records: int = 4  # whose bits are compared with those of others as they are packed
+
+
+COUNTING = Counting()
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +163,9 @@ class Encodings(Distances):
 
     def _counter(self, rows: IntArray, columns: IntArray) -> tuple[Callable[[IntArray], FloatArray], int]:
         """Return how the bits that some rows share with all columns are counted best, and the width of that work."""
-        if float(self.weights.sum()) < _SPARSE * self.length * self.size:
+        if float(self.weights.sum()) < COUNTING.sparse_share * self.length * self.size:
             return lambda part: self._sets.shared(part, columns), max(len(columns), self.size)
-        if min(len(rows), len(columns)) <= _FEW:
+        if min(len(rows), len(columns)) <= COUNTING.few_records:
             return lambda part: self._few(part, columns), len(columns)
         across = self._unpacked(columns).T
         return lambda part: np.asarray(self._unpacked(part) @ across, dtype=float), max(len(columns), self.length)

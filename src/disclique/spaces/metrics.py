@@ -6,7 +6,7 @@ A metric is given by its name (``sphere``) or as a function of two rows. What po
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,13 +136,3 @@ def refuse_first(points: FloatArray, bad: NDArray[np.bool_], code: str) -> None:
     if bad.any():
         i, k = map(int, np.argwhere(bad)[0])
         raise InputError("coordinate_refused", row=i, column=k, value=points[i, k], why=Message(code))
-
-
-NEAREST = (
-    5  # records: invented people lie about as far from a real one as its fifth nearest, or towards one of the five
-)
-
-
-def same_rows(rows: NDArray[Any]) -> list[Hashable]:
-    """Return each row as a value that can be compared."""
-    return [tuple(row) if isinstance(row, list) else (row,) for row in rows.tolist()]

@@ -16,16 +16,14 @@ from scipy.spatial import cKDTree
 
 from disclique.errors import InputError
 from disclique.geodesy import ellipsoid_km, shift, sphere_km, to_space
-from disclique.spaces.base import EARTH, MAPS, RECORDS, SIZES, Distances, Sizes, say_unit
+from disclique.spaces.base import EARTH, INVENTION, MAPS, RECORDS, SIZES, Distances, Invention, Sizes, say_unit
 from disclique.spaces.metrics import (
-    NEAREST,
     Measure,
     Metric,
     measure_of,
     read_numbers,
     refuse_first,
     register_measure,
-    same_rows,
 )
 from disclique.units import KM, KM_IN, check_unit
 from disclique.values import FloatArray, IntArray
@@ -162,7 +160,8 @@ class Points(Distances):
 
     def identities(self) -> list[Hashable]:
         """Return what makes two records the same: their places; by the cosine their directions."""
-        return same_rows(self.measure.identify(self.coordinates))
+        same = self.measure.identify(self.coordinates).tolist()
+        return [tuple(row) if isinstance(row, list) else (row,) for row in same]
 
     def __repr__(self) -> str:
         if self.by_ranges:
@@ -226,10 +225,12 @@ class Ellipsoid(EarthMeasure):
         return ellipsoid_km(a, b)
 
 
-def draw_near(points: Points, count: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def draw_near(
+    points: Points, count: int, rng: np.random.Generator, how: Invention = INVENTION
+) -> tuple[FloatArray, FloatArray]:
     """Draw places of a map and a step from each, shorter where places are dense."""
     base = rng.integers(points.size, size=count)
     space = to_space(points.coordinates, points.metric)
-    reach = cKDTree(space).query(space, k=min(NEAREST + 1, points.size))[0].reshape(points.size, -1)[:, -1]
+    reach = cKDTree(space).query(space, k=min(how.nearest_records + 1, points.size))[0].reshape(points.size, -1)[:, -1]
     step = rng.normal(0, 1, (count, points.coordinates.shape[1])) * (reach[base] / 2)[:, None]
     return points.coordinates[base], step

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from disclique.arguments import show
 from disclique.errors import InputError
-from disclique.spaces.base import SIZES, TEXTS, Distances, Sizes, in_parts
+from disclique.spaces.base import INVENTION, SIZES, TEXTS, Distances, Invention, Sizes, in_parts
 from disclique.spaces.bits import Sets
 from disclique.specs import parse_spec
 from disclique.units import NO_UNIT
@@ -23,7 +23,6 @@ from disclique.values import FloatArray, IntArray, canonical
 
 TEXT_METRICS = ("levenshtein", "damerau", "jaro-winkler", "dice:q=2")
 DEFAULT = "dice:q=2"
-TRIES = 50  # draws after which an invented text that is in no file is sought in another way
 
 
 def normalise(text: str) -> str:
@@ -240,7 +239,7 @@ class Texts(Distances):
         return f"{self.size} texts, {self.metric}"
 
 
-def _invent_texts(texts: Texts, count: int, rng: np.random.Generator) -> tuple[str, ...]:
+def _invent_texts(texts: Texts, count: int, rng: np.random.Generator, how: Invention = INVENTION) -> tuple[str, ...]:
     """Put texts together word by word, each word drawn from those at its place in texts of as many words.
 
     None is equal to a text of the file. Where words alone give no new text, beginnings and ends of texts are joined.
@@ -261,7 +260,7 @@ def _invent_texts(texts: Texts, count: int, rng: np.random.Generator) -> tuple[s
 
     def fresh() -> str:
         for draw in (recombined, spliced):
-            for _ in range(TRIES):
+            for _ in range(how.draws):
                 found = draw().strip()
                 if found and found not in there:
                     return found

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from disclique.spaces.base import PLANE, VECTORS
-from disclique.spaces.metrics import NEAREST, Measure, Metric, read_numbers, refuse_first, register_measure
+from disclique.spaces.base import INVENTION, PLANE, VECTORS, Invention
+from disclique.spaces.metrics import Measure, Metric, read_numbers, refuse_first, register_measure
 from disclique.spaces.points import Points, draw_near
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray
@@ -93,10 +93,12 @@ class Cosine(VectorMeasure):
         return np.asarray(np.round(find_directions(coordinates), 12) + 0.0)
 
 
-def draw_towards(points: Points, count: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+def draw_towards(
+    points: Points, count: int, rng: np.random.Generator, how: Invention = INVENTION
+) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
     """Draw records, for each of them one of its nearest, and a share of the way between them: a smoothed bootstrap."""
     base = rng.integers(points.size, size=count)
-    towards, wanted = base, min(NEAREST, points.size - 1)
+    towards, wanted = base, min(how.nearest_records, points.size - 1)
     if wanted >= 1:
         who, place = np.unique(base, return_inverse=True)
         block = points.block(who.astype(np.int32), np.arange(points.size, dtype=np.int32))
