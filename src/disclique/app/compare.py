@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class OptionPair:
     """One thing that was asked, of both audits."""
 
     name: str
@@ -25,10 +25,10 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """Two results side by side. ``doubts`` are the reasons for which their figures mean different things."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[OptionPair, ...]
     settings: tuple[tuple[str, SettingFacts | None, SettingFacts | None], ...]
     doubts: tuple[str, ...]
 
@@ -38,10 +38,10 @@ class Compared:
         return not {"scenario", "usefulness"} & set(self.doubts)
 
 
-def compare(one: AuditResult, other: AuditResult, texts: Texts) -> Compared:
+def compare(one: AuditResult, other: AuditResult, texts: Texts) -> Comparison:
     """Put two results side by side, in the language of the page."""
     first, second = _ask(one, texts), _ask(other, texts)
-    rows = tuple(Asked(name, (said, second[name])) for name, said in first.items())
+    rows = tuple(OptionPair(name, (said, second[name])) for name, said in first.items())
     doubts = []
     if list(one.plan.inputs.values())[:1] != list(other.plan.inputs.values())[:1]:
         doubts.append("file")
@@ -53,7 +53,7 @@ def compare(one: AuditResult, other: AuditResult, texts: Texts) -> Compared:
         doubts.append("snooper")
     specs = dict.fromkeys(s.spec for result in (one, other) for s in result.settings)
     found = [{s.spec: s for s in result.settings} for result in (one, other)]
-    return Compared(rows, tuple((spec, found[0].get(spec), found[1].get(spec)) for spec in specs), tuple(doubts))
+    return Comparison(rows, tuple((spec, found[0].get(spec), found[1].get(spec)) for spec in specs), tuple(doubts))
 
 
 def _ask(result: AuditResult, texts: Texts) -> dict[str, str]:

@@ -277,11 +277,11 @@ class PlanFacts(PlanFields):
 PLAN_ROWS, SNOOPER_ROWS = rows_of(PlanFields), rows_of(SnooperFields)
 
 
-_Asked = at_doors("_Asked", (PlanFields, SnooperFields), (Options,))
+_PlanOptions = at_doors("_PlanOptions", (PlanFields, SnooperFields), (Options,))
 
 
 @dataclass(frozen=True)
-class AuditOptions(_Asked, FileOptions):  # type: ignore[misc, valid-type]
+class AuditOptions(_PlanOptions, FileOptions):  # type: ignore[misc, valid-type]
     """What can be said of an audit, on the command line or in a TOML file: its plan, and the files beside its own."""
 
     sections: ClassVar[tuple[str, ...]] = (DECISION,)

@@ -20,7 +20,7 @@ from disclique.locale import texts_in
 from disclique.show.report.vega import draw_settings
 
 if TYPE_CHECKING:
-    from disclique.app.compare import Compared
+    from disclique.app.compare import Comparison
     from disclique.audits import AuditResult
 
 KEPT = "private, max-age=86400"  # of what is the same for every server of this version
@@ -183,7 +183,7 @@ def _compare(projects: tuple[Project, Project], results: Sequence[AuditResult], 
     return {"found": found, "pairs": pairs, "formats": formats, **drawn}
 
 
-def _points(found: Compared, names: list[str]) -> list[dict[str, Any]]:
+def _points(found: Comparison, names: list[str]) -> list[dict[str, Any]]:
     return [
         {
             "setting": setting.brief or spec,
