@@ -16,7 +16,7 @@ from typing import Any
 import app_steps as steps
 from app_server import AppServer, serving
 from browser import Browser, missing
-from disclique.synthetic.survey import survey_file
+from disclique.synthetic.examples import survey_file
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "img"
 SHOWN = ("1-start", "2-open", "4-asked", "5-run", "6-read", "8-release")  # in the documentation

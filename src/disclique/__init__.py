@@ -47,9 +47,8 @@ if TYPE_CHECKING:
     from disclique.show.report import annex, report
     from disclique.spaces import Encodings, Matrix, Points, Texts
     from disclique.studies import StudyResult, load_study, study
-    from disclique.synthetic.examples import cities, poets
+    from disclique.synthetic.examples import cities, poets, survey
     from disclique.synthetic.people import germany
-    from disclique.synthetic.survey import survey
 
 _ROOMS = {
     "attacks": (
@@ -82,9 +81,8 @@ _ROOMS = {
     "runs": ("OnDask", "Processes", "Serial"),
     "show.report": ("annex", "report"),
     "studies": ("StudyResult", "load_study", "study"),
-    "synthetic.examples": ("cities", "poets"),
+    "synthetic.examples": ("cities", "poets", "survey"),
     "synthetic.people": ("germany",),
-    "synthetic.survey": ("survey",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -24,7 +24,7 @@ pytest.importorskip("python_multipart", reason="the app's packages are missing")
 import app_steps as steps
 from app_server import SOURCES, AppServer, serving, wait_for
 from browser import Browser, Window
-from disclique.synthetic.survey import survey_file
+from disclique.synthetic.examples import survey_file
 from small_files import people, without_times
 
 pytestmark = pytest.mark.long

@@ -21,7 +21,7 @@ from disclique.app.beside import name_files, named
 from disclique.app.preview import preview
 from disclique.app.roles import guess_roles
 from disclique.records.formats import list_suffixes
-from disclique.synthetic.survey import survey_file
+from disclique.synthetic.examples import survey_file
 from invented_towns import towns
 from plausible_mistakes import list_mistakes, make_files, make_mistake
 

@@ -15,7 +15,7 @@ from disclique.audits.result import decode_result
 from disclique.errors import InputError
 from disclique.records.reading import Layout, read
 from disclique.spaces import Points
-from disclique.synthetic.survey import survey, survey_file
+from disclique.synthetic.examples import survey, survey_file
 from small_files import COLUMNS, FAST, LIGHT, people
 
 

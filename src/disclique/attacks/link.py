@@ -22,11 +22,11 @@ from disclique.errors import InputError
 from disclique.measures.risk import Truth
 from disclique.memory import parse_memory
 from disclique.messages import Message
-from disclique.model import Agreement, Candidates, Claims, Microdata
+from disclique.model import Agreement, Candidates, Claims, Executor, Microdata
 from disclique.progress import listening, tell
 from disclique.records.checks.pairs import inspect_pair
 from disclique.records.labels import candidates
-from disclique.records.registers import Mapper, Register, Survey, check_column, find_people
+from disclique.records.registers import Register, Survey, check_column, find_people
 from disclique.spaces import shared_unit
 from disclique.values import canonical
 
@@ -44,7 +44,7 @@ def attack(  # noqa: PLR0913 - the public door
     labels: LabelRule | None = None,
     search: Search | None = None,
     progress: Progress | None = None,
-    executor: Mapper | None = None,
+    executor: Executor | None = None,
     memory: int | str | None = None,
 ) -> AttackResult:
     """Link ``target`` to ``known``: by the paper's maximum clique, or by another attack.
@@ -118,7 +118,7 @@ def attack(  # noqa: PLR0913 - the public door
 
 
 def _open_register(
-    target: Microdata, register: Register, rule: LabelRule, executor: Mapper | None, memory: int | str | None
+    target: Microdata, register: Register, rule: LabelRule, executor: Executor | None, memory: int | str | None
 ) -> RegisterWork:
     allowed = None if memory is None else parse_memory(memory)
     return open_work(target, register, rule=rule, mapper=executor, memory=allowed)
@@ -252,7 +252,7 @@ def open_work(
     register: Register,
     *,
     rule: LabelRule,
-    mapper: Mapper | None = None,
+    mapper: Executor | None = None,
     memory: int | None = None,
     thresholds: Thresholds = THRESHOLDS,
 ) -> RegisterWork:

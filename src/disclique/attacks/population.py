@@ -25,8 +25,8 @@ from disclique.attacks.weigh.background import (
 )
 from disclique.engine.kernels.neighbours import build_index, count_around
 from disclique.memory import default_memory
-from disclique.model import Candidates, FloatArray, Microdata
-from disclique.records.registers import InTurn, Mapper, Register, Survey, survey_register
+from disclique.model import Candidates, Executor, FloatArray, Microdata
+from disclique.records.registers import InTurn, Register, Survey, survey_register
 from disclique.spaces import Points, spaced
 from disclique.spaces.positions import KnownMap, find_east_north, locate_known
 
@@ -46,7 +46,7 @@ class Population:
     points: Points
     known_map: KnownMap
     survey: Survey | None = None
-    mapper: Mapper = field(default_factory=InTurn)
+    mapper: Executor = field(default_factory=InTurn)
     memory: int = 0
     thresholds: Thresholds = THRESHOLDS
     kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
@@ -63,7 +63,7 @@ class Population:
         cls,
         register: Register,
         *,
-        mapper: Mapper | None = None,
+        mapper: Executor | None = None,
         memory: int | None = None,
         told: Callable[[float], None] | None = None,
         thresholds: Thresholds = THRESHOLDS,

@@ -170,7 +170,7 @@ def demo(
     from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import Context
     from disclique.runs import choose_executor
-    from disclique.synthetic.survey import survey_file
+    from disclique.synthetic.examples import survey_file
 
     with screen.steps("reading the survey"):
         work = read_audit(survey_file(), AuditOptions(**DEMO).filled())

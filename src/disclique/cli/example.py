@@ -52,7 +52,7 @@ _FILES = {  # what is written besides the data of an example
 
 def _survey(screen: Screen, out: Path | None) -> None:
     from disclique.records.write import write_table
-    from disclique.synthetic.survey import survey
+    from disclique.synthetic.examples import survey
 
     assert out is not None
     people = survey()

@@ -115,8 +115,8 @@ class EntryChance:
         raise TooLarge("mask_draws_otherwise", name=name, one_draw_each=_ONE_DRAW_EACH)
 
 
-_DRAWS = ("random", "uniform", "normal", "standard_normal", "lognormal", "laplace", "exponential")
-_ONE_DRAW_EACH = Message("one_draw_each", draws=_DRAWS)
+_LAWS = ("random", "uniform", "normal", "standard_normal", "lognormal", "laplace", "exponential")
+_ONE_DRAW_EACH = Message("one_draw_each", draws=_LAWS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -30,7 +30,6 @@ FINE = 0.02  # of the width of a piece: what is finer than that is not worth tel
 FAINTEST = -700.0  # log density: the smallest that is no rounding
 LONGEST, ESTIMATED = 1300, 400  # of the reach: the finest length of a law in a table, and of a simulated law
 NODES = 32  # places of a known record whose coordinates are in doubt
-DRAWS, RINGS, TAIL_SHARE = 6000, 40, 0.02  # of a simulated law: draws, rings, and the share kept for what was not drawn
 
 
 @dataclass(frozen=True)
@@ -353,7 +352,21 @@ class ExchangeLaw(PlaceLaw):
         return np.asarray(np.where(partners > 0, 0.55 / (partners + 1.0), 1.0))
 
 
-def simulate_law(mask: Mask, points: Points | None, rng: np.random.Generator) -> PlaceLaw | None:
+@dataclass(frozen=True)
+class Simulation:
+    """How a law is estimated from draws."""
+
+    draws: int = 6000
+    rings: int = 40
+    tail_share: float = 0.02  # kept for what was not drawn
+
+
+SIMULATION = Simulation()
+
+
+def simulate_law(
+    mask: Mask, points: Points | None, rng: np.random.Generator, how: Simulation = SIMULATION
+) -> PlaceLaw | None:
     """Estimate the law of a mask from draws at ``points``, by distance only; None where there is no map.
 
     The density is that of a histogram with about as many draws in every ring. A small share is spread over twice the
@@ -362,7 +375,7 @@ def simulate_law(mask: Mask, points: Points | None, rng: np.random.Generator) ->
     if points is None or not points.is_map or points.coordinates.shape[1] != 2 or points.size == 0:
         return None
     moved = []
-    for _ in range(max(int(np.ceil(DRAWS / points.size)), 1)):
+    for _ in range(max(int(np.ceil(how.draws / points.size)), 1)):
         after = mask.apply(points, rng).points()
         if after is None:
             return None
@@ -372,16 +385,16 @@ def simulate_law(mask: Mask, points: Points | None, rng: np.random.Generator) ->
     if largest == 0:
         return GaussianLaw(Spread(0.0, 0.0, unit_of_places(points)))
     edges = [float(lengths[0])]
-    for edge in np.quantile(lengths, np.linspace(0, 1, RINGS + 1)[1:]):
+    for edge in np.quantile(lengths, np.linspace(0, 1, how.rings + 1)[1:]):
         if edge > edges[-1] + 1e-3 * largest:
             edges.append(float(edge))
     edges[-1] = max(edges[-1], largest)
     if len(edges) == 1:  # all draws are of one length
         edges = [max(edges[0] - 1e-3 * largest, 0.0), edges[0]]
     counts, _ = np.histogram(lengths, edges)
-    shares = (1 - TAIL_SHARE) * counts / counts.sum()
+    shares = (1 - how.tail_share) * counts / counts.sum()
     rings = [(float(share), Ring(a, b)) for share, a, b in zip(shares, edges[:-1], edges[1:], strict=True) if share > 0]
-    return RadialLaw((*rings, (TAIL_SHARE, Ring(0.0, 2 * largest))), simulated=True)
+    return RadialLaw((*rings, (how.tail_share, Ring(0.0, 2 * largest))), simulated=True)
 
 
 def spread_at(spread: Spread, points: Points | None) -> Spread:

@@ -119,7 +119,7 @@ def read(
     ``vectors`` (one row per record; or a table with an id column), or from the geometry of a GeoPackage, GeoJSON,
     GeoParquet or shapefile. Tables are CSV, TSV, Parquet, xlsx, Stata, SPSS or SAS files.
 
-    >>> from disclique.synthetic.survey import survey_file
+    >>> from disclique.synthetic.examples import survey_file
     >>> read(survey_file(), labels=["sex"], id="id", coordinates="lon,lat").distances
     500 points, sphere
     """

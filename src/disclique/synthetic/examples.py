@@ -1,13 +1,19 @@
-"""The paper's two examples as microdata, from the files that the package ships."""
+"""The paper's two examples as microdata, and the survey of 500 invented people, from files that the package ships."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pandas as pd
 
 from disclique.model import Microdata
 from disclique.records.reading import read
+from disclique.synthetic.people import germany
 
 POETS_FILES = ("poets_target.csv", "poets_target_distances.csv", "poets_known.csv", "poets_known_distances.csv")
 CITIES_FILES = ("cities.csv",)
@@ -46,3 +52,21 @@ def cities() -> Microdata:
     """
     with as_file(shipped("cities.csv")) as table:
         return replace(read(table, labels=["sex", "yob"], coordinates="lon,lat"), name="cities")
+
+
+def survey() -> pd.DataFrame:
+    """Draw the survey anew: id, sex, age class, an answer, longitude and latitude; nobody in it is real.
+
+    >>> survey().columns.tolist()
+    ['id', 'sex', 'age_class', 'asthma', 'lon', 'lat']
+    """
+    rng = np.random.default_rng(500)
+    people = germany(n_target=500, n_known=1, common=0, rng=rng).target
+    answers = rng.choice(["none", "mild", "severe"], size=500, p=[0.7, 0.2, 0.1])
+    places = people[["lon", "lat"]].round(5)
+    return pd.concat([people.drop(columns=["lon", "lat"]).assign(asthma=answers), places], axis=1)
+
+
+def survey_file() -> Path:
+    """Return the file of the survey as it comes with the package."""
+    return cast(Path, shipped("survey.csv"))

@@ -25,8 +25,8 @@ from disclique.attacks.align.settle import RegisterCase, SettledMap, compare_str
 from disclique.attacks.population import measure_rarity
 from disclique.attacks.weigh.law import LawModel
 from disclique.messages import Message
-from disclique.model import Candidates, Json
-from disclique.records.registers import Label, Mapper, Records, Register, Survey, is_drawn, stream
+from disclique.model import Candidates, Executor, Json
+from disclique.records.registers import Label, Records, Register, Survey, is_drawn, stream
 from disclique.spaces.positions import Motion
 from disclique.spaces.rebuild.landmarks import TargetMap
 
@@ -187,7 +187,7 @@ def choose_pilot(candidates: Candidates, counts: Ints, *, most: int, near: float
     return Pilot(classes, min(room, 1.0))
 
 
-def draw_pilot(survey: Survey, pilot: Pilot, *, mapper: Mapper, told: Callable[[float], None] | None) -> Records:
+def draw_pilot(survey: Survey, pilot: Pilot, *, mapper: Executor, told: Callable[[float], None] | None) -> Records:
     """Read the people of a pilot; those of the sample where they are enough."""
     if pilot.share <= survey.share:
         sample = survey.sample

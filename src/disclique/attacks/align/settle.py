@@ -32,8 +32,8 @@ from disclique.engine.kernels.neighbours import RelatedClasses, build_index, fin
 from disclique.geodesy import Spread
 from disclique.masks.laws import RadialLaw, ReplayLaw
 from disclique.messages import Message
-from disclique.model import FloatArray, Json
-from disclique.records.registers import Label, Mapper, Records, Register, Survey, stream
+from disclique.model import Executor, FloatArray, Json
+from disclique.records.registers import Label, Records, Register, Survey, stream
 from disclique.spaces.positions import KnownMap, find_east_north
 from disclique.spaces.rebuild.landmarks import TargetMap
 
@@ -189,7 +189,7 @@ class CandidatePeople(NamedTuple):
 
 
 def gather_candidates(
-    register: Register, who: Candidacy, *, mapper: Mapper, told: Callable[[float], None] | None
+    register: Register, who: Candidacy, *, mapper: Executor, told: Callable[[float], None] | None
 ) -> CandidatePeople:
     """Find the candidates in all pieces of a register."""
     masses: dict[int, FloatArray] = {}

@@ -38,8 +38,8 @@ from disclique.engine.kernels.neighbours import (
     find_near,
     sum_bells,
 )
-from disclique.model import FloatArray, smooth_share
-from disclique.records.registers import Label, Mapper, Register, Survey, stream
+from disclique.model import Executor, FloatArray, smooth_share
+from disclique.records.registers import Label, Register, Survey, stream
 from disclique.spaces.positions import KnownMap, find_east_north
 
 Ints = NDArray[np.int64]
@@ -361,7 +361,7 @@ class CountedBackground(Background):
     survey: Survey = field(kw_only=True)
     frame: KnownMap = field(kw_only=True)
     axes: FloatArray = field(kw_only=True)
-    mapper: Mapper = field(kw_only=True)
+    mapper: Executor = field(kw_only=True)
     close: int = field(kw_only=True)
     kept: dict[tuple[bytes, bytes, bytes], FloatArray] = field(kw_only=True, default_factory=dict)  # the last answer
 
@@ -429,7 +429,7 @@ class CountedBackground(Background):
 
 
 def count_everybody(
-    sample: KnownMap, laid: Background, *, survey: Survey, mapper: Mapper, near: Callable[[float], float]
+    sample: KnownMap, laid: Background, *, survey: Survey, mapper: Executor, near: Callable[[float], float]
 ) -> CountedBackground:
     """Learn where strangers live from the bells of a sample and from everybody.
 

@@ -21,7 +21,6 @@ from disclique.records.reading import Layout, check_order, read
 from disclique.records.registers.files import Batch, Label, Piece, Reader, Register
 from disclique.records.registers.streams import (
     InTurn,
-    Mapper,
     Records,
     Survey,
     check_column,
@@ -37,7 +36,6 @@ __all__ = [
     "Batch",
     "InTurn",
     "Label",
-    "Mapper",
     "Piece",
     "Records",
     "Register",

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.model import FloatArray, Microdata
+from disclique.model import Executor, FloatArray, Microdata
 from disclique.records.reading import select_records
 from disclique.records.registers.files import Label, Register
 from disclique.spaces import Points
@@ -30,15 +30,10 @@ UNUSUAL = r"^\+|^-0|[.eE]"  # numbers written in another way than a program woul
 MORE = 6.0  # standard deviations by which more are drawn than are wanted, so that there are enough
 
 
-class Mapper(Protocol):
-    """Something that runs a function on many items, in any order: Serial, Processes or OnDask."""
-
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """Return the results as they finish."""
-
-
 class InTurn:
     """One item after the other, in this process."""
+
+    parallel = 1
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Return the results in the order of the items."""
@@ -49,7 +44,7 @@ def stream(
     register: Register,
     function: Callable[[Register, int], R],
     *,
-    mapper: Mapper,
+    mapper: Executor,
     told: Callable[[float], None] | None = None,
 ) -> Iterator[tuple[int, R]]:
     """Yield ``function(register, piece)`` for every piece as results come in; ``told`` hears which share is done."""
@@ -181,7 +176,7 @@ class _Part:
 
 
 def survey_register(
-    register: Register, size: int, *, mapper: Mapper | None = None, told: Callable[[float], None] | None = None
+    register: Register, size: int, *, mapper: Executor | None = None, told: Callable[[float], None] | None = None
 ) -> Survey:
     """Go over a register once: count its labels, find its extent, check its ids and draw ``size`` people, about."""
     share = min(size / max(len(register), 1), 1.0)
@@ -297,7 +292,7 @@ def name_people(register: Register, rows: Ints) -> tuple[Hashable, ...]:
 
 
 def find_people(
-    register: Register, people: Iterable[Hashable | None], column: str, *, mapper: Mapper | None = None
+    register: Register, people: Iterable[Hashable | None], column: str, *, mapper: Executor | None = None
 ) -> dict[Hashable, int]:
     """Find the rows of some people by a column that says who is who; refuse one who stands in two rows."""
     wanted = frozenset(person for person in people if person is not None)
@@ -357,7 +352,7 @@ def draw_people(
     rng: np.random.Generator,
     *,
     without: Sequence[Hashable] = (),
-    mapper: Mapper | None = None,
+    mapper: Executor | None = None,
 ) -> Microdata:
     """Draw people of a register at random, none of those ``without``; all of them where there are no more."""
     seed = int(rng.integers(2**62))
