@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from disclique.audits.definition import Audit, Varied
 from disclique.audits.facts import CoarseMap, Decision, GroupRisk, MapCell, PeopleRisk
 from disclique.audits.rates import Records, measure_risk
+from disclique.locale import mark
 from disclique.masks.settings import Setting
 from disclique.messages import Message
 from disclique.model import FloatArray
@@ -89,7 +90,7 @@ def group_by_distance(audit: Audit) -> list[Group]:
         reach[rows] = np.partition(np.where(np.isnan(found), np.inf, found), 5, axis=1)[:, 5]
     rank = np.empty(size)
     rank[np.lexsort((everybody, -reach))] = (np.arange(size) + 0.5) / size
-    names = ["farthest 10 %", "10-25 %", "25-50 %", "50-75 %", "nearest 25 %"]
+    names = [mark("farthest 10 %"), mark("10-25 %"), mark("25-50 %"), mark("50-75 %"), mark("nearest 25 %")]
     inside = [(rank >= low) & (rank < high) for low, high in SPARSE]
     return [Group("density", name, found) for name, found in zip(names, inside, strict=True) if found.any()]
 

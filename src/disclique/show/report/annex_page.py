@@ -99,7 +99,7 @@ def _measured(result: AuditResult, texts: Texts) -> dict[str, str]:
     for name in dict.fromkeys((result.plan.utility, "spearman", "published")):
         measure, value = measures().get(name), (setting.utility or {}).get(name)
         if measure is not None and value is not None:
-            title = texts.sentence(title_of(measure, result.file.unit))
+            title = texts.say(title_of(measure, result.file.unit))
             found[title[0].upper() + title[1:]] = texts.number(
                 measured(value, measure, result.file.unit, setting.utility_error)
             )

@@ -202,7 +202,7 @@ def _front(result: AuditResult, texts: Texts) -> Json | None:
     ranking = measures()[result.plan.utility]
     x = alt.X(
         "use:Q",
-        title=texts.say("usefulness: {measure}", measure=texts.sentence(ranking.heading)),
+        title=texts.say("usefulness: {measure}", measure=texts.say(ranking.heading)),
         scale=alt.Scale(zero=False, padding=14),
         axis=alt.Axis(format=ranking.format, tickCount=5),
     )
@@ -253,7 +253,7 @@ def _dials(result: AuditResult, texts: Texts) -> dict[str, Json]:
             _risk_row(s, texts) | {"dial": dial, "repetitions": s.repetitions}
             for dial, s in sorted(zip(dials, settings, strict=True), key=lambda one: one[0])
         ]
-        labels = "" if settings[0].labels is None else f", {texts.sentence(settings[0].labels.said)}"
+        labels = "" if settings[0].labels is None else f", {texts.say(settings[0].labels.said)}"
         title = f"{settings[0].mask}: {settings[0].dial}" + _unit(settings[0]) + labels
         panels[f"dial-{len(panels) + 1}"] = _dial_panel(title, rows, result.plan.max_risk, texts)
     return panels
@@ -293,7 +293,7 @@ def _labels(result: AuditResult, texts: Texts) -> Json | None:
         | {
             "mask": Setting.parse(s.spec).mask.brief,
             "kept": s.labels.information,
-            "said": texts.sentence(s.labels.said),
+            "said": texts.say(s.labels.said),
             "classes": s.labels.classes,
             "guess": s.guess,
         }
@@ -334,7 +334,7 @@ def _labels(result: AuditResult, texts: Texts) -> Json | None:
 def _groups(result: AuditResult, texts: Texts) -> dict[str, Json] | None:
     """Risk of single records by how many share their label and by density; the setting is chosen from a list."""
     alt = alt_library()
-    rows = [vars(group) | {"group": texts.sentence(group.group)} for group in result.groups]
+    rows = [vars(group) | {"group": texts.say(group.group)} for group in result.groups]
     if not rows:
         return None
     specs = list(dict.fromkeys(row["spec"] for row in rows))
@@ -348,9 +348,9 @@ def _groups(result: AuditResult, texts: Texts) -> dict[str, Json] | None:
         "density": texts.say("how far the nearest others are, the farthest first"),
     }
     orders = {
-        "label": [texts.sentence(group.size) for group in result.file.label_groups],
+        "label": [group.size for group in result.file.label_groups],
         "density": [
-            texts.sentence(name)
+            texts.say(name)
             for name in sorted({one.group for one in result.groups if one.by == "density"}, key=_by_sparsity)
         ],
     }

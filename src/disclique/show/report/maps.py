@@ -225,9 +225,7 @@ def draw_boxes(extents: Sequence[Extent], texts: Texts | None = None) -> str:
             path = "L".join(f"{x:g} {y:g}" for x, y in (at(*corner) for corner in ring.corners.tolist()))
             lands.append(f'<path class="land" d="M{path}Z"/>')
     frames = "".join(_frame(at, box, number) for number, box in enumerate(boxes))
-    said = escape(
-        texts.say("Where the files lie: {boxes}", boxes="; ".join(texts.sentence(box.message) for box in boxes))
-    )
+    said = escape(texts.say("Where the files lie: {boxes}", boxes="; ".join(texts.say(box.message) for box in boxes)))
     return (
         f'<svg class="extent" viewBox="0 0 {WIDTH:g} {height:.0f}" role="img" aria-label="{said}">'
         f"{''.join(lands)}{frames}</svg>"
