@@ -87,7 +87,7 @@ def test_names_that_others_rely_on_are_in_the_result(run: Run) -> None:
     assert setting["spec"] == "affine:mirror=random"
     assert (setting["risk"]["value"], setting["risk"]["lower_bound"]) == (1.0, False)
     assert found["verdict"]["status"] == "fails"
-    assert decode_result(Path("o/result.json").read_bytes()).version == found["version"] == 5
+    assert decode_result(Path("o/result.json").read_bytes()).version == found["version"] == 6
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(run: Run) -> None:
