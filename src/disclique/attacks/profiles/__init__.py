@@ -328,7 +328,7 @@ def _numbers(task: Task, pairs: Pairs) -> Ints:
 
 
 def _by_cloud(task: Task, pairs: Pairs, last: Weighed | None, done: int) -> Sight:
-    """Sight from the clouds, turned by all pairs as far as they are probable."""
+    """Look from the clouds, turned by all pairs as far as they are probable."""
     if last is None:
         return Sight(*task.clouds.by_pairs(*pairs, np.ones(len(pairs), np.float32), halves=False))
     some = np.flatnonzero(last.probability > task.tuning.faint)
@@ -337,7 +337,7 @@ def _by_cloud(task: Task, pairs: Pairs, last: Weighed | None, done: int) -> Sigh
 
 
 def _by_anchors(task: Task, pairs: Pairs, last: Weighed | None, done: int) -> Sight:
-    """Sight from the pairs; the first times from all of them, while many of them may be wrong."""
+    """Look from the pairs; the first times from all of them, while many of them may be wrong."""
     if done == 0:
         pairs = pairs.some(np.argsort(-task.files.agreement(pairs), kind="stable"))
     rng, shares = np.random.default_rng(task.chance), task.tuning.shares
