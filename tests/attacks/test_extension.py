@@ -53,8 +53,7 @@ def test_false_anchors_are_dropped_again() -> None:
     wrong = [pair for pair in same if pair not in pairs][:2]
     start = np.array(pairs[:6] + wrong, dtype=np.int32)
     result = extend(
-        target.distances,
-        known.distances,
+        (target.distances, known.distances),
         candidates=found,
         anchors=(start[:, 0], start[:, 1]),
         spread=float(np.sqrt(told.variance)),
@@ -87,8 +86,7 @@ def test_directed_and_incomplete_distances_are_extended(kind: str) -> None:
     known = dq.microdata(frame, ["x"], distances=d, directed=kind == "directed")
     start = np.arange(anchors, dtype=np.int32)
     result = extend(
-        target.distances,
-        known.distances,
+        (target.distances, known.distances),
         candidates=candidates(target.labels, known.labels),
         anchors=(start, start),
         spread=0.05,
@@ -104,8 +102,7 @@ def test_too_few_anchors_claim_nothing() -> None:
     target, known, _ = files(1, "gaussian:sigma=0.005deg")
     two = np.arange(2, dtype=np.int32)
     result = extend(
-        target.distances,
-        known.distances,
+        (target.distances, known.distances),
         candidates=candidates(target.labels, known.labels),
         anchors=(two, two),
         spread=1.0,

@@ -104,8 +104,7 @@ class ExtendAttack(Attack):
             seen = estimate_deviation(target.distances, known.distances, anchors, self.tuning.seen)
             spread = max(spread or 0.0, seen)  # a mask may also shift all distances
         found = extend(
-            target.distances,
-            known.distances,
+            (target.distances, known.distances),
             candidates=candidates,
             anchors=anchors,
             spread=spread,
@@ -161,8 +160,7 @@ class TrueScores:
 
 
 def extend(
-    target: Distances,
-    known: Distances,
+    files: tuple[Distances, Distances],
     *,
     candidates: Candidates,
     anchors: Anchors,
@@ -177,6 +175,7 @@ def extend(
     learned from the anchors alone. Directed and incomplete distances are fine. Nothing is claimed from fewer than three
     anchors, true or false.
     """
+    target, known = files
     if not (np.isfinite(spread) and spread >= 0):
         raise InputError("spread_is_no_deviation", spread=spread)
     spread = max(spread, _exactness(target))

@@ -48,10 +48,8 @@ def violation(
     s, t = np.array(subgraph.target, dtype=np.int32), np.array(subgraph.known, dtype=np.int32)
     if len(set(subgraph.target)) != len(s) or len(set(subgraph.known)) != len(t):
         return Message("not_a_bijection")
-    related = {(int(a), int(b)) for a, b in candidates.relation}
-    for v, w in subgraph.pairs:
-        if (int(candidates.target_class[v]), int(candidates.known_class[w])) not in related:
-            return Message("records_without_a_shared_label", target=v + 1, known=w + 1)
+    for at in np.flatnonzero(~candidates.allowed(s, t)):
+        return Message("records_without_a_shared_label", target=s[at] + 1, known=t[at] + 1)
     if len(s) == 0:
         return None
     agreement = fit_agreement(agreement, target.distances, known.distances)

@@ -239,8 +239,7 @@ def _mix(one: Weighed, other: Weighed, chance: float) -> Weighed:
 
 def _leave_out(own: AttackInputs, taken: FloatArray) -> AttackInputs:
     """Return what is given without the known records that are in another part."""
-    classes = np.where(taken > 0.5, -1, own.candidates.known_class).astype(np.int32)
-    return replace(own, candidates=replace(own.candidates, known_class=classes))
+    return replace(own, candidates=own.candidates.keep_known(~(taken > 0.5)))
 
 
 def _select(inputs: AttackInputs, part: MapPart, *, share: float) -> AttackInputs:
