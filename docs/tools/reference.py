@@ -140,7 +140,8 @@ def result_page() -> str:
     """Return the part of the page on ``result.json`` that is made from its schema: every object with its fields."""
     schema = result_schema()
     objects = schema["$defs"]
-    version = objects["AuditResult"]["properties"]["version"]["default"]
+    whole = schema["$ref"].rsplit("/", 1)[1]
+    version = objects[whole]["properties"]["version"]["default"]
     parts = [
         f"## Every field\n\nMade from the schema, format version {version}. A field with a default may be absent in a "
         "result that another program writes.\n"
