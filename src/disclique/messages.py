@@ -92,6 +92,15 @@ def map_texts(message: Message, change: Callable[[str], str]) -> Message:
     return Message(code, {key: changed(value) for key, value in message.values.items()})
 
 
+def mark(code: str) -> str:
+    """Return a code, or a text of a page, as it is: the mark by which catalogues learn of what is said elsewhere.
+
+    >>> mark("did_you_mean")
+    'did_you_mean'
+    """
+    return code
+
+
 def say(message: Message, language: str = ENGLISH) -> str:
     """Return what a message says in a language; in English where the language has no such sentence.
 

@@ -186,7 +186,7 @@ def show_inspection(found: Inspection, names: list[str], hidden: Callable[[Messa
 
 def list_findings(found: Inspection) -> list[Finding]:
     """Return what a look found that looks wrong."""
-    return [Finding(Message(remark.sentence), remark.mistake) for remark in found.remarks]
+    return [Finding(remark.message, remark.mistake) for remark in found.remarks]
 
 
 def _try_masks(data: Microdata) -> list[tuple[str, Message | None]]:

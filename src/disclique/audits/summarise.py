@@ -143,7 +143,7 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
 
 def _doubt_input(found: Inspection, said: int = 3) -> list[Message]:
     """Say in the headline what looks wrong with the input; a figure is worth no more than what it was made from."""
-    lines = [Message("input_remark", remark=remark.sentence) for remark in found.remarks]
+    lines = [Message("input_remark", remark=remark.message) for remark in found.remarks]
     if len(lines) > said:
         lines = [*lines[:said], Message("more_input_remarks", count=len(lines) - said)]
     return [Message("input_forced"), *lines] if found.forced else lines
