@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.messages import Message, mark
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +100,7 @@ def check_seed(value: Any) -> int:
         raise InputError("not_a_seed", value=show(value)) from None
 
 
-def check_share(value: Any, what: str | Message, wanted: str = "wanted_share") -> float:
+def check_share(value: Any, what: str | Message, wanted: str = mark("wanted_share")) -> float:
     """Return a number between 0 and 1; percents are asked to be written as a share."""
     found = check_number(value, what, wanted)
     if not 0 <= found <= 1:

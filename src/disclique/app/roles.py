@@ -135,7 +135,7 @@ def _guess(column: Column) -> Guess:
     if called == LABEL:
         return Guess(name, LABEL, Message("label_tells_all_apart") if count > FEW and share > MANY else None)
     few = column.distinct <= FEW
-    return Guess(name, NO_ROLE, Message("few_values_may_be_label" if few else "measured_may_be_label"))
+    return Guess(name, NO_ROLE, Message(mark("few_values_may_be_label") if few else mark("measured_may_be_label")))
 
 
 def _looks_encoded(column: Column) -> str:
@@ -170,7 +170,7 @@ def _choose_places(found: dict[str, Guess], columns: dict[str, Column], *, geome
     easts = [guess for guess in found.values() if guess.role == EAST]
     norths = [guess for guess in found.values() if guess.role == NORTH]
     if geometry or not (easts and norths):
-        taken = "other_coordinates_taken" if geometry else "other_coordinate_missing"
+        taken = "other_coordinates_taken" if geometry else mark("other_coordinate_missing")
         for guess in (*easts, *norths):
             found[guess.column] = Guess(guess.column, NO_ROLE, Message(taken))
         return

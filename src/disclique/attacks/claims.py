@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.measures.risk import Judged, Risk
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import (
     Agreement,
     Candidates,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PROBABLE = 0.5  # a pair is claimed if it is more probable than not
 FLOOR = 0.01  # pairs less probable than that are not kept
-NOT_CARRIED_OUT = "attack_not_carried_out"  # the code of what was cut short before it began
+NOT_CARRIED_OUT = mark("attack_not_carried_out")  # the code of what was cut short before it began
 
 Weighed = tuple[IntArray, IntArray, FloatArray]  # target rows, known rows, probabilities
 

@@ -27,7 +27,7 @@ from disclique.geodesy import KM_PER_DEGREE, Spread, displacement_km
 from disclique.masks import Mask
 from disclique.masks.laws import PlaceLaw, simulate_law, spread_at
 from disclique.measures.risk import Truth
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import UNLIMITED, Agreement, Budget, Candidates, Distances, Executor, Microdata
 from disclique.spaces import Points, ScaledMatrix, shared_unit
 from disclique.units import KM, Quantity, length_in
@@ -78,7 +78,7 @@ class Knowledge:
             raise InputError("seeds_are_no_pairs", seeds=show(self.seeds)) from None
         lengths = {"matrix noise": self.matrix_noise, "coordinate error": self.coordinate_error}
         lengths |= {"relative noise": self.relative_noise}
-        why = "wanted_deviation_of_distances"
+        why = mark("wanted_deviation_of_distances")
         for name, value in {**lengths, "deviation": self.deviation}.items():
             if value is not None and not (np.isfinite(check_number(value, name, why)) and value >= 0):
                 raise InputError("deviation_is_not", name=name, value=value, wanted=Message(why))

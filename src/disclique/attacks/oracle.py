@@ -26,7 +26,7 @@ from disclique.attacks.weigh.pairs import weigh_matchings
 from disclique.errors import InputError
 from disclique.geodesy import Spread
 from disclique.masks.base import Mask
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Claims, Distances, FloatArray, IntArray
 from disclique.spaces import Points, spaced
 from disclique.spaces.metrics import pairwise
@@ -93,7 +93,7 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING)
     if mask.rigid or mask.replayed:
         return _replay(holder, places)
     if places is None:
-        raise _not_modelled(mask, "data_bare_distances")
+        raise _not_modelled(mask, mark("data_bare_distances"))
     points = [points for one in masked if (points := one.points()) is not None]
     if len(points) == len(masked):
         if places.are_maps:
@@ -101,7 +101,7 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING)
             return ceiling(points, people, candidates=holder.candidates, knowledge=knowledge)
         return _weigh_vectors(points, places.theirs, holder, by)
     if not places.are_maps:
-        raise _not_modelled(mask, "data_vectors")
+        raise _not_modelled(mask, mark("data_vectors"))
     if knowledge.coordinate_error == 0 and mask.possible(np.zeros(1), holder.exact.distances.unit) is not None:
         return _list_possible(masked, holder, places, by)
     return _undo_noise(masked, holder, places, by)
@@ -167,11 +167,11 @@ def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder, by:
     assert mask is not None
     spread = mask.displacement_spread()
     if spread is None or not mask.gaussian or theirs.metric != "euclidean":
-        raise _not_modelled(mask, "data_vectors")
+        raise _not_modelled(mask, mark("data_vectors"))
     variance = spread.east**2 / len(masked) + knowledge.coordinate_error**2
     mean = np.mean([one.coordinates for one in masked], axis=0)
     if theirs.size * len(mean) > by.vector_pairs and holder.candidates.count > by.vector_pairs:
-        raise _not_modelled(mask, "data_many_vectors")
+        raise _not_modelled(mask, mark("data_many_vectors"))
     known_rows, target = holder.candidates.swapped.pairs()
     ratio = np.concatenate(
         [
@@ -257,7 +257,7 @@ def _undo_noise(masked: Sequence[Distances], holder: Holder, places: Places, by:
             found = one.block(rows, others)
             score = _score(mask, found, true, unit)
             if score is None:
-                raise _not_modelled(mask, "data_map")
+                raise _not_modelled(mask, mark("data_map"))
             there = ~np.isnan(found) & (rows[:, None] != others[None, :]) & (true > 0)
             first, second = (np.where(there, part, 0.0) for part in score)
             slope += np.einsum("ij,ija->ia", first, towards)

@@ -35,7 +35,7 @@ from disclique.attacks.weigh.pairs import (
 )
 from disclique.errors import InputError
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Candidates, Claims, Distances, FloatArray, Json, Microdata
 from disclique.progress import tell
 from disclique.spaces import Points
@@ -73,7 +73,7 @@ def register(
     if min(target.size, population.size) < 2:
         return no_claims(Message("nothing_to_align"), attack="register")
     inputs = AttackInputs(population, candidates, knowledge, start, progress)
-    inputs.tell("step_rebuilding_map")
+    inputs.tell(mark("step_rebuilding_map"))
     return _rebuild_and_link(target, inputs, rebuild_map, attack="register", unless=MapNotFound)
 
 
@@ -93,7 +93,7 @@ def isomap(
     """
     refuse_directed(target)
     inputs = AttackInputs(Population.of(known), candidates, knowledge, None, progress)
-    inputs.tell("step_small_distances")
+    inputs.tell(mark("step_small_distances"))
     return _rebuild_and_link(target, inputs, rebuild_from_short, attack="isomap", unless=InputError)
 
 
@@ -115,7 +115,7 @@ def _rebuild_and_link(
         if not inputs.population.whole:
             cut = Message("parts_not_laid_on_register")
             return no_claims(why.message, attack=attack, cut=cut, details={"unlaid": target.size})
-        inputs.tell("step_rebuilding_parts")
+        inputs.tell(mark("step_rebuilding_parts"))
         how, told = inputs.thresholds.rebuild, _tell_rebuilding(inputs)
         parts, unplaced = rebuild_parts(why.published, told[0], lambda part: rebuild_map(part, *told), how)
         if not parts and not issubclass(MapInParts, unless):
@@ -171,7 +171,7 @@ def link_map(target_map: TargetMap, inputs: AttackInputs, *, attack: str, detail
         details |= {"seconds": seconds, "evidence": None if found is None else found.ranked[0].evidence}
         return no_claims(laid.doubt, attack=attack, cut=laid.cut, details=details)
     assert found is not None
-    inputs.tell("step_weighing")
+    inputs.tell(mark("step_weighing"))
     (target, known, probability), share = weigh_pairs(found, inputs.knowledge.common, laid.laws)
     details |= describe_alignment(found, share) | {"alignments": len(found.ranked)}
     details["seconds"] = seconds | {"posterior": perf_counter() - aligned}

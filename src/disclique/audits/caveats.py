@@ -9,25 +9,25 @@ from disclique.audits.facts import SettingFacts, SnooperFacts
 from disclique.audits.plan import MOST_EFFORT, RAISE, Plan
 from disclique.audits.rates import AttackRisk, SettingRisk
 from disclique.audits.verdict import WORTH_SAYING, WorthSaying, name_mask
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.spaces.base import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
 
 _HELD = {  # what the snooper holds of people, and of what it is free, by the kind of the file
-    EARTH: ("held_places", "coordinates_exact"),
-    PLANE: ("held_places", "coordinates_exact"),
-    VECTORS: ("held_vectors", "vectors_exact"),
-    RECORDS: ("held_values", "values_exact"),
-    TEXTS: ("held_texts", "texts_exact"),
-    ENCODINGS: ("held_encodings", "encodings_exact"),
-    MATRIX: ("held_distances", "distances_exact"),
+    EARTH: (mark("held_places"), mark("coordinates_exact")),
+    PLANE: (mark("held_places"), mark("coordinates_exact")),
+    VECTORS: (mark("held_vectors"), mark("vectors_exact")),
+    RECORDS: (mark("held_values"), mark("values_exact")),
+    TEXTS: (mark("held_texts"), mark("texts_exact")),
+    ENCODINGS: (mark("held_encodings"), mark("encodings_exact")),
+    MATRIX: (mark("held_distances"), mark("distances_exact")),
 }
 _INVENTED = {
-    EARTH: "invented_at_places",
-    PLANE: "invented_at_places",
-    VECTORS: "invented_between",
-    RECORDS: "invented_between",
-    MATRIX: "invented_on_map",
-    TEXTS: "invented_of_words",
+    EARTH: mark("invented_at_places"),
+    PLANE: mark("invented_at_places"),
+    VECTORS: mark("invented_between"),
+    RECORDS: mark("invented_between"),
+    MATRIX: mark("invented_on_map"),
+    TEXTS: mark("invented_of_words"),
 }
 
 
@@ -42,7 +42,7 @@ def describe_snooper(audit: Audit, facts: SnooperFacts) -> list[Message]:
     }[snooper.mode]
     if snooper.seeds:
         lines.append(Message("snooper_is_insider", seeds=snooper.seeds, others=facts.common))
-    lines.append(Message("snooper_knows_mask_and_maps" if kind in MAPS else "snooper_knows_mask"))
+    lines.append(Message(mark("snooper_knows_mask_and_maps") if kind in MAPS else mark("snooper_knows_mask")))
     lines.append(Message("labels_wrong", share=snooper.label_error) if snooper.label_error else Message("labels_exact"))
     error = snooper.coordinate_error
     lines.append(Message(_HELD[kind][1]) if error is None else Message("coordinates_wrong", error=str(error)))
@@ -58,7 +58,7 @@ def _describe_others(audit: Audit) -> Message:
     others = audit.plan.snooper.others
     if others == "file":
         return Message("others_from_file")
-    how = "invented_in_germany" if others == "germany" else _INVENTED[audit.file_kind]
+    how = mark("invented_in_germany") if others == "germany" else _INVENTED[audit.file_kind]
     return Message("others_synthetic", how=Message(how))
 
 
@@ -91,12 +91,12 @@ def list_limits(
         lines.append(Message("costly_attacks_spared"))
     guess = min(s.guess for s in settings) if plan.generalise else facts.guess
     if plan.max_risk is not None and guess > plan.max_risk:
-        lines.append(Message("guess_above_even_coarse" if plan.generalise else "guess_above", share=guess))
+        lines.append(Message(mark("guess_above_even_coarse") if plan.generalise else mark("guess_above"), share=guess))
     if audit.thinned is not None:
         lines.append(Message("full_sentence", said=audit.thinned))
     empty = int(audit.target.labels.isna().any(axis=1).sum())
     if empty:
-        code = "empty_labels_match_anything" if plan.missing == "any" else "empty_labels_match_nothing"
+        code = mark("empty_labels_match_anything") if plan.missing == "any" else mark("empty_labels_match_nothing")
         lines.append(Message(code, empty=empty, records=len(audit.target)))
     if plan.repetitions == 1:
         lines.append(Message("one_repetition_only"))
@@ -112,7 +112,7 @@ def _idle(settings: Sequence[SettingFacts]) -> list[Message]:
     idle = {one.attack: one.why for s in settings for one in s.attacks if not one.applies and not one.spared}
     busy = {one.attack for s in settings for one in s.attacks if one.applies}
     return [
-        Message("not_carried_out_everywhere" if name in busy else "not_carried_out", attack=name, why=why)
+        Message(mark("not_carried_out_everywhere") if name in busy else mark("not_carried_out"), attack=name, why=why)
         for name, why in idle.items()
     ]
 

@@ -19,7 +19,7 @@ from disclique.audits.unit import UnitRunner, count_groups
 from disclique.audits.verdict import Figures, Judgement, Limits
 from disclique.masks.settings import MaskRange, Setting
 from disclique.measures.bounds import upper_end
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.runs import Attacked, Estimate, Executor, Journal, Progress, Unit, try_units
 
 BESIDE = ("oracle",)  # steps of a unit besides its attacks
@@ -283,7 +283,7 @@ class RiskSoFar:
         value, cut = self.measure(unit.setting)
         if value is None:
             return Message("nothing_carried_out_so_far")
-        return Message("risk_so_far_at_least" if cut else "risk_so_far", share=value)
+        return Message(mark("risk_so_far_at_least") if cut else mark("risk_so_far"), share=value)
 
     def measure(self, setting: Setting) -> tuple[float | None, bool]:
         """Return the risk of a setting so far, None where no attack could be carried out; and whether any was cut."""

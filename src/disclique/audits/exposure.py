@@ -144,11 +144,13 @@ def describe_people(found: RecordRisks, groups: Sequence[Group]) -> PeopleRisk:
     if parts:
         parts.append(Message("people_above_half", count=above) if above else Message("nobody_above_half"))
         message = Message(
-            "people_at_risk_but_by_oracle" if by_oracle else "people_at_risk_but", share=mean, parts=parts
+            mark("people_at_risk_but_by_oracle") if by_oracle else mark("people_at_risk_but"), share=mean, parts=parts
         )
     else:
         who = Message("people_are", count=above) if above else Message("nobody_is")
-        message = Message("people_at_risk_by_oracle" if by_oracle else "people_at_risk", share=mean, who=who)
+        message = Message(
+            mark("people_at_risk_by_oracle") if by_oracle else mark("people_at_risk"), share=mean, who=who
+        )
     points = {"median": 0.5, "90 %": 0.9, "99 %": 0.99, "highest": 1.0}
     quantiles = {name: float(np.quantile(risk, at)) for name, at in points.items()}
     trials = int(found.asked[there].min())

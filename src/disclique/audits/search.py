@@ -12,7 +12,7 @@ from disclique.audits.facts import UNPROVEN, Decision
 from disclique.audits.plan import MOST_EFFORT
 from disclique.audits.verdict import Judgement
 from disclique.masks.settings import MaskRange, Setting
-from disclique.messages import Message
+from disclique.messages import Message, mark
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ def _raise(setting: Setting, found: Judgement) -> list[Request]:
 
 def _none(mask: MaskRange, looked: dict[int, Judgement]) -> Decision:
     last = max(looked)
-    code = "strongest_above"
+    code = mark("strongest_above")
     if looked[last].is_cut:
-        code = "strongest_not_shown_cut"
+        code = mark("strongest_not_shown_cut")
     elif looked[last].status == UNPROVEN:
-        code = "strongest_not_shown"
+        code = mark("strongest_not_shown")
     return _decision(mask, looked, None, Message(code, setting=mask.settings[last].brief))
 
 

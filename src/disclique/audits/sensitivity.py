@@ -17,7 +17,7 @@ from disclique.audits.plan import Plan
 from disclique.audits.rates import Records, measure_attack, measure_oracle, measure_risk
 from disclique.errors import InputError
 from disclique.masks.settings import Setting
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.runs import Unit
 
 OVERLAP, LABELS = "overlap", "label-error"
@@ -189,14 +189,14 @@ def _judge(setting: SettingFacts, by: str, points: Sequence[SensitivityPoint], l
         own = next(one for one in row if one.declared)
         cases = [Message("risk_if", share=one.risk, case=_assume(one)) for one in row if not one.declared]
         if by == ORACLE:
-            lines.append(Message("varied_by_oracle", share=own.risk, cases=_join("both_cases", cases)))
+            lines.append(Message("varied_by_oracle", share=own.risk, cases=_join(mark("both_cases"), cases)))
         else:
-            lines.append(Message("varied_by_attack", attack=by, share=own.risk, cases=_join("both_cases", cases)))
+            lines.append(Message("varied_by_attack", attack=by, share=own.risk, cases=_join(mark("both_cases"), cases)))
     if setting.meets and limit is not None:
         broken = [_assume(one) for one in points if not one.declared and one.risk > limit]
         unshown = [_assume(one) for one in points if not one.declared and one.risk <= limit < one.high]
-        lines += [Message("limit_broken_if", limit=limit, cases=_join("or_if", broken))] if broken else []
-        lines += [Message("not_shown_if", cases=_join("or_if", unshown))] if unshown else []
+        lines += [Message("limit_broken_if", limit=limit, cases=_join(mark("or_if"), broken))] if broken else []
+        lines += [Message("not_shown_if", cases=_join(mark("or_if"), unshown))] if unshown else []
     return lines
 
 
@@ -206,8 +206,10 @@ def _join(code: str, cases: Sequence[Message]) -> Message:
 
 
 def _assume(point: SensitivityPoint) -> Message:
-    return Message("snooper_knows_share" if point.varied == OVERLAP else "labels_wrong_share", share=point.value)
+    return Message(
+        mark("snooper_knows_share") if point.varied == OVERLAP else mark("labels_wrong_share"), share=point.value
+    )
 
 
 def _name(variant: Varied) -> Message:
-    return Message("share_known" if variant.varied == OVERLAP else "share_wrong", share=variant.value)
+    return Message(mark("share_known") if variant.varied == OVERLAP else mark("share_wrong"), share=variant.value)

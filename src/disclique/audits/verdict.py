@@ -16,7 +16,7 @@ from disclique.audits.plan import Plan
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
 from disclique.masks.settings import Setting
 from disclique.measures.utility import describe
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.specs import parse_spec
 
 
@@ -175,11 +175,15 @@ def name_mask(setting: SettingFacts) -> Message:
 
 
 _FINDS = {  # what the worst attack does, by scenario; and where work was cut short
-    "prosecutor": ("finds_record_of_known", "finds_record_of_known_at_least"),
-    "journalist": ("claims_record_of_known", "claims_record_of_known_at_least"),
-    "marketer": ("finds_person_of_record", "finds_person_of_record_at_least"),
+    "prosecutor": (mark("finds_record_of_known"), mark("finds_record_of_known_at_least")),
+    "journalist": (mark("claims_record_of_known"), mark("claims_record_of_known_at_least")),
+    "marketer": (mark("finds_person_of_record"), mark("finds_person_of_record_at_least")),
 }
-_OF_WHOM = {"prosecutor": "of_participants", "journalist": "of_known_people", "marketer": "of_all_records"}
+_OF_WHOM = {
+    "prosecutor": mark("of_participants"),
+    "journalist": mark("of_known_people"),
+    "marketer": mark("of_all_records"),
+}
 
 
 def _find(setting: SettingFacts, plan: Plan, *, bound: bool = False) -> Message:
@@ -192,7 +196,7 @@ def _measured(riskiest: SettingFacts, safest: SettingFacts, plan: Plan) -> list[
     first = Message("verdict_measured", mask=name_mask(riskiest), find=find)
     if safest is riskiest:
         return [first, Message("no_limit_set")]
-    code = "safest_gives_at_least" if safest.risk.lower_bound else "safest_gives"
+    code = mark("safest_gives_at_least") if safest.risk.lower_bound else mark("safest_gives")
     risk = safest.risk
     return [first, Message(code, mask=name_mask(safest), value=risk.value, high=risk.interval[1])]
 
@@ -237,7 +241,11 @@ def _count_others(best: SettingFacts, settings: Sequence[SettingFacts], plan: Pl
     full = {s.spec: s.repetitions >= plan.repetitions for s in others}
     above = [full[s.spec] for s in others if s.risk.value > (plan.max_risk or 0.0)]
     unshown = sum(s.open and full[s.spec] for s in others)
-    counts = {"others_above": sum(above), "others_unshown": unshown, "others_above_at_first": above.count(False)}
+    counts = {
+        mark("others_above"): sum(above),
+        mark("others_unshown"): unshown,
+        mark("others_above_at_first"): above.count(False),
+    }
     return [Message(code, count=count) for code, count in counts.items() if count]
 
 
@@ -268,7 +276,7 @@ def _warn(status: str, chosen: SettingFacts, plan: Plan, worth: WorthSaying = WO
 
 def _say_left(ran: Sequence[str], left: Sequence[str], *, known: bool) -> Message:
     """Say which attacks were not asked for; they may find more unless what the masked data give away is ``known``."""
-    rest = Message("not_asked_for" if known else "not_asked_and_may_find", names=left, count=len(left))
+    rest = Message(mark("not_asked_for") if known else mark("not_asked_and_may_find"), names=left, count=len(left))
     if not ran:
         return Message("only_nothing_tried", left=rest)
     return Message("only_tried", ran=Message("were_tried", names=ran, count=len(ran)), left=rest)

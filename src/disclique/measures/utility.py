@@ -19,7 +19,7 @@ from disclique.geodesy import GEOGRAPHIC, box_area, from_space, to_space
 from disclique.masks import Mask, TextMask
 from disclique.masks.encoding import KEY_BYTES
 from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAfter, cluster, estimate_errors
-from disclique.messages import Message, percent
+from disclique.messages import Message, mark, percent
 from disclique.model import Distances, FloatArray, Json
 from disclique.spaces import shared_unit, wrap
 from disclique.spaces.metrics import paired
@@ -59,7 +59,7 @@ class Measure:
         """Return the title with the unit of the distances behind it, where the measure has one."""
         if not self.power or unit != KM:
             return self.heading
-        return Message("title_in_km2" if self.power == 2 else "title_in_km", title=self.heading)
+        return Message(mark("title_in_km2") if self.power == 2 else mark("title_in_km"), title=self.heading)
 
 
 _MEASURES: dict[str, Measure] = {}
@@ -346,20 +346,25 @@ def _quantile(probability: float) -> Callable[[BeforeAfter], float | None]:
 
 
 for _each in (
-    Measure("neighbours", "nearest neighbours kept", _neighbours, code="use_neighbours", format="%", ranks=True),
+    Measure("neighbours", "nearest neighbours kept", _neighbours, code=mark("use_neighbours"), format="%", ranks=True),
     *(Measure(f"neighbours_{k}", f"{k} nearest neighbours kept", _kept(k), format="%") for k in NEIGHBOURS),
-    Measure("spearman", "rank correlation of distances", _spearman, code="use_spearman", ranks=True),
-    Measure("pearson", "correlation of distances", _pearson, code="use_pearson", ranks=True),
+    Measure("spearman", "rank correlation of distances", _spearman, code=mark("use_spearman"), ranks=True),
+    Measure("pearson", "correlation of distances", _pearson, code=mark("use_pearson"), ranks=True),
     Measure(
         "rand_index",
         "agreement of clusterings",
         _rand_index,
-        code="use_rand_index",
+        code=mark("use_rand_index"),
         ranks=True,
         steady=False,
     ),
     Measure(
-        "linkage", "F1 of linking a copy with typing errors", _linkage, code="use_linkage", ranks=True, steady=False
+        "linkage",
+        "F1 of linking a copy with typing errors",
+        _linkage,
+        code=mark("use_linkage"),
+        ranks=True,
+        steady=False,
     ),
     Measure("bias", "mean of d′ - d", _of_deviations(lambda deviation: -deviation.mean()), power=1),
     Measure("variance", "variance of d - d′", _variance, power=2),

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hi
 
 from disclique.arguments import check_number, check_share, show
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.messages import Message, mark
 
 NUMBER, WHOLE, WORD, SWITCH, LINES, FILE = "number", "whole", "word", "switch", "lines", "file"
 _KINDS = {float: NUMBER, int: WHOLE, str: WORD, bool: SWITCH, tuple: LINES, list: LINES, Path: FILE}
@@ -35,7 +35,7 @@ class Bounds:
 
     low: float = 0
     high: float = float("inf")
-    wanted: str = "wanted_whole_from"
+    wanted: str = mark("wanted_whole_from")
     above: bool = False
     below: bool = False
     share: bool = False

@@ -15,7 +15,7 @@ import pandas as pd
 
 from disclique.arguments import check_kind, check_path
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import FloatArray, Microdata
 from disclique.records.formats import UNSAID, Format, Part, check_there, format_of, read_table, refuse
 from disclique.records.joins import (
@@ -63,7 +63,7 @@ def read_distances(
             body, index, header = split_square(cells, records)
             values, joined = join_square(numbers_of(body, name), roster, index=index, header=header, name=name)
     else:
-        raise refuse(path, "unknown_distance_file", _holds_numbers)
+        raise refuse(path, mark("unknown_distance_file"), _holds_numbers)
     if values.shape != (records, records):
         shape = " x ".join(map(str, values.shape))
         raise InputError("distances_of_other_shape", path=path, shape=shape, records=records)
@@ -112,7 +112,7 @@ def read_vectors(path: Path, roster: Roster, *, id: str | None = None, part: Par
         order, joined = _join_rows(table, named, roster, str(path), sure=named is not None and named == id)
         values = numbers_of(table.drop(columns=[] if named is None else [named]), str(path))
     else:
-        raise refuse(path, "unknown_vector_file", _holds_numbers)
+        raise refuse(path, mark("unknown_vector_file"), _holds_numbers)
     shape = " x ".join(map(str, values.shape))
     if values.ndim != 2 or values.shape[1] < 1:
         raise InputError("vectors_not_an_array", path=path, shape=shape)

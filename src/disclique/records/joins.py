@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import FloatArray
 from disclique.values import canonical
 
@@ -29,11 +29,11 @@ def as_in_r(name: Any) -> str:
 
 # What may differ, by the code of its message, and how to look past it.
 FOLDS: Mapping[str, Callable[[str], str]] = {
-    "white_space": lambda text: re.sub(r"\s+", "", text),
-    "letter_case": str.casefold,
-    "leading_zeros": lambda text: re.sub(r"(?<!\d)0+(?=\d)", "", text),
-    "decimal_sign": lambda text: re.sub(r"(?<=\d),(?=\d)", ".", text),
-    "names_of_r": as_in_r,
+    mark("white_space"): lambda text: re.sub(r"\s+", "", text),
+    mark("letter_case"): str.casefold,
+    mark("leading_zeros"): lambda text: re.sub(r"(?<!\d)0+(?=\d)", "", text),
+    mark("decimal_sign"): lambda text: re.sub(r"(?<=\d),(?=\d)", ".", text),
+    mark("names_of_r"): as_in_r,
 }
 
 
@@ -103,7 +103,7 @@ class Roster:
     name: str = "the table"
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
     by_position: bool | None = None
-    parts: tuple[str, str] = ("part_first_column", "part_header")  # what names rows and columns of a square
+    parts: tuple[str, str] = (mark("part_first_column"), mark("part_header"))  # what names rows and columns of a square
 
     def order(self, found: Sequence[Any] | None, *, where: str | Message, sure: bool = False) -> tuple[Order, str]:
         """Return where each record stands in a file that names its records so, and how that was joined.
@@ -160,7 +160,7 @@ class Roster:
         return of_program
 
     def _doubtful(self, counted: range, where: str | Message, *, alike: bool = True) -> InputError:
-        code = "numbers_in_doubt" if alike else "numbers_in_doubt_unlike"
+        code = mark("numbers_in_doubt") if alike else mark("numbers_in_doubt_unlike")
         numbers = {"first": counted[0], "last": counted[-1]}
         return InputError(code, where=where, whose=self._whose, examples=_some(self.ids), **numbers)
 

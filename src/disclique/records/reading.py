@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from disclique.arguments import check_kind, check_path, show
 from disclique.errors import InputError, guess_meant
 from disclique.geodesy import GEOGRAPHIC
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Distances, Microdata
 from disclique.records.coarsening import parse_generaliser
 from disclique.records.companions import entry_of, matrix, numbers_in, read_distances, read_encodings, read_vectors
@@ -91,11 +91,11 @@ class Layout:
     def check_source(self, path: Path, distances: object, vectors: object = None) -> None:
         """Raise an error unless exactly one source of distances is given; the geometry of a file is one, too."""
         sources = {
-            "source_distance_file": distances is not None,
-            "source_coordinates": self.coordinates is not None,
-            "source_text": bool(self.text),
-            "source_encodings": self.encodings is not None,
-            "source_vectors": vectors is not None,
+            mark("source_distance_file"): distances is not None,
+            mark("source_coordinates"): self.coordinates is not None,
+            mark("source_text"): bool(self.text),
+            mark("source_encodings"): self.encodings is not None,
+            mark("source_vectors"): vectors is not None,
         }
         given = [Message(code) for code, there in sources.items() if there]
         if len(given) > 1:
@@ -263,14 +263,14 @@ def microdata(  # noqa: PLR0913 - the public door
             check_kind(held, bool, f"{name}: {flag}", "wanted_truth_value")
     given = [what for what in (distances, coordinates, text) if what is not None]
     if len(given) != 1:
-        raise InputError("give_one_source_only" if given else "give_one_source", file=name)
+        raise InputError(mark("give_one_source_only") if given else mark("give_one_source"), file=name)
     if isinstance(distances, (str, PathLike)):
         raise InputError("distances_are_a_path", file=name, shown=show(distances))
     named = record_ids(table, ids, name)
     directed, unpublished = options.get("directed", False), options.get("unpublished", False)
     by_position = options.get("by_position")
     roster = roster_of_index(table, name, by_position) if ids is None else Roster(named, ids, name, table, by_position)
-    roster = replace(roster, parts=("part_index", "part_columns"))
+    roster = replace(roster, parts=(mark("part_index"), mark("part_columns")))
     source: Distances
     joined = ""
     if text is not None:
@@ -310,7 +310,7 @@ def say_unit(source: Distances, unit: str | None, name: str) -> Distances:
         return source
     found = source.with_unit(said) if has is None else None
     if found is None:
-        are = Message("in_km_already" if has == KM else "plain_numbers")
+        are = Message(mark("in_km_already") if has == KM else mark("plain_numbers"))
         raise InputError("unit_not_of_these", file=name, unit=said, source=repr(source), are=are)
     largest = found.longest()
     if found.unit == KM and largest > AROUND:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 from disclique.arguments import check_kind, check_whole
 from disclique.engine.kernels.compiled import count_cores
 from disclique.errors import DiscliqueError, InputError, MissingDependency
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.progress import tell
 from disclique.records.write import versions
 from disclique.runs.interrupts import holding_interrupts
@@ -327,7 +327,7 @@ def compare_versions(found: dict[str, Any]) -> tuple[Message, ...]:
         differ = sorted(place for place, theirs in workers.items() if theirs.get(name) != ours.get(name))
         if differ:
             there, here = workers[differ[0]].get(name), ours.get(name)
-            code = "library_missing_there" if there is None else "library_differs_there"
+            code = mark("library_missing_there") if there is None else mark("library_differs_there")
             notes.append(Message(code, places=_name(differ), library=name, there=there, here=here))
     return tuple(dict.fromkeys(notes))
 

@@ -19,7 +19,7 @@ from typing import IO, Any, Generic, Protocol, TypeVar
 import msgspec
 
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Json
 from disclique.records.write import versions, write_json
 from disclique.runs.unit import Unit, WrittenUnit
@@ -232,7 +232,7 @@ def _read(path: Path, work: Definition, record: type[R]) -> tuple[dict[Unit, _Li
             return done, end, True
         unit = work.read_unit(found.unit)
         if unit is None or unit in done:
-            code = "journal_unit_unknown" if unit is None else "journal_unit_twice"
+            code = mark("journal_unit_unknown") if unit is None else mark("journal_unit_twice")
             raise InputError(code, path=path, line=number, unit=str(found.unit), kind=_KINDS[work.kind])
         done[unit] = found
         end += len(line)

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from disclique.arguments import check_whole, show
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.spaces.base import ENCODINGS, SIZES, Distances, Sizes, digest, in_parts
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray
@@ -25,7 +25,7 @@ from disclique.values import FloatArray, IntArray
 BIT_METRICS = ("dice", "jaccard", "hamming")
 COLUMN = "encoding"  # what a release calls its column of encodings
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)  # bits set in each byte
-BINARY, HEXADECIMAL, BASE64 = "form_binary", "form_hexadecimal", "form_base64"
+BINARY, HEXADECIMAL, BASE64 = mark("form_binary"), mark("form_hexadecimal"), mark("form_base64")
 _FORMS = {
     BINARY: re.compile(r"[01]+"),
     HEXADECIMAL: re.compile(r"(0[xX])?[0-9a-fA-F]+"),

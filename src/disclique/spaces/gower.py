@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
+from disclique.messages import mark
 from disclique.spaces.metrics import Measure, Metric, register_measure
 from disclique.spaces.points import Points
 from disclique.spaces.vectors import draw_towards
@@ -92,7 +93,7 @@ class Gower(Measure):
             raise InputError("gower_columns_differ", name=name, found=len(other.ranges), wanted=len(self.ranges))
         for k, (here, there) in enumerate(zip(self.ranges, other.ranges, strict=True)):
             if (here is None) != (there is None):
-                code = "gower_numbers_here" if here is None else "gower_categories_here"
+                code = mark("gower_numbers_here") if here is None else mark("gower_categories_here")
                 raise InputError(code, name=name, column=k + 1)
         return self
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.spaces.base import SIZES, Distances, Sizes, digest, full_matrix, say_unit
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.points import Points
@@ -46,14 +46,14 @@ def check_matrix(values: FloatArray, *, directed: bool, unpublished: bool, where
 
     absent = np.isnan(values)
     if not unpublished:
-        first(absent, "entry_not_a_number")
-    first(np.isinf(values), "distance_infinite")
+        first(absent, mark("entry_not_a_number"))
+    first(np.isinf(values), mark("distance_infinite"))
     values = np.array(values)
     diagonal = np.diagonal(values)
     small = np.abs(diagonal) <= ROUNDING * np.nanmax(values, initial=0.0)
     np.fill_diagonal(values, np.where(small | np.isnan(diagonal), 0.0, diagonal))
-    first(values < 0, "distance_negative")
-    first(np.eye(len(values), dtype=bool) & (values != 0), "distance_from_itself")
+    first(values < 0, mark("distance_negative"))
+    first(np.eye(len(values), dtype=bool) & (values != 0), mark("distance_from_itself"))
     if directed:
         return values
     odd = np.triu(~same_distance(values, values.T) & ~(absent & absent.T))

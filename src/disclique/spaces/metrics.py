@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.spaces.base import RECORDS
 from disclique.values import FloatArray, IntArray
 
@@ -127,7 +127,7 @@ def read_numbers(coordinates: Any, name: str, *, degrees: bool = False) -> Float
         raise InputError("coordinates_no_degrees", shape=str(points.shape), metric=name)
     if points.ndim != 2 or points.shape[1] < 1:
         raise InputError("coordinates_no_table", shape=str(points.shape), metric=name)
-    refuse_first(points, ~np.isfinite(points), "coordinate_not_finite")
+    refuse_first(points, ~np.isfinite(points), mark("coordinate_not_finite"))
     return points
 
 

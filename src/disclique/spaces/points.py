@@ -16,6 +16,7 @@ from scipy.spatial import cKDTree
 
 from disclique.errors import InputError
 from disclique.geodesy import ellipsoid_km, shift, sphere_km, to_space
+from disclique.messages import mark
 from disclique.spaces.base import EARTH, INVENTION, MAPS, RECORDS, SIZES, Distances, Invention, Sizes, say_unit
 from disclique.spaces.metrics import (
     Measure,
@@ -78,7 +79,7 @@ class Points(Distances):
         said, measure = check_unit(self.unit), self.measure
         if measure.unit is not None:
             if said not in (None, measure.unit):
-                code = "metric_in_km" if measure.unit == KM else "metric_without_unit"
+                code = mark("metric_in_km") if measure.unit == KM else mark("metric_without_unit")
                 raise InputError(code, unit=said, metric=measure.name)
             object.__setattr__(self, "unit", measure.unit)
         elif said == "m" and not measure.in_coordinates:
@@ -185,8 +186,8 @@ class EarthMeasure(Measure):
     def adopt(self, metric: Metric, coordinates: Any) -> tuple[Metric, NDArray[Any]]:
         """Return longitudes and latitudes; refuse what cannot be degrees."""
         points, column = read_numbers(coordinates, self.name, degrees=True), np.arange(2)[None, :]
-        refuse_first(points, (np.abs(points) > 90) & (column == 1), "no_latitude")
-        refuse_first(points, (np.abs(points) > 360) & (column == 0), "no_longitude")
+        refuse_first(points, (np.abs(points) > 90) & (column == 1), mark("no_latitude"))
+        refuse_first(points, (np.abs(points) > 360) & (column == 0), mark("no_longitude"))
         return metric, points
 
     def invent(self, points: Points, count: int, rng: np.random.Generator) -> NDArray[Any]:

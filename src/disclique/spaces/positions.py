@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from disclique.errors import InputError
 from disclique.geodesy import EARTH_KM, SPHERE, Spread, fit_sphere, to_sphere, unit_vectors
+from disclique.messages import mark
 from disclique.spaces import Points
 from disclique.values import FloatArray
 
@@ -62,7 +63,9 @@ class KnownMap:
             east = east * degree * np.hypot(self.positions[:, 0], self.positions[:, 1]) / self.radius
             north = north * degree
         elif (noise.unit == "plane") != self.flat and (noise.east or noise.north):
-            raise InputError("spread_unit_in_plane" if self.flat else "spread_unit_on_earth", unit=noise.unit)
+            raise InputError(
+                mark("spread_unit_in_plane") if self.flat else mark("spread_unit_on_earth"), unit=noise.unit
+            )
         return np.stack((east, north), axis=1) ** 2 + error**2
 
     def locate(self, known: Points) -> KnownMap:

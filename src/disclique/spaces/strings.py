@@ -15,6 +15,7 @@ from scipy import sparse
 
 from disclique.arguments import show
 from disclique.errors import InputError
+from disclique.messages import mark
 from disclique.spaces.base import INVENTION, SIZES, TEXTS, Distances, Invention, Sizes, in_parts
 from disclique.spaces.bits import Sets
 from disclique.specs import parse_spec
@@ -111,7 +112,7 @@ def parse_text_metric(spec: object) -> TextMetric:
         key, value = part.key, part.value
         least = {"q": 1, "pad": 0}.get(key) if name == "dice" else None
         if least is None:
-            code = "dice_has_no_parameter" if name == "dice" else "metric_has_no_parameters"
+            code = mark("dice_has_no_parameter") if name == "dice" else mark("metric_has_no_parameters")
             raise InputError(code, spec=str(spec), key=key, metric=name)
         if not (value.isascii() and value.isdigit() and least <= int(value) <= 100):
             raise InputError("metric_parameter_out_of_range", spec=str(spec), key=key, value=value, least=least)

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from disclique.messages import mark
 from disclique.spaces.base import INVENTION, PLANE, VECTORS, Invention
 from disclique.spaces.metrics import Measure, Metric, read_numbers, refuse_first, register_measure
 from disclique.spaces.points import Points, draw_near
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray
 
-ZERO = "vector_is_zero"  # the code of what is wrong with it
+ZERO = mark("vector_is_zero")  # the code of what is wrong with it
 
 
 class VectorMeasure(Measure):

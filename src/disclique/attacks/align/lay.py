@@ -24,7 +24,7 @@ from disclique.attacks.align.search import Alignments, assume_overlap, build_pri
 from disclique.attacks.align.settle import RegisterCase, SettledMap, compare_strangers, measure_farthest, settle
 from disclique.attacks.population import measure_rarity
 from disclique.attacks.weigh.law import LawModel
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Candidates, Executor, Json
 from disclique.records.registers import Label, Records, Register, Survey, is_drawn, stream
 from disclique.spaces.positions import Motion
@@ -62,7 +62,7 @@ def lay_map(target_map: TargetMap, inputs: AttackInputs) -> LaidMap:
         return LaidMap(None, doubt=Message("targets_at_one_place"))
     if not inputs.population.whole:
         return lay_in_pieces(RegisterCase(target_map, inputs, floor, inputs.noise))
-    inputs.tell("step_aligning")
+    inputs.tell(mark("step_aligning"))
     laws = inputs.build_laws(model)
     found, doubt, cut = align_map(model, target_map, laws, inputs=inputs, floor=floor)
     return LaidMap(found if found.ranked else None, laws, doubt, cut)
@@ -100,14 +100,14 @@ def align_map(
     aligner = Aligner(model, target_map, prior)
     polisher = Polisher(laws, aligner, finest=max(floor, laws.grain), common=common)
     if not laws.labelled:
-        inputs.tell("step_coinciding")
+        inputs.tell(mark("step_coinciding"))
         error = float(np.sqrt(target_map.variance.mean() + laws.components[0].variance))
         found = polisher.start_from_coincidence(max(floor, 3 * error))
         if found.ranked and found.ranked[0].evidence > aligner.how.clear_log_odds:
             return found, None, None
     exact = replace(inputs, exact=True)
     rough = choose_alignments(model, target_map, prior, motions, inputs=exact, floor=floor)
-    inputs.tell("step_polishing")
+    inputs.tell(mark("step_polishing"))
     found = polisher.polish_all(rough)
     doubt, cut = found.doubt, found.cut
     if doubt is not None and bold and common is not None:
@@ -128,7 +128,7 @@ def align_series(
         rough = assume_overlap(rough, common)
     if not rough.ranked:
         return rough, doubt, cut
-    inputs.tell("step_polishing_releases")
+    inputs.tell(mark("step_polishing_releases"))
     finest = max(floor, laws.grain)
     first = Polisher(laws, Aligner(model, target_map, prior), finest=finest, common=common)
     aligner = Aligner(model, first.settle_releases(rough.ranked[0].motion), prior)
@@ -233,7 +233,7 @@ def align_pilot(case: RegisterCase) -> PilotAlignment:
         pairs=how.pilot_pairs,
         enough=how.enough_targets,
     )
-    told = inputs.announce("step_reading_rarest")
+    told = inputs.announce(mark("step_reading_rarest"))
     people = draw_pilot(survey, pilot, mapper=population.mapper, told=told)
     model = case.model(people, pilot.classes)
     if pilot.share == 1 and len(people) > len(survey.sample):  # a closer look than the sample's
@@ -250,7 +250,7 @@ def align_pilot(case: RegisterCase) -> PilotAlignment:
     aligner = Aligner(model, target_map, prior)
     found = Alignments.begin(aligner, motions)
     if rough.density is not None:
-        inputs.tell("step_laying_on_land")
+        inputs.tell(mark("step_laying_on_land"))
         positions = target_map.positions[everybody.matchable]
         landed = fit_land(rough.density, motions, positions, finest=0.5 * aligner.sigma)
         found = _try_landings(found, landed, few, case.floor)

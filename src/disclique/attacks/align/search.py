@@ -27,7 +27,7 @@ from disclique.attacks.align.likelihood import (
     index_known,
 )
 from disclique.engine.kernels.alignment import AlignmentSearch, ClassMembers, try_pairs
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import FloatArray
 from disclique.spaces.positions import Motion, fit_motion
 from disclique.spaces.rebuild.landmarks import TargetMap
@@ -169,14 +169,14 @@ def search_pairs(found: Alignments, rare: RarePairSearch, inputs: AttackInputs) 
     local, budget = (max(int(inputs.effort * most), 1) for most in (how.local_comparisons, how.global_comparisons))
     compared, most = 0, aligner.compared + budget
     if density is not None and is_comparable(aligner.model.known_map, aligner.target_map.positions[aligner.who]):
-        inputs.tell("step_around_overlap")
+        inputs.tell(mark("step_around_overlap"))
         for guess in found.density_motions[:2]:
             for batch in rare.propose(common, budget=local, guess=guess, slack=2.5 * density.cell, sure=sure):
                 compared += batch.compared
                 if found.refine_until_clear(batch.motions, 3 * sigma, common, most=most):
                     return
         budget = local  # the density rarely misleads: in 48 noisy cases a start from the truth found no more
-    inputs.tell("step_everywhere")
+    inputs.tell(mark("step_everywhere"))
     for batch in rare.propose(common, budget=budget, sure=sure):
         compared += batch.compared
         found.compared = compared if batch.untried else 0

@@ -31,7 +31,7 @@ from disclique.attacks.weigh.law import LawModel
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
 from disclique.geodesy import Spread
 from disclique.masks.laws import RadialLaw, ReplayLaw
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Executor, FloatArray, Json
 from disclique.records.registers import Label, Records, Register, Survey, stream
 from disclique.spaces.positions import KnownMap, find_east_north
@@ -244,7 +244,7 @@ def settle(case: RegisterCase, piloted: Alignments) -> SettledMap:
     for _ in range(how.rounds):
         doubt = how.doubt_sd * max(float(np.sqrt(aligner.find_motion_variance(one).max(initial=0.0))) for one in ranked)
         who = _name_candidates(case, ranked, aligner, doubt)
-        told = inputs.announce("step_gathering")
+        told = inputs.announce(mark("step_gathering"))
         gathered = gather_candidates(case.survey.register, who, mapper=inputs.population.mapper, told=told)
         model = case.model(gathered.people, case.classes).remeasured()
         assert model.part is not None
@@ -270,7 +270,7 @@ def settle(case: RegisterCase, piloted: Alignments) -> SettledMap:
     points = case.survey.register.place(model.part.people.coordinates)
     laws = inputs.build_laws(model, points)
     if laws is not None:
-        inputs.tell("step_polishing")
+        inputs.tell(mark("step_polishing"))
         finest = max(case.floor, laws.grain)
         found = Polisher(laws, aligner, finest=finest, common=inputs.knowledge.common).polish_all(found)
     return SettledMap(found, laws, gathered, piloted)

@@ -24,7 +24,7 @@ from disclique.attacks.thresholds import THRESHOLDS, Weighing
 from disclique.attacks.weigh.exchange import find_exchanged
 from disclique.attacks.weigh.law import LawModel
 from disclique.masks.laws import ExchangeLaw
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Claims, FloatArray, IntArray, Json
 from disclique.spaces.rebuild.parts import MapPart, Unplaced
 
@@ -151,7 +151,7 @@ def link_parts(
     laid = [(part, own, _lay(part, own)) for part, own in zip(parts, given, strict=True)]
     laid.sort(key=lambda one: -_evidence(one[2]))
     bold, knowns = inputs.knowledge.bold, len(inputs.candidates.known_class)
-    inputs.tell("step_weighing_parts")
+    inputs.tell(mark("step_weighing_parts"))
     places: list[_Place] = []
     for part, own, first in laid:
         places = _add(_Place(part, own, first, _weigh(first, inputs)), places, inputs)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Microdata
 from disclique.records.checks.pairs import number_labels
 from disclique.records.checks.values import LabelColumn, Remark, some
@@ -82,7 +82,7 @@ def _column(name: str, column: str, values: Counter[Hashable], limits: LabelLimi
     if strange:
         often = sum(values[value] for value in strange)
         yield Remark(Message("label_stands_for_nothing", here, examples=some(strange), records=often))
-    for what, fold in (("white_space", str.strip), ("letter_case", str.casefold)):
+    for what, fold in ((mark("white_space"), str.strip), (mark("letter_case"), str.casefold)):
         twins: dict[str, set[str]] = {}
         for value in values:
             if isinstance(value, str):

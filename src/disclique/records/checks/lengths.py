@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Distances, FloatArray, Microdata
 from disclique.records.checks.values import Lengths, Remark, show_length
 from disclique.spaces import spaced
@@ -63,7 +63,7 @@ def inspect_lengths(data: Microdata, limits: LengthLimits = LENGTH_LIMITS) -> tu
         broken = _broken_triangles(block, limits.triangle_records)
         if broken >= limits.broken_share:
             squares = _broken_triangles(np.sqrt(block), limits.triangle_records) == 0
-            code = "distances_squared" if squares else "distances_no_metric"
+            code = mark("distances_squared") if squares else mark("distances_no_metric")
             remarks.append(Remark(Message(code, file=data.name, share=broken)))
     return lengths, remarks
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import FloatArray, IntArray, Microdata
 from disclique.records.checks.lengths import name_unit, sample_lengths
 from disclique.records.checks.places import inspect_places
@@ -308,7 +308,9 @@ def _displaced(target: Microdata, known: Microdata, rows: Rows, differ: FloatArr
         same_way = float(np.median(np.hypot(*(vectors - middle).T))) < 0.2 * float(np.hypot(*middle))
     usual = float(np.nanmedian(apart))
     if usual > vague:
-        message = Message("people_shifted" if same_way else "people_blurred", length=show_length(usual, unit))
+        message = Message(
+            mark("people_shifted") if same_way else mark("people_blurred"), length=show_length(usual, unit)
+        )
         yield Remark(message, mistake=same_way or usual > typical / 2)
         return
     lost = int((apart > max(vague, 10 * usual)).sum())

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.geodesy import sphere_km
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import FloatArray, Microdata
 from disclique.records.checks.values import Extent, Remark, is_land, round_out, say_place, say_shares
 from disclique.spaces import Points, spaced
@@ -114,10 +114,10 @@ def _rounded(name: str, places: FloatArray, limits: PlaceLimits) -> Iterator[Rem
         return
     decimals = [_decimals(places[:, axis], limits.coarse_decimals) for axis in range(2)]
     if max(decimals) <= limits.coarse_decimals:
-        size = Message(("some_100_km", "some_10_km", "about_1_km")[max(decimals)])
+        size = Message((mark("some_100_km"), mark("some_10_km"), mark("about_1_km"))[max(decimals)])
         yield Remark(Message("places_coarse", file=name, decimals=max(decimals), size=size))
     elif min(decimals) <= limits.coarse_decimals:
-        axis = Message(("axis_longitudes", "axis_latitudes")[int(np.argmin(decimals))])
+        axis = Message((mark("axis_longitudes"), mark("axis_latitudes"))[int(np.argmin(decimals))])
         yield Remark(Message("places_coarse_on_one_axis", file=name, axis=axis, decimals=min(decimals)))
     else:
         yield from _on_grid(name, places, limits)
@@ -159,25 +159,25 @@ def _crowded(name: str, source: Points, limits: PlaceLimits) -> Iterator[Remark]
         yield Remark(Message("places_of_districts", file=name, records=records, places=len(often)))
 
 
-SEA = "sea_open"
+SEA = mark("sea_open")
 COAST_KM = 60.0  # within which a place beside a coarse coast still counts as on land
 _SEAS = (  # name, west, south, east, north: the first box that holds a place names it
-    ("sea_baltic", 9.5, 53.5, 30.5, 66.0),
-    ("sea_north", -4.0, 51.0, 9.5, 61.0),
-    ("sea_black", 27.0, 40.8, 42.0, 47.5),
-    ("sea_caspian", 46.5, 36.5, 55.0, 47.5),
-    ("sea_mediterranean", -5.5, 30.0, 36.5, 46.0),
-    ("sea_red", 32.0, 12.5, 44.0, 30.0),
-    ("sea_aden", 43.0, 10.0, 53.0, 15.5),
-    ("sea_persian_gulf", 47.5, 23.5, 57.0, 30.5),
-    ("sea_caribbean", -88.0, 9.0, -60.0, 22.0),
-    ("sea_mexico", -98.0, 18.0, -81.0, 31.0),
-    ("sea_guinea", -8.0, -5.0, 10.0, 7.0),
-    ("sea_arctic", -180.0, 67.0, 180.0, 90.0),
-    ("sea_southern", -180.0, -90.0, 180.0, -60.0),
-    ("sea_indian", 20.0, -60.0, 115.0, 27.0),
-    ("sea_atlantic", -70.0, -60.0, 20.0, 67.0),
-    ("sea_pacific", -180.0, -60.0, 180.0, 67.0),
+    (mark("sea_baltic"), 9.5, 53.5, 30.5, 66.0),
+    (mark("sea_north"), -4.0, 51.0, 9.5, 61.0),
+    (mark("sea_black"), 27.0, 40.8, 42.0, 47.5),
+    (mark("sea_caspian"), 46.5, 36.5, 55.0, 47.5),
+    (mark("sea_mediterranean"), -5.5, 30.0, 36.5, 46.0),
+    (mark("sea_red"), 32.0, 12.5, 44.0, 30.0),
+    (mark("sea_aden"), 43.0, 10.0, 53.0, 15.5),
+    (mark("sea_persian_gulf"), 47.5, 23.5, 57.0, 30.5),
+    (mark("sea_caribbean"), -88.0, 9.0, -60.0, 22.0),
+    (mark("sea_mexico"), -98.0, 18.0, -81.0, 31.0),
+    (mark("sea_guinea"), -8.0, -5.0, 10.0, 7.0),
+    (mark("sea_arctic"), -180.0, 67.0, 180.0, 90.0),
+    (mark("sea_southern"), -180.0, -90.0, 180.0, -60.0),
+    (mark("sea_indian"), 20.0, -60.0, 115.0, 27.0),
+    (mark("sea_atlantic"), -70.0, -60.0, 20.0, 67.0),
+    (mark("sea_pacific"), -180.0, -60.0, 180.0, 67.0),
 )
 
 

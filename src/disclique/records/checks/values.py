@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from disclique.errors import InputError
-from disclique.messages import ENGLISH, Message, say
+from disclique.messages import ENGLISH, Message, mark, say
 from disclique.records.joins import BY_ID, BY_POSITION, BY_ROW
 
-JOINED = {BY_ID: "joined_by_id", BY_ROW: "joined_by_row", BY_POSITION: "joined_by_position"}
+JOINED = {BY_ID: mark("joined_by_id"), BY_ROW: mark("joined_by_row"), BY_POSITION: mark("joined_by_position")}
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Remark:
     @property
     def marked(self) -> Message:
         """The remark, and before it what it is."""
-        return Message("remark_mistake" if self.mistake else "remark_look", remark=self.message)
+        return Message(mark("remark_mistake") if self.mistake else mark("remark_look"), remark=self.message)
 
     def __str__(self) -> str:
         return str(self.marked)
@@ -71,7 +71,9 @@ class Extent(Worded):
         if not self.degrees:
             return Message("extent_of_plane", box)
         return Message(
-            "extent_with_countries" if self.where else "extent_of_degrees", box, where=say_shares(self.where)
+            mark("extent_with_countries") if self.where else mark("extent_of_degrees"),
+            box,
+            where=say_shares(self.where),
         )
 
 
@@ -88,7 +90,7 @@ class Lengths(Worded):
     def message(self) -> Message:
         """The lengths in words."""
         shown = {name: show_length(getattr(self, name), self.unit) for name in ("median", "least", "most")}
-        return Message("lengths_of_file" if self.unit else "lengths_without_unit", shown)
+        return Message(mark("lengths_of_file") if self.unit else mark("lengths_without_unit"), shown)
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class LabelColumn(Worded):
     @property
     def message(self) -> Message:
         """The label in words."""
-        code = "label_column_with_gaps" if self.missing else "label_column"
+        code = mark("label_column_with_gaps") if self.missing else mark("label_column")
         return Message(code, column=self.name, different=self.values, empty=self.missing)
 
 

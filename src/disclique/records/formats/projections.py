@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import FloatArray
 from disclique.records.formats import no_column
 
@@ -51,7 +51,9 @@ class System:
     def message(self) -> Message:
         """What the system is called."""
         others = ZONES.get(self.code, ())
-        return Message("system_of_zones" if others else "system_named", number=self.code, name=self.name, others=others)
+        return Message(
+            mark("system_of_zones") if others else mark("system_named"), number=self.code, name=self.name, others=others
+        )
 
     def holds(self, east: float, north: float) -> bool:
         """Say whether a place of these coordinates lies in the area, or next to it."""
@@ -113,12 +115,12 @@ def _cell(places: FloatArray, name: str, columns: list[str] | None, at: tuple[in
 
 def _advice(x: float, y: float) -> Message:
     """Say what to do with places about here: the systems that fit, turned round or in kilometres if none does so."""
-    ways = [("system_looks_like", likely_systems(x, y)), ("system_looks_turned", likely_systems(y, x))]
+    ways = [(mark("system_looks_like"), likely_systems(x, y)), (mark("system_looks_turned"), likely_systems(y, x))]
     if max(abs(x), abs(y)) <= RANGES.largest_kilometres:
-        ways.insert(0, ("system_in_kilometres", likely_systems(1000 * x, 1000 * y)))
+        ways.insert(0, (mark("system_in_kilometres"), likely_systems(1000 * x, 1000 * y)))
     code, systems = min(ways, key=lambda way: _rank(way[1]))
     if _rank(systems) == SYSTEMS.index(WORLD):  # turned round it fits as well
-        code, systems = "system_looks_like", likely_systems(x, y)
+        code, systems = mark("system_looks_like"), likely_systems(x, y)
     return Message(code, systems=[one.message for one in systems]) if systems else Message("system_not_guessed")
 
 

@@ -12,7 +12,7 @@ from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult, tabulate_figures
 from disclique.locale import Texts, texts_in
 from disclique.measures.utility import measures
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.show.formats import MODES, SPACE, percent, tell_asked
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
@@ -132,19 +132,19 @@ def _attacks_by_setting(result: AuditResult, texts: Texts) -> Grid:
 
 def _cell(grid: Grid, setting: SettingFacts, one: AttackRisk | None, texts: Texts) -> Cell:
     if one is None:
-        return Cell("–", grid.note("not_tried_on_this_setting"))
+        return Cell("–", grid.note(mark("not_tried_on_this_setting")))
     if not one.applies and one.spared:
-        return Cell("–", grid.note("attack_spared", attack=one.attack, why=one.why))
+        return Cell("–", grid.note(mark("attack_spared"), attack=one.attack, why=one.why))
     if not one.applies:
-        return Cell(texts.say("n/a"), grid.note("attack_not_applicable", attack=one.attack, why=one.why))
+        return Cell(texts.say("n/a"), grid.note(mark("attack_not_applicable"), attack=one.attack, why=one.why))
     bound = "≥ " if one.cut and setting.risk.lower_bound else ""
     note = None
     if one.cut:
-        note = grid.note("attack_was_cut", one.cut_why, attack=one.attack, some=one.cut, all=setting.repetitions)
+        note = grid.note(mark("attack_was_cut"), one.cut_why, attack=one.attack, some=one.cut, all=setting.repetitions)
     elif one.why is not None:
         note = grid.note("attack_and_why", attack=one.attack, why=one.why)
     elif one.doubtful:
-        note = grid.note("attack_was_doubtful", attack=one.attack, some=one.doubtful, all=setting.repetitions)
+        note = grid.note(mark("attack_was_doubtful"), attack=one.attack, some=one.doubtful, all=setting.repetitions)
     return Cell(bound + percent(one.risk.value, texts.language), note, one.attack == setting.risk.attack)
 
 

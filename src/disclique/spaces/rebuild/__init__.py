@@ -14,6 +14,7 @@ import numpy as np
 
 from disclique.errors import InputError
 from disclique.geodesy import Spread
+from disclique.messages import mark
 from disclique.spaces.base import Distances, spaced
 from disclique.spaces.lazy import Derived
 from disclique.spaces.positions import KnownMap, average_places, lay_on
@@ -106,7 +107,7 @@ def _read_landmark_columns(target: Distances, how: Rebuilding) -> tuple[FloatArr
 def _check_embeddable(misfit: float, spread: float, noise: float | None, radius: float, how: Rebuilding) -> None:
     explained = 1 - (misfit / spread) ** 2 if spread > 0 else 1.0
     if explained < how.explained_share and not (noise and misfit < 2 * noise):
-        raise InputError("no_map_on_sphere" if radius else "no_map_in_plane", explained=max(explained, 0))
+        raise InputError(mark("no_map_on_sphere") if radius else mark("no_map_in_plane"), explained=max(explained, 0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import eigsh
 
 from disclique.errors import InputError
+from disclique.messages import mark
 from disclique.spaces.base import Distances, spaced
 from disclique.spaces.rebuild.landmarks import (
     REBUILDING,
@@ -94,7 +95,7 @@ def rebuild_from_incomplete(
     positions = place_roughly(pairs, radius, how.landmarks)
     fixed = np.ones(n, bool) if share == 1 else find_determined(positions, few)
     if fixed.sum() < how.placed_share * len(fixed):
-        raise MapInParts(target, "map_left_free", fixed=fixed.sum(), records=n)
+        raise MapInParts(target, mark("map_left_free"), fixed=fixed.sum(), records=n)
     everywhere, variance = np.zeros((n, 3)), np.full(n, np.inf)
     everywhere[:, 0] = radius
     if share > how.dense_share and n > how.kept_lengths:  # of fewer records all lengths are looked at anyway
@@ -183,12 +184,12 @@ def collect_pairs(target: Distances, how: Rebuilding = REBUILDING) -> tuple[Publ
     sizes = np.bincount(graph.part, minlength=1)
     members = np.flatnonzero(graph.part == sizes.argmax())
     if len(members) < how.placed_share * n:
-        raise MapInParts(target, "map_left_in_parts", parts=len(sizes), largest=len(members), records=n)
+        raise MapInParts(target, mark("map_left_in_parts"), parts=len(sizes), largest=len(members), records=n)
     pairs = graph.within(members)
     if len(pairs.i) < 2 * len(members) - 3:
         needed = 2 * len(members) - 3
         raise MapInParts(
-            target, "map_of_too_few_distances", distances=len(pairs.i), records=len(members), needed=needed
+            target, mark("map_of_too_few_distances"), distances=len(pairs.i), records=len(members), needed=needed
         )
     return pairs, graph.share
 
