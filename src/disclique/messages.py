@@ -158,7 +158,7 @@ def percent(share: float | None, language: str = ENGLISH) -> str:
     if share is None:
         return say(Message("unknown_share"), language)
     if 0 < share < 0.001 or 0.9995 <= share < 1:
-        return say(Message("under_a_thousandth" if share < 0.5 else "over_999_thousandths"), language)
+        return say(Message(mark("under_a_thousandth") if share < 0.5 else mark("over_999_thousandths")), language)
     fine = 0 < share < 0.0995 or 0.995 <= share < 1
     found = f"{100 * share:.1f} %" if fine else f"{100 * share:.0f} %"
     return found if language == ENGLISH else write_numbers(found.replace(" ", "\u00a0"), language)

@@ -24,6 +24,8 @@ OVERLAP, LABELS = "overlap", "label-error"
 ORACLE = "oracle"
 ALONE = "labels"  # an attack that costs nothing, beside the oracle
 
+BOTH, OR_IF = mark("both_cases"), mark("or_if")  # how cases are joined
+
 
 @dataclass(frozen=True)
 class Variants:
@@ -189,14 +191,14 @@ def _judge(setting: SettingFacts, by: str, points: Sequence[SensitivityPoint], l
         own = next(one for one in row if one.declared)
         cases = [Message("risk_if", share=one.risk, case=_assume(one)) for one in row if not one.declared]
         if by == ORACLE:
-            lines.append(Message("varied_by_oracle", share=own.risk, cases=_join(mark("both_cases"), cases)))
+            lines.append(Message("varied_by_oracle", share=own.risk, cases=_join(BOTH, cases)))
         else:
-            lines.append(Message("varied_by_attack", attack=by, share=own.risk, cases=_join(mark("both_cases"), cases)))
+            lines.append(Message("varied_by_attack", attack=by, share=own.risk, cases=_join(BOTH, cases)))
     if setting.meets and limit is not None:
         broken = [_assume(one) for one in points if not one.declared and one.risk > limit]
         unshown = [_assume(one) for one in points if not one.declared and one.risk <= limit < one.high]
-        lines += [Message("limit_broken_if", limit=limit, cases=_join(mark("or_if"), broken))] if broken else []
-        lines += [Message("not_shown_if", cases=_join(mark("or_if"), unshown))] if unshown else []
+        lines += [Message("limit_broken_if", limit=limit, cases=_join(OR_IF, broken))] if broken else []
+        lines += [Message("not_shown_if", cases=_join(OR_IF, unshown))] if unshown else []
     return lines
 
 

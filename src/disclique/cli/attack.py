@@ -12,6 +12,7 @@ import typer
 from disclique.cli.options import CONFIG, FORCE, OUTPUT, RELEASED, with_options
 from disclique.cli.screen import Screen
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.options.attacks import SEARCH, AttackOptions
 from disclique.options.table import list_of, numbers_in
 
@@ -159,7 +160,7 @@ def _carry_out(
     from disclique.progress import listening
 
     if not warm():
-        screen.say(["compiling the kernels, once: this takes about half a minute"])
+        screen.say([Message("compiling_kernels")])
     built = {spec: one for spec, one in attacks.items() if not isinstance(one, InputError)}
     if work is not None:
         with listening(step):
@@ -284,7 +285,7 @@ def _survey_known(
     from disclique.memory import default_memory, parse_memory
 
     allowed = default_memory() if memory is None else parse_memory(memory)
-    screen.say([known.sentence(allowed)])
+    screen.say([known.describe(allowed)])
     return open_work(target, known, rule=rule, mapper=executor, memory=allowed)
 
 

@@ -23,6 +23,9 @@ from disclique.records.checks.values import Extent, Remark, is_land, round_out, 
 from disclique.spaces import Points, spaced
 from disclique.spaces.metrics import paired
 
+ROUGHLY = (mark("some_100_km"), mark("some_10_km"), mark("about_1_km"))  # how exact places with so many decimals are
+AXES = (mark("axis_longitudes"), mark("axis_latitudes"))
+
 
 @dataclass(frozen=True)
 class PlaceLimits:
@@ -114,10 +117,10 @@ def _rounded(name: str, places: FloatArray, limits: PlaceLimits) -> Iterator[Rem
         return
     decimals = [_decimals(places[:, axis], limits.coarse_decimals) for axis in range(2)]
     if max(decimals) <= limits.coarse_decimals:
-        size = Message((mark("some_100_km"), mark("some_10_km"), mark("about_1_km"))[max(decimals)])
+        size = Message(ROUGHLY[max(decimals)])
         yield Remark(Message("places_coarse", file=name, decimals=max(decimals), size=size))
     elif min(decimals) <= limits.coarse_decimals:
-        axis = Message((mark("axis_longitudes"), mark("axis_latitudes"))[int(np.argmin(decimals))])
+        axis = Message(AXES[int(np.argmin(decimals))])
         yield Remark(Message("places_coarse_on_one_axis", file=name, axis=axis, decimals=min(decimals)))
     else:
         yield from _on_grid(name, places, limits)

@@ -14,6 +14,15 @@ from disclique.errors import InputError
 from disclique.messages import ENGLISH, Message, mark, say
 from disclique.records.joins import BY_ID, BY_POSITION, BY_ROW
 
+KINDS = {  # what the records of a file are
+    "coordinates": mark("kind_coordinates"),
+    "plane": mark("kind_plane"),
+    "vectors": mark("kind_vectors"),
+    "records": mark("kind_records"),
+    "texts": mark("kind_texts"),
+    "encodings": mark("kind_encodings"),
+    "matrix": mark("kind_matrix"),
+}
 JOINED = {BY_ID: mark("joined_by_id"), BY_ROW: mark("joined_by_row"), BY_POSITION: mark("joined_by_position")}
 
 
@@ -133,7 +142,7 @@ class FileLook:
     @property
     def kind_message(self) -> Message:
         """What the distances are between."""
-        return Message(f"kind_{self.kind}")
+        return Message(KINDS[self.kind])
 
     @property
     def joined_message(self) -> Message | None:

@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.errors import InputError, MissingDependency
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.values import canonical
 
 MISSING = ("", "NA", "NaN")  # cells of text that hold no value; anything else is a value
@@ -149,14 +149,18 @@ def list_parts(path: Path) -> tuple[str, ...]:
     return parts if len(parts) > 1 else ()
 
 
+WHICH_PART = {"sheet": mark("say_which_sheet"), "layer": mark("say_which_layer")}
+NO_SUCH_PART = {"sheet": mark("no_such_sheet"), "layer": mark("no_such_layer")}
+
+
 def choose_part(path: Path, section: str, names: list[str], wanted: str | None) -> str:
     """Return the sheet or layer that is meant; of several it has to be said."""
     if len(names) == 1 or wanted in names:
         return names[0] if len(names) == 1 else str(wanted)
     there = {"path": path, f"{section}s": list(map(repr, names))}
     if wanted is None:
-        raise InputError(f"say_which_{section}", **there)
-    raise InputError(f"no_such_{section}", **there, **{section: wanted})
+        raise InputError(WHICH_PART[section], **there)
+    raise InputError(NO_SUCH_PART[section], **there, **{section: wanted})
 
 
 def check_there(path: Path) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.memory import say_memory
+from disclique.messages import Message
 from disclique.model import FloatArray, IntArray, Microdata
 from disclique.records.coarsening import Generaliser, parse_generaliser
 from disclique.records.formats import plain_dates
@@ -115,11 +116,10 @@ class Register:
         """The files it consists of."""
         return tuple(dict.fromkeys(Path(piece.path) for piece in self.pieces))
 
-    def sentence(self, memory: int) -> str:
-        """Say how it is read."""
-        parts = f"{len(self.pieces)} piece{'s' if len(self.pieces) != 1 else ''}"
-        return f"{self.name}: register of {len(self):,} people in {parts}, read in pieces; memory allowed " + (
-            say_memory(memory)
+    def describe(self, memory: int) -> Message:
+        """Return how it is read."""
+        return Message(
+            "register_read", name=self.name, people=len(self), count=len(self.pieces), memory=say_memory(memory)
         )
 
     def place(self, coordinates: FloatArray) -> Points:
