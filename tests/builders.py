@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 
 import disclique as dq
 from disclique.spaces import Distances, Listed, ReleaseSeries
@@ -42,3 +46,12 @@ def every_space(n: int = 14) -> dict[str, Distances]:
         "hidden": plane.hidden(),
         "listed": Listed(n, np.arange(n - 1), np.arange(1, n), np.ones(n - 1)),
     }
+
+
+@contextmanager
+def refused(code: str, **values: object) -> Iterator[None]:
+    """Expect an InputError of this code, with at least these values."""
+    with pytest.raises(dq.InputError) as error:
+        yield
+    assert error.value.message.code == code
+    assert {name: error.value.message.values[name] for name in values} == values

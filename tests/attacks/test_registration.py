@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from builders import refused
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.registration import best_of_each_target, ceiling, isomap, register
-from disclique.errors import InputError
 from disclique.geodesy import Spread
 from disclique.model import Candidates, Claims
 from disclique.records.labels import candidates
@@ -307,15 +307,15 @@ EXACT = Knowledge(Spread(0, 0, "plane"), common=1.0)
 def test_distances_that_fit_no_map_are_refused() -> None:
     """The reason is given, and the attack that does apply."""
     whole = full_matrix(PLANE)
-    with pytest.raises(InputError, match=r"direction have no map.*extend"):
+    with refused("directed_no_map"):
         register(Matrix(whole + np.triu(whole > 0, 1), directed=True), PLANE, candidates=FOUR, knowledge=EXACT)
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match=r"fit no map on the plane.*extend"):
+    with refused("no_map_in_plane"):
         register(Points(rng.normal(size=(40, 20)), "euclidean"), PLANE, candidates=FOUR, knowledge=EXACT)
     other = Points(PLANE.coordinates, lambda a, b: float(np.abs(a - b).max()))
-    with pytest.raises(InputError, match="use extend"):
+    with refused("registration_needs_map"):
         register(PLANE, other, candidates=FOUR, knowledge=EXACT)
-    with pytest.raises(InputError, match="does not go with points in the plane"):
+    with refused("spread_unit_in_plane", unit="km"):
         register(PLANE, PLANE, candidates=FOUR, knowledge=Knowledge(Spread(1, 1, "km")))
 
 
@@ -392,5 +392,5 @@ def test_the_best_of_each_target_bounds_what_others_find(known: int, common: int
 
 def test_the_ceiling_needs_the_mask() -> None:
     """There is no ceiling for a mask that is not stated."""
-    with pytest.raises(InputError, match="state its spread"):
+    with refused("ceiling_needs_spread"):
         ceiling(PLANE, PLANE, candidates=FOUR, knowledge=Knowledge())

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import disclique as dq
+from builders import refused
 from disclique.attacks.calibration import calibrate
 from disclique.attacks.knowledge import Knowledge, learn
 from disclique.attacks.registration import register
-from disclique.errors import InputError
 from disclique.geodesy import EARTH_KM, Spread, to_space
 from disclique.masks import parse_mask
 from disclique.model import Candidates
@@ -96,7 +96,7 @@ def test_records_at_one_place_and_garbage():
     found = relative.rebuild_from_relative(target, EARTH_KM, noise=0.2)
     assert np.isfinite(found.positions).all()
     assert np.isfinite(found.variance).all()
-    with pytest.raises(InputError, match="not published"):
+    with refused("map_of_unpublished"):
         relative.rebuild_from_relative(Matrix(np.full((9, 9), np.nan), unpublished=True), EARTH_KM, noise=0.2)
     flat = relative.rebuild_from_relative(Matrix(np.zeros((9, 9))), EARTH_KM, noise=0.2)
     assert np.isfinite(flat.positions).all()
