@@ -48,5 +48,5 @@ def without_times(result: AuditResult) -> AuditResult:
         replace(setting, attacks=tuple(replace(attack, seconds=0.0) for attack in setting.attacks))
         for setting in result.settings
     ]
-    limits = tuple(line for line in result.limits if "journal.jsonl" not in line)
+    limits = tuple(line for line in result.limits if line.code != "journal_line_torn")
     return replace(result, made="", seconds=0.0, settings=tuple(timeless), limits=limits, command="")
