@@ -358,7 +358,10 @@ class Audit:
 
     def lean(self) -> Audit:
         """Return the same audit without the columns it does not need, as it is sent to other processes."""
-        target, known, others = (_bare(data) for data in (self.target, self.known, self.others))
+        files = (self.target, self.known, self.others)
+        target, known, others = (
+            None if data is None else replace(data, table=pd.DataFrame(index=range(len(data)))) for data in files
+        )
         assert target is not None
         return Audit(self.plan, target, known, others, thinned=self.thinned, tuning=self.tuning)
 
@@ -387,7 +390,3 @@ def split_sizes(records: int, snooper: Snooper) -> tuple[int, int]:
         if released + strangers <= records:
             return released, strangers
     return 0, 0
-
-
-def _bare(data: Microdata | None) -> Microdata | None:
-    return None if data is None else replace(data, table=pd.DataFrame(index=range(len(data))))

@@ -56,7 +56,6 @@ from disclique.audits.result import AuditResult
 from disclique.audits.search import pareto
 from disclique.audits.sensitivity import choose_variants, describe_sensitivity
 from disclique.audits.verdict import Figures, Judgement, Limits, decide
-from disclique.masks.base import Mask
 from disclique.masks.settings import Setting
 from disclique.measures.bounds import smooth_upper_end
 from disclique.measures.label_information import count_classes, share_kept
@@ -117,7 +116,7 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
             distances=audit.file_kind,
             label_groups=tuple(LabelGroup(g.name, int(g.inside.sum())) for g in group_by_label(count_sharing(audit))),
             missing_labels=int(audit.target.labels.isna().any(axis=1).sum()),
-            unit=_unit(audit),
+            unit=name_unit(audit.target.distances),
         ),
         snooper=facts,
         settings=tuple(settings),
@@ -147,11 +146,6 @@ def _doubt_input(found: Inspection, said: int = 3) -> list[Message]:
     if len(lines) > said:
         lines = [*lines[:said], Message("more_input_remarks", count=len(lines) - said)]
     return [Message("input_forced"), *lines] if found.forced else lines
-
-
-def _unit(audit: Audit) -> str:
-    """Return the unit of the file's distances, empty where it has none or none was said."""
-    return name_unit(audit.target.distances)
 
 
 def _sensitivity(audit: Audit, setting: SettingFacts, found: Findings) -> Sensitivity | None:
@@ -203,6 +197,7 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records) 
     attacks = [one for one in found if one is not None]
     useful = average_utility(records)
     oracle = measure_oracle(records, plan.scenario, _extra_draws(trials))
+    refusals = [one.oracle.why for one in records.values() if one.oracle is not None]
     return SettingFacts(
         spec=str(setting),
         mask=mask.name,
@@ -219,8 +214,8 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records) 
         settled=explain_settled(risk, attacks),
         guess=_mean_share(records, [record.guess for record in records.values()], plan.scenario),
         oracle=oracle,
-        oracle_why=None if oracle is not None else _why_no_oracle(records),
-        simulated=law_is_simulated(audit, mask),
+        oracle_why=None if oracle is not None else next((why for why in refusals if why is not None), None),
+        simulated=mask.on == "coordinates" and audit.has_map and mask.place_law(audit.points) is None,
         again=_again(records, plan.scenario),
         attacks=tuple(attacks),
         utility=useful,
@@ -241,19 +236,9 @@ def describe_labels(audit: Audit, recoding: Recoding) -> LabelUse:
     return LabelUse(recoding.spec, recoding.message, share_kept(left, whole), classes, distinct)
 
 
-def law_is_simulated(audit: Audit, mask: Mask) -> bool:
-    """Say whether the law of the mask had to be learned from draws of it."""
-    return mask.on == "coordinates" and audit.has_map and mask.place_law(audit.points) is None
-
-
 def _mean_share(records: Records, hits: Sequence[Hits], scenario: str) -> float:
     pairs = zip(records.values(), hits, strict=True)
     return float(np.mean([one.share(scenario, len(record.common), record.released) for record, one in pairs]))
-
-
-def _why_no_oracle(records: Records) -> Message | None:
-    asked = (one.oracle for one in records.values() if one.oracle is not None)
-    return next((one.why for one in asked if one.why is not None), None)
 
 
 def _again(records: Records, scenario: str) -> float | None:
@@ -290,24 +275,19 @@ def _seeded(records: Records, scenario: str) -> tuple[InsiderShare, ...]:
 def _snooper(audit: Audit, found: Findings) -> SnooperFacts:
     """Average over repetitions how many people are known, and how many of them are released."""
     every = [record for records in found.records.values() for record in records.values()]
+    guesses: dict[Recoding, list[float]] = {}  # by how the labels are recoded
+    for setting, records in found.records.items():
+        share = _mean_share(records, [one.guess for one in records.values()], audit.plan.scenario)
+        guesses.setdefault(setting.labels, []).append(share)
     facts = SnooperFacts(
         mode=audit.plan.snooper.mode,
         assumed=(),
         records=round(float(np.mean([record.released for record in every]))),
         known=float(np.mean([record.known for record in every])),
         common=float(np.mean([len(record.common) for record in every])),
-        guess=max(_guess_by_labels(audit, found).values()),
+        guess=max(float(np.mean(shares)) for shares in guesses.values()),
     )
     return replace(facts, assumed=tuple(describe_snooper(audit, facts)))
-
-
-def _guess_by_labels(audit: Audit, found: Findings) -> dict[Recoding, float]:
-    """Average what guessing by label finds, for each way to recode the labels."""
-    shares: dict[Recoding, list[float]] = {}
-    for setting, records in found.records.items():
-        share = _mean_share(records, [one.guess for one in records.values()], audit.plan.scenario)
-        shares.setdefault(setting.labels, []).append(share)
-    return {labels: float(np.mean(some)) for labels, some in shares.items()}
 
 
 def _typical_matches(audit: Audit, records: Records, spec: str) -> TypicalMatches | None:
@@ -318,7 +298,8 @@ def _typical_matches(audit: Audit, records: Records, spec: str) -> TypicalMatche
     repetition, attempt = found
     common = records[repetition].common
     right = _found_rightly(audit, attempt)
-    people = _rows_of_known(audit, repetition)
+    known_file = draw_known_file(audit, repetition)
+    people = {int(k): int(known_file.rows[t]) for t, k in known_file.truth.pairs}  # rows of the audited file
     pairs = [(row, people.get(known, -1)) for row, known in _taken(audit, attempt)]
     wrong = {person if audit.plan.scenario == "prosecutor" else row for row, person in pairs} - right
     chosen = _choose_shown(audit, common, pairs)
@@ -350,12 +331,6 @@ def _found_rightly(audit: Audit, attempt: Attempt) -> set[int]:
 def _taken(audit: Audit, attempt: Attempt) -> tuple[tuple[int, int], ...]:
     """Return pairs of a released row and a known one that were matched and are wrong."""
     return attempt.wrong if audit.plan.scenario == "journalist" else attempt.taken
-
-
-def _rows_of_known(audit: Audit, repetition: int) -> dict[int, int]:
-    """Return the row in the audited file of every row of the known file that is one of the released people."""
-    known = draw_known_file(audit, repetition)
-    return {int(k): int(known.rows[t]) for t, k in known.truth.pairs}
 
 
 def _typical(audit: Audit, records: Records) -> tuple[int, Attempt] | None:

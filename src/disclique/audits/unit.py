@@ -20,7 +20,7 @@ from disclique.attacks.series import link_releases
 from disclique.audits.definition import Audit, People, Rest, Varied, count_common
 from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
 from disclique.audits.plan import DRAWS, RAISE
-from disclique.audits.rates import Attempt, ReleaseRecord, Trials
+from disclique.audits.rates import ReleaseRecord, Trials
 from disclique.audits.sensitivity import vary
 from disclique.audits.yardsticks import (
     ask_insiders,
@@ -112,7 +112,8 @@ def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowle
     record = replace(
         record,
         guess=guess_by_labels(known, labels.exact),
-        oracle=_without_pairs(weigh_attempt(asked, known, labels.exact, plan.scenario)),
+        # of its claims only the numbers are used
+        oracle=replace(weigh_attempt(asked, known, labels.exact, plan.scenario), correct=(), wrong=(), taken=()),
     )
     if unit.repetition >= audit.tuning.sampled_repetitions or isinstance(unit.stage, Varied):
         return record
@@ -152,11 +153,6 @@ def _publish(
     earth = places is not None and places.on_earth
     metric = "sphere" if earth else "euclidean" if places is not None and places.is_map else None
     return link_releases(mixed, knowledge, metric=metric)
-
-
-def _without_pairs(oracle: Attempt) -> Attempt:
-    """Return the attempt of the oracle without its claims, of which only the numbers are used."""
-    return replace(oracle, correct=(), wrong=(), taken=())
 
 
 def build_attacks(
