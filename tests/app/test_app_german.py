@@ -204,7 +204,7 @@ def test_estimate(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = Expected(
         look=[Finding(Message("leute.csv: only 30 records: shares of so few say little."))],
         does=[Message("leute.csv: 30 records; the snooper knows 10 % of the people"), Message(line)],
-        takes=as_message(many.sentence(2, "releases to attack")),
+        takes=as_message(many.sentence(2, "releases_to_attack")),
         settings=17,
     )
     made = Estimation("", None, heard, ended=True)  # type: ignore[arg-type]
@@ -332,7 +332,7 @@ def test_what_the_counter_says() -> None:
     noise, rounded, affine = map(Setting.parse, ("gaussian:sigma=1km", "round:to=1km | drop:sex", "affine"))
     units = [Unit(noise, k) for k in range(4)] + [Unit(rounded, 0)]
     units += [Unit(affine, 0, stage) for stage in (People(), Rest(), Varied("overlap", 0.5, "oracle"))]
-    for what in ("releases", "releases attacked to estimate the time"):
+    for what in (Message("releases_attacked"), Message("releases_on_trial")):
         for risk in ("risk so far under 0.1 %", "risk so far at least 5.5 %", "no attack could be carried out so far"):
             about = UnitNames(what, lambda unit, record, risk=risk: risk, (*attack_names(), "oracle"), STAGES)
             counter = Counter(about, Forecast(dict.fromkeys(units, 1.0)), Processes(2))

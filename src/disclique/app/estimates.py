@@ -132,7 +132,7 @@ def estimate(file: Path, said: dict[str, Any], tell: Callable[[Expected], None])
         tell(told)
         with keep_open(choose_executor()) as executor:
             made = estimate_audit(audit, executor)
-        told.takes = as_message(made.sentence(executor.parallel or 1, "releases to attack"))
+        told.takes = as_message(made.sentence(executor.parallel or 1, "releases_to_attack"))
     except DiscliqueError as problem:
         told.problem = problem.message
     tell(told)

@@ -140,7 +140,7 @@ class Audit:
 
     def __post_init__(self) -> None:
         if len(self.target) < 2:
-            raise InputError("too_few_records", file=self.target.name, count=len(self.target))
+            raise InputError("file_of_one_record", file=self.target.name, count=len(self.target))
         object.__setattr__(self, "plan", self.plan.for_records(len(self.target)))
         self._share_ranges()
         self._check_units()

@@ -131,7 +131,9 @@ def carry_out(
     """
     with told.opened(executor) as running:
         forecast = announce(work, out, running, told, keep=True)
-        releases = UnitNames("releases", RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE), STAGES)
+        releases = UnitNames(
+            Message("releases_attacked"), RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE), STAGES
+        )
         with told.units(releases, forecast, running) as progress:
             result = run_audit(
                 work, folder=out, executor=running, progress=progress, with_records=with_records, about=about
@@ -158,13 +160,13 @@ def announce(work: Audit, out: Path, executor: Executor, told: Listener, *, keep
         told.say([Message("audit_goes_on", folder=out)])
     trials = Forecast(dict.fromkeys(list_trials(work), 1.0))
     heads = (*work.plan.attack_names, *BESIDE)
-    tried = UnitNames("releases attacked to estimate the time", RiskSoFar(work.plan), heads, STAGES)
+    tried = UnitNames(Message("releases_on_trial"), RiskSoFar(work.plan), heads, STAGES)
     with (
         open_journal(out if keep else None, work, ReleaseRecord) as journal,
         told.units(tried, trials, executor) as progress,
     ):
         made = estimate_audit(work, executor, journal=journal, progress=progress)
-    told.say([made.sentence(executor.parallel or 1, "releases to attack")])
+    told.say([made.sentence(executor.parallel or 1, "releases_to_attack")])
     forecast = Forecast(made.expected)
     for unit in journal.done:  # before the first of them is heard of again
         forecast.took(unit, journal.seconds.get(unit, 0.0))

@@ -24,11 +24,6 @@ from disclique.records.reading import select_records
 INSIDERS = (10, 50)  # true pairs that insiders know beforehand
 
 
-def as_message(said: Message | str | None) -> Message | None:
-    """Return what an attack says of itself as a message."""
-    return said if isinstance(said, Message) else Message(said) if said else None
-
-
 @dataclass(frozen=True, eq=False)
 class LabelPairs:
     """Who may match by labels: ``exact``, or with errors allowed for where an attack weighs evidence (``weighed``)."""
@@ -76,7 +71,7 @@ def weigh_attempt(tried: Outcome, known: KnownFile, exact: Candidates, scenario:
     claims, judged = tried.claims, tried.judged
     if claims is None or judged is None:
         why = None if tried.refusal is None else tried.refusal.message
-        return Attempt(tried.spec, why=why, spared=as_message(tried.spared), seconds=tried.seconds)
+        return Attempt(tried.spec, why=why, spared=tried.spared, seconds=tried.seconds)
     chances = find_chances(claims, known, exact, scenario)
     rows, sought = known.rows, known.sought.pairs[:, 0]
     return Attempt(
@@ -87,8 +82,8 @@ def weigh_attempt(tried: Outcome, known: KnownFile, exact: Candidates, scenario:
         taken=tuple((int(rows[t]), k) for t, k in find_taken(claims, known, scenario)),
         hits=count_hits(claims, known, exact),
         expected=claims.expected if claims.expected is not None and np.isfinite(claims.expected) else None,
-        cut=as_message(claims.cut),
-        doubt=as_message(claims.doubt),
+        cut=claims.cut,
+        doubt=claims.doubt,
         seconds=tried.seconds,
         unlaid=claims.details.get("unlaid"),
     )
