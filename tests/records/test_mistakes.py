@@ -185,7 +185,8 @@ def test_incomplete_records_are_at_risk_and_spoken_of(run: Run) -> None:
     assert code == 4, err
     share = f"{int(gaps.sum())} records"
     assert share in err
-    assert dict(find_messages(result()["verdict"]["cautions"]))["labels_empty"]["records"] == int(gaps.sum())
+    said = dict(find_messages(result()["verdict"]["cautions"]))
+    assert said["labels_empty"]["records"] == int(gaps.sum()), said
     risk = pd.read_csv("o/records.csv")
     with_gap = risk.set_index("id").loc[table.pid[gaps]]
     assert with_gap["risk"].mean() > 0.3
