@@ -19,8 +19,7 @@ from disclique.model import Distances, Microdata
 from disclique.runs.chance import Chance
 from disclique.spaces import Matrix, Points, Texts, full_matrix
 from disclique.spaces.strings import join_columns
-from disclique.synthetic.misspelling import misspell
-from disclique.synthetic.people import germany
+from disclique.synthetic.people import germany, misspell
 
 ENCODINGS = {
     "bf": "bloom:length=1024,bits=10,q=2",

@@ -30,7 +30,7 @@ from disclique.measures.utility import best_f1
 from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.spaces import full_matrix
-from disclique.synthetic.misspelling import misspell
+from disclique.synthetic.people import misspell
 from small_files import LIGHT, make_file
 
 FIRST = ("anna", "otto", "ida", "paul", "marie", "karl", "lena", "emil", "rosa", "hugo", "clara", "jakob")

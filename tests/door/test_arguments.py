@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import disclique as dq
-from disclique.engine.graphs import graph_of
+from disclique.engine.solvers import graph_of
 
 PEOPLE = dq.survey().iloc[:12]
 RNG = np.random.default_rng(0)

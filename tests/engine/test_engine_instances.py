@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from disclique.engine import is_clique, maximum_clique, maximum_cliques
-from disclique.engine.graphs import read_graph
 from disclique.engine.product import product_graph
+from disclique.engine.solvers import read_graph
 from instances import INSTANCES, instance
 
 COUNTS = {(0.005, 0.5): 2, (0.05, 0.1): 1, (0.01, 0.9): 4, (0.025, 0.5): 12, (0.05, 0.5): 69}

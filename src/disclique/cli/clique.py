@@ -34,7 +34,7 @@ def command(
     A result that is not proven carries the largest size that is still possible as its bound.
     """
     from disclique.engine import SOLVERS, is_clique, maximum_clique, maximum_cliques
-    from disclique.engine.graphs import read_graph
+    from disclique.engine.solvers import read_graph
     from disclique.errors import DiscliqueError, MissingDependency
     from disclique.model import Budget
     from disclique.records.write import check_writable, write_json

@@ -26,21 +26,19 @@ from disclique.engine.product import RowsOnDemand
 from disclique.engine.stopwatch import Stopwatch
 from disclique.model import Clique, Graph, IntArray, ProductGraph
 
+Bits = NDArray[np.int64]  # a set of local vertices, or a row of them for each
+
 
 @dataclass(frozen=True)
 class Tuning:
-    """From which sizes on a search takes other ways, and how often it looks at the clock; no clique depends on it.
-
-    A large graph is swept by rows of bits, or climbed first where these would take too much. The bound of a search that
-    is stopped comes from the climb, and so do the best roots.
-    """
+    """From which sizes on a search takes other ways, and how often it looks at the clock; no clique depends on it."""
 
     wedges: int = 10_000_000  # pairs of edges between two looks at the clock
     branches: int = 20_000  # between two looks at the clock
     bit_bytes: int = 256 * 1024**2  # that rows of bits may take
     large_wedges: int = 80_000_000  # pairs of edges from which rows of bits pay, or a climb
     block_roots: int = 512  # whose rows of bits stay in the cache
-    climb_share: float = 0.8  # of the time or work, at the most
+    climb_share: float = 0.8  # of the time or work, at the most: the bound comes from the climb, and the best roots
     taste_roots: int = 64  # swept before a climb, so that there is a clique if it takes all the time
 
 
@@ -69,7 +67,7 @@ class State:
 
     later: roots.Later
     vertices: IntArray | None  # the vertex at each place; None if they are the same
-    ceiling: NDArray[np.int32]
+    ceiling: IntArray
     best: NDArray[np.int64]  # size of the best clique, a flag that stops every kernel, one that it is large enough
     clique: list[int]
     tuning: Tuning = TUNING
@@ -86,14 +84,9 @@ class State:
         return int(self.later.start[-1])
 
     @property
-    def average(self) -> float:
-        """Later neighbours of a vertex."""
-        return self.edges / self.order
-
-    @property
     def large(self) -> bool:
         """True if a plain sweep is not the fastest way."""
-        return self.average * self.edges > self.tuning.large_wedges
+        return self.edges**2 / self.order > self.tuning.large_wedges
 
     @property
     def stored(self) -> bool:
@@ -112,10 +105,6 @@ class State:
                 self.clique = places
             self.best[0] = max(int(self.best[0]), len(self.clique))
 
-    def bound(self) -> int:
-        """Return an upper bound on every clique."""
-        return max(len(self.clique), int(self.ceiling.max(initial=0)))
-
     def names(self, places: list[int]) -> tuple[int, ...]:
         """Return the vertices at these places, ascending."""
         return tuple(sorted(places if self.vertices is None else self.vertices[places].tolist()))
@@ -127,12 +116,15 @@ class State:
             roots = np.flatnonzero(self.ceiling >= size).astype(np.int32)
             roots.flags.writeable = False
             trace = Trace(weakref.ref(graph), size, roots, len(self.later.bits) > 0)
-        return Clique(self.names(self.clique), self.bound(), trace=trace)
+        return Clique(self.names(self.clique), max(size, int(self.ceiling.max(initial=0))), trace=trace)
 
     def workspace(self) -> roots.Workspace:
         """Scratch memory for one thread."""
         widest = int(np.diff(self.later.start.view(np.int64)).max(initial=0))
         return roots.new_workspace(self.later, widest)
+
+
+Step = Callable[[State, Stopwatch], None]
 
 
 def solve(graph: Graph | ProductGraph, stopwatch: Stopwatch, tuning: Tuning = TUNING) -> Clique:
@@ -145,12 +137,7 @@ def greedy(graph: Graph | ProductGraph, stopwatch: Stopwatch) -> Clique:
     return run(graph, stopwatch, climb_roots, _sweep, sift)
 
 
-def run(
-    graph: Graph | ProductGraph,
-    stopwatch: Stopwatch,
-    *steps: Callable[[State, Stopwatch], None],
-    tuning: Tuning = TUNING,
-) -> Clique:
+def run(graph: Graph | ProductGraph, stopwatch: Stopwatch, *steps: Step, tuning: Tuning = TUNING) -> Clique:
     """Return what is known after these steps, or when an interrupt came."""
     state = ready(graph, tuning)
     try:
@@ -217,7 +204,7 @@ def _shared(work: Callable[[Callable[[], int], roots.Workspace], None], state: S
     run_threads(one, range(threads), stop)
 
 
-Look = Callable[[roots.Later, Any, roots.Workspace, NDArray[np.int64], NDArray[np.int32]], None]
+Look = Callable[[roots.Later, Any, roots.Workspace, NDArray[np.int64], IntArray], None]
 
 
 def _pass(state: State, stopwatch: Stopwatch, look: Look, parts: Sequence[Any], threads: int) -> None:
@@ -241,7 +228,8 @@ def _parts(which: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
 
 def _chunk(state: State, threads: int) -> int:
     """Return the number of roots between two looks at the clock."""
-    return int(min(max(16, state.tuning.wedges / (state.average**2 + 1)), 1 + state.order // (8 * threads)))
+    wedges = (state.edges / state.order) ** 2 + 1  # of a root
+    return int(min(max(16, state.tuning.wedges / wedges), 1 + state.order // (8 * threads)))
 
 
 def climb_roots(state: State, stopwatch: Stopwatch) -> None:
@@ -365,8 +353,8 @@ def _at_root(
 
 
 def _inside(
-    adjacency: NDArray[np.int64], among: NDArray[np.int64], aim: tuple[int, int, int], limit: int, stopwatch: Stopwatch
-) -> list[NDArray[np.int32]]:
+    adjacency: Bits, among: Bits, aim: tuple[int, int, int], limit: int, stopwatch: Stopwatch
+) -> list[IntArray]:
     """At most ``limit`` cliques among these bits.
 
     ``aim`` is (members already chosen, members in the end, branches between two looks at the clock).
@@ -411,13 +399,7 @@ def _first(state: State, size: int, stopwatch: Stopwatch) -> list[int] | None:
     return None
 
 
-def _smallest(
-    adjacency: NDArray[np.int64],
-    vertex: NDArray[np.int32],
-    clique: NDArray[np.int32],
-    branches: int,
-    stopwatch: Stopwatch,
-) -> list[int]:
+def _smallest(adjacency: Bits, vertex: IntArray, clique: IntArray, branches: int, stopwatch: Stopwatch) -> list[int]:
     """Return the first clique, vertices compared one by one, with as many members as ``clique``.
 
     Goes through the vertices upwards and takes each that some clique of full size contains together with those taken;

@@ -23,7 +23,7 @@ from disclique.messages import Message, mark, percent
 from disclique.model import Distances, FloatArray, Json
 from disclique.spaces import shared_unit, wrap
 from disclique.spaces.metrics import paired
-from disclique.synthetic.misspelling import misspell
+from disclique.synthetic.people import misspell
 from disclique.units import KM, measured
 
 

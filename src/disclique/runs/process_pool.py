@@ -173,7 +173,6 @@ class _Worker:
 
     @property
     def at_work(self) -> Any:
-        """The item it has."""
         assert self.item is not None
         return self.item[1]
 
@@ -194,12 +193,10 @@ class _Worker:
 
     @property
     def code(self) -> int | None:
-        """How a dead process ended."""
         self.process.join(1)
         return self.process.exitcode
 
     def replaced(self) -> _Worker:
-        """Return a new worker in place of a dead one."""
         self.stop()
         return _Worker()
 

@@ -213,7 +213,6 @@ class _Mean:
         self.above, self.below = 0.0, 0.0
 
     def add(self, above: float, below: float) -> None:
-        """Add to both sums."""
         self.above, self.below = self.above + above, self.below + below
 
     @property

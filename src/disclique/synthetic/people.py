@@ -2,12 +2,13 @@
 
 ``germany`` is the population of the paper's simulation study: homes from the settlement pattern of ``settlements``, sex
 and age class with the shares of the census of 2011. ``population`` does the same with points and shares of one's own.
+``misspell`` types their names as another clerk would have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -19,9 +20,10 @@ from disclique.arguments import check_rng, check_whole
 from disclique.errors import InputError
 from disclique.messages import Message
 from disclique.model import FloatArray
+from disclique.spaces import Texts
 from disclique.synthetic.settlements import area_points, home_points, read_table
 
-__all__ = ["Population", "area_points", "germany", "home_points", "population"]
+__all__ = ["Population", "area_points", "choose_people", "germany", "home_points", "misspell", "population"]
 
 DrawPlaces = Callable[[int, np.random.Generator], FloatArray]
 PointsSource = str | PathLike[str] | pd.DataFrame | NDArray[np.float64] | DrawPlaces
@@ -195,3 +197,33 @@ def _check_weights(weight: FloatArray, where: str | Message) -> None:
         raise InputError("not_a_count", where=where, row=row + 1, value=weight[row])
     if not weight.sum() > 0:
         raise InputError("counts_all_zero", where=where)
+
+
+def misspell(texts: Texts, rng: np.random.Generator, share: float = 0.5) -> Texts:
+    """Return the texts with one typing error in a share of them, drawn at random.
+
+    A letter is replaced, inserted, left out, or exchanged with the next one, with equal chance; letters are drawn as
+    often as they occur in the file, so that errors are of its script.
+
+    >>> misspell(Texts(("anna meier", "otto weber")), np.random.default_rng(1), share=1.0).strings
+    ('nana meier', 'otto webemr')
+    """
+    letters = [letter for text in texts.strings for letter in text if not letter.isspace()]
+    wrong = rng.random(texts.size) < share
+    strings = [_with_error(text, letters, rng) if bad else text for text, bad in zip(texts.strings, wrong, strict=True)]
+    return replace(texts, strings=tuple(strings))
+
+
+def _with_error(text: str, letters: list[str], rng: np.random.Generator) -> str:
+    """Return the text with one error; after some tries that change nothing, with another letter at its end."""
+    for _ in range(20):
+        at, letter = int(rng.integers(len(text))), letters[int(rng.integers(len(letters)))]
+        found = (
+            text[:at] + letter + text[at + 1 :],
+            text[:at] + letter + text[at:],
+            text[:at] + text[at + 1 :],
+            text[:at] + text[at : at + 2][::-1] + text[at + 2 :],
+        )[int(rng.integers(4))]
+        if found.strip() and found.strip() != text:
+            return found
+    return text + letters[0]
