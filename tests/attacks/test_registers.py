@@ -13,9 +13,10 @@ import disclique as dq
 from builders import refused
 from disclique.attacks.labels import LabelRule
 from disclique.attacks.link import attack_register, open_work
+from disclique.attacks.population import count_everybody
 from disclique.attacks.registration import RegisterAttack
 from disclique.attacks.thresholds import THRESHOLDS, Streaming, Thresholds
-from disclique.attacks.weigh.background import LeftOut, count_everybody, lay_bells
+from disclique.attacks.weigh.background import LeftOut, lay_bells
 from disclique.audits import Audit, make_plan, run_audit
 from disclique.audits.known_file import KeptOfRegister, hold_known, hold_others
 from disclique.cli import app
