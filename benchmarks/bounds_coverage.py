@@ -4,7 +4,7 @@
 
 A release has a risk: the share of its 100 people that are found. It is drawn by a law whose mean is known, so that one
 can count how often a bound from 5 or 20 releases lies below that mean. *Search* is the audit's own search for the
-weakest of 17 settings (``audits/decision.py``), given releases from such laws along a falling curve of risk.
+weakest of 17 settings (``audits/search.py``), given releases from such laws along a falling curve of risk.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from disclique.audits.decision import Look, search_range
 from matplotlib.figure import Figure
 
 from disclique.audits.rates import SettingRisk, rate
+from disclique.audits.search import search_range
+from disclique.audits.verdict import Figures, Judgement, Limits
 from disclique.masks.settings import Setting, parse_range
 from disclique.measures.bounds import LEVEL, p_value, smooth_upper_end, upper_end
 from disclique.model import FloatArray
@@ -135,35 +136,35 @@ class Releases:
 
     def __init__(self, case: tuple[str, Law, int, float, bool], bound: str, run: int) -> None:
         curve, law, self.releases, self.limit, share = case
-        self.risk, self.bound, self.tried = curves(self.limit)[curve], bound, dict[str, int]()
+        self.risk, self.bound, self.tried = curves(self.limit)[curve], bound, dict[Setting, int]()
         rngs = (np.random.default_rng([30_000, run, 0 if share else i]) for i in range(len(self.risk)))
         self.drawn = [law.draw(float(r), self.releases, rng) for r, rng in zip(self.risk, rngs, strict=True)]
-        self.place = {spec: i for i, spec in enumerate(FAMILY.settings)}
+        self.place = {setting: i for i, setting in enumerate(FAMILY.settings)}
 
-    def holds(self, spec: str, mean: float, many: int) -> bool:
+    def holds(self, setting: Setting, mean: float, many: int) -> bool:
         """Whether the upper end of a setting is at most ``mean``."""
-        x = self.drawn[self.place[spec]][:many]
+        x = self.drawn[self.place[setting]][:many]
         return p_value(x, mean) <= 1 - LEVEL if self.bound == "Gaffke" else BOUNDS[self.bound](x) <= mean
 
-    def look(self, spec: Setting) -> Look | None:
+    def judge(self, setting: Setting) -> Judgement | None:
         """Tell the search what it may know: the mean, and after all repetitions whether the limit is kept."""
-        many = self.tried.get(spec)
+        many = self.tried.get(setting)
         if many is None:
             return None
-        mean = float(self.drawn[self.place[spec]][:many].mean())
-        high = self.limit if many >= self.releases and self.holds(spec, self.limit, many) else 1.0
+        mean = float(self.drawn[self.place[setting]][:many].mean())
+        high = self.limit if many >= self.releases and self.holds(setting, self.limit, many) else 1.0
         risk = SettingRisk("register", mean, (0.0, high), many, lower_bound=False, most=mean, measured_high=high)
-        return Look(risk, 0, self.limit, self.releases)
+        return Judgement(Figures(risk, self.releases), Limits(self.limit))
 
-    def search(self) -> str | None:
+    def search(self) -> Setting | None:
         """Return the setting that the audit's search chooses."""
-        steps = search_range(FAMILY, self.releases, self.look)
+        steps = search_range(FAMILY, self.releases, self.judge)
         try:
             while True:
-                for wish in next(steps):
-                    self.tried[wish.setting] = max(self.tried.get(wish.setting, 0), wish.repetitions)
+                for one in next(steps):
+                    self.tried[one.setting] = max(self.tried.get(one.setting, 0), one.repetitions)
         except StopIteration as end:
-            return end.value.setting  # type: ignore[no-any-return]
+            return next((one for one in FAMILY.settings if str(one) == end.value.setting), None)
 
 
 def search(case: tuple[str, Law, int, float, bool], bound: str, runs: int) -> Searched:
