@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check docs slow bench matching counts coverage posteriors scale schema screenshots wheel lowest clean
+.PHONY: help demo test long check docs slow bench matching counts coverage posteriors scale schema screenshots texts wheel lowest clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -80,6 +80,9 @@ screenshots: $(READY) ## pictures of every step of the app: in screenshots/, and
 
 schema: $(READY) ## write the schema of an audit's result.json from its classes
 	$(BIN)/python -c 'import json; from disclique.audits.result import result_schema; print(json.dumps(result_schema(), indent=2))' > src/disclique/audits/result.schema.json
+
+texts: $(READY)  ## bring the catalogues of all languages in step with what code and templates say
+	$(BIN)/python docs/tools/catalogues.py
 
 wheel: $(READY) ## sdist and wheel in dist/, and the wheel tried in an empty environment (needs a package index)
 	rm -rf dist build

@@ -57,7 +57,7 @@ def violation(
     np.fill_diagonal(wrong, False)
     for i, j in np.argwhere(wrong):
         rows = {"first": s[i] + 1, "second": s[j] + 1, "first_known": t[i] + 1, "second_known": t[j] + 1}
-        return Message("distances_differ", rows)
+        return Message("distances_of_pair_differ", rows)
     return None
 
 

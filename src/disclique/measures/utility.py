@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,11 +50,12 @@ class Measure:
     power: int = 0
     sampled: bool = True
     steady: bool = True
+    named: Message | None = None  # the title, where it has a number in it
 
     @property
     def heading(self) -> Message:
         """The title, for pages."""
-        return Message(self.title)
+        return self.named or Message(self.title)
 
     def head(self, unit: str | None) -> Message:
         """Return the title with the unit of the distances behind it, where the measure has one."""
@@ -185,7 +187,7 @@ def utility(
     if original.size != released.size:
         raise InputError("records_lost_by_mask", before=original.size, after=released.size)
     if original.size < 2:
-        raise InputError("too_few_records", records=original.size)
+        raise InputError("distances_need_two_records", records=original.size)
     rows = np.arange(original.size, dtype=np.int32)
     if original.size > sample:
         rows = np.sort(rng.choice(rows, size=sample, replace=False))
@@ -345,9 +347,14 @@ def _quantile(probability: float) -> Callable[[BeforeAfter], float | None]:
     return lambda found: found.quantiles.get(probability)
 
 
+def _parted(name: str, named: Message, compute: Callable[[BeforeAfter], float | None], **more: Any) -> Measure:
+    """Return a measure whose title has a number in it."""
+    return Measure(name, str(named), compute, named=named, **more)
+
+
 for _each in (
     Measure("neighbours", "nearest neighbours kept", _neighbours, code=mark("use_neighbours"), format="%", ranks=True),
-    *(Measure(f"neighbours_{k}", f"{k} nearest neighbours kept", _kept(k), format="%") for k in NEIGHBOURS),
+    *(_parted(f"neighbours_{k}", Message("kept_of_nearest", number=k), _kept(k), format="%") for k in NEIGHBOURS),
     Measure("spearman", "rank correlation of distances", _spearman, code=mark("use_spearman"), ranks=True),
     Measure("pearson", "correlation of distances", _pearson, code=mark("use_pearson"), ranks=True),
     Measure(
@@ -371,7 +378,7 @@ for _each in (
     Measure("wasserstein", "Wasserstein distance of the distances", _wasserstein, power=1, steady=False),
     Measure("stress", "Kruskal's stress", _stress),
     Measure("published", "share of distances published", lambda found: found.pairs[2], format="%"),
-    *(Measure(f"q{p:g}", f"{p:g} quantile of d - d′", _quantile(p), power=1) for p in PROBABILITIES),
+    *(_parted(f"q{p:g}", Message("quantile_of_deviations", at=p), _quantile(p), power=1) for p in PROBABILITIES),
     Measure("displacement_mean", "mean move of a point", _of_moves(np.mean), power=1, sampled=False),
     Measure("displacement_median", "median move of a point", _of_moves(np.median), power=1, sampled=False),
     Measure("displacement_max", "longest move of a point", _of_moves(np.max), power=1, sampled=False),
