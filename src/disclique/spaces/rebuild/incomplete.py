@@ -168,7 +168,7 @@ def read_graph(target: Distances, how: Rebuilding = REBUILDING) -> PublishedGrap
             own = np.flatnonzero(listed[row])
             own = own[np.argsort(block[row, own], kind="stable")]
             listed[row] = False
-            listed[row, own[np.linspace(0, len(own) - 1, how.kept_lengths).astype(np.int64)]] = True
+            listed[row, own[spaced(len(own), how.kept_lengths)]] = True
         i, j = np.nonzero(listed)
         keys.append(np.minimum(i + at, j) * n + np.maximum(i + at, j))
         values.append(block[i, j])
