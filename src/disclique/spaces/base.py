@@ -274,8 +274,8 @@ class OwnDistances(Distances):
         return found if isinstance(found, str) else None
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Return distances from each of ``rows`` to each of ``columns``."""
-        return np.asarray(self.given.block(rows, columns))
+        """Return distances from each of ``rows`` to each of ``columns``, in an array that may be written to."""
+        return np.array(self.given.block(rows, columns), dtype=float)
 
     def identities(self) -> list[Hashable] | None:
         """Return what makes two records the same, if the object says it."""
