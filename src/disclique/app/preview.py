@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from disclique.errors import InputError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 ROWS = 1000  # read to see what columns hold
 SHOWN_ROWS = 10  # rows of the preview
@@ -73,9 +73,12 @@ def preview(path: Path, sheet: str | None = None, layer: str | None = None, *, c
         raise InputError("file_gone", path=path)
     frame = read_table(path, Part(sheet, layer, codes), rows=ROWS + 1)
     some = frame.iloc[:ROWS]
-    columns = tuple(_describe(some[name], str(name)) for name in some.columns)
+    columns = []
+    for name in some.columns:
+        values = tuple(_text(value) for value in some[name].dropna())
+        columns.append(Column(str(name), values, len(set(values)), len(some) - len(values)))
     rows = tuple(tuple(shorten(_text(cell)) for cell in row) for row in some.iloc[:SHOWN_ROWS].itertuples(index=False))
-    return Preview(columns, rows, len(some), len(frame) <= ROWS, list_parts(path), has_places(path))
+    return Preview(tuple(columns), rows, len(some), len(frame) <= ROWS, list_parts(path), has_places(path))
 
 
 class Previews:
@@ -93,12 +96,6 @@ class Previews:
         for old in list(self.seen)[: -self.most]:
             self.seen.pop(old, None)
         return found
-
-
-def _describe(column: pd.Series, name: str) -> Column:
-    there = column.dropna()
-    values = tuple(_text(value) for value in there)
-    return Column(name, values, len(set(values)), len(column) - len(there))
 
 
 def _text(value: object) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LIST = "releases.json"
 PUBLISH, PRIVATE = "publish", "keep-private"
-TABLE, KEY = "release.csv", "release_key.csv"
+RELEASED, KEY = "release.csv", "release_key.csv"
 MATRICES = {
     "csv": mark("CSV, a square"),
     "npy": "NumPy",
@@ -103,7 +103,7 @@ def _write(project: Project, place: Path, result: AuditResult, setting: str, mat
     private.mkdir(mode=0o700)
     private.chmod(0o700)  # whatever the umask says
     named = ((project.shown, inputs[0][1]), *inputs[1:])
-    written = write_release(made, private / TABLE, inputs=named, kind=matrix or None, key=private / KEY)
+    written = write_release(made, private / RELEASED, inputs=named, kind=matrix or None, key=private / KEY)
     publish.mkdir()
     shown = [file.path for file in written if file.use is Use.PUBLISH]
     for path in shown:

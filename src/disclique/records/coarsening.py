@@ -184,11 +184,6 @@ class Recoding:
         done += [Message("label_left_out", column=column) for column in self.dropped]
         return Message("labels_recoded", parts=done) if done else Message("labels_as_they_are")
 
-    @property
-    def said(self) -> str:
-        """What is done to the labels, in words."""
-        return str(self.message)
-
 
 AS_THEY_ARE = Recoding()
 
@@ -208,7 +203,7 @@ def _describe(one: Generaliser) -> Message:
 def parse_recoding(text: str) -> Recoding:
     """Read a recoding from its parts; an empty text leaves labels as they are.
 
-    >>> parse_recoding("age=width:age:10 | drop:sex").said
+    >>> str(parse_recoding("age=width:age:10 | drop:sex").message)
     'age in classes of 10, without sex'
     """
     parts = tuple(part.strip() for part in text.split(_BAR)) if text.strip() else ()

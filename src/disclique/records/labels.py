@@ -130,7 +130,9 @@ def candidates(
         target_class = _without_missing(target_class, target_labels)
         known_class = _without_missing(known_class, known_labels)
     if missing == "never" and all(rule == Exact() for rule in rules.values()):
-        relation = _coincidence(target_labels, known_labels)
+        there = {label: j for j, label in enumerate(known_labels)}
+        both = [(i, there[label]) for i, label in enumerate(target_labels) if label in there]
+        relation = np.array(both, dtype=np.int32).reshape(-1, 2)
     else:
         relation = _relation(target_labels, known_labels, rules)
     used = np.isin(relation[:, 0], target_class) & np.isin(relation[:, 1], known_class)
@@ -159,12 +161,6 @@ def _classes(labels: pd.DataFrame) -> tuple[IntArray, list[tuple[Hashable | None
 def _without_missing(of_row: IntArray, labels: list[tuple[Hashable | None, ...]]) -> IntArray:
     gap = np.array([None in label for label in labels], dtype=bool)
     return np.where(gap[of_row], _NO_CLASS, of_row).astype(np.int32) if len(of_row) else of_row
-
-
-def _coincidence(target: list[tuple[Any, ...]], known: list[tuple[Any, ...]]) -> IntArray:
-    other = {label: j for j, label in enumerate(known)}
-    found = [(i, other[label]) for i, label in enumerate(target) if label in other]
-    return np.array(found, dtype=np.int32).reshape(-1, 2)
 
 
 def _relation(target: list[tuple[Any, ...]], known: list[tuple[Any, ...]], rules: Mapping[str, Comparator]) -> IntArray:

@@ -234,7 +234,7 @@ def draw_rates_by_labels(result: StudyResult, alpha: float = 0.5) -> Figure:
 
 
 def _name(level: str) -> str:
-    return "as they are" if level == FULL else parse_recoding(level).said
+    return "as they are" if level == FULL else str(parse_recoding(level).message)
 
 
 def make_quiet(axes: Axes) -> None:

@@ -6,7 +6,6 @@ import re
 from io import StringIO
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -61,7 +60,10 @@ def _read_cells(path: Path, raw: bytes | None = None, *, square: bool = False) -
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError("not_readable_as_table", path=path, why=str(error).strip().splitlines()[-1]) from None
-    return frame.apply(_with_decimal_point) if separator == ";" else frame
+    if separator != ";":
+        return frame
+    commas = r"^([+-]?\d+),(\d+)$"  # decimal ones, as semicolon files of many countries have
+    return pd.DataFrame({name: frame[name].str.replace(commas, r"\1.\2", regex=True) for name in frame.columns})
 
 
 def _separator(lines: list[str], *, square: bool) -> str:
@@ -79,11 +81,6 @@ def _decode(path: Path, raw: bytes) -> str:
         return raw.decode(encoding)
     except UnicodeDecodeError:
         return raw.decode("cp1252", errors="replace")  # what spreadsheets of Western Europe still write
-
-
-def _with_decimal_point(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Turn decimal commas into points, as semicolon files of many countries need; other cells stay."""
-    return column.str.replace(r"^([+-]?\d+),(\d+)$", r"\1.\2", regex=True)
 
 
 TEXT = Format(
