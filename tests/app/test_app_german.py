@@ -23,7 +23,7 @@ from disclique.app.estimates import Estimation, Expected
 from disclique.app.fields import FIELDS
 from disclique.app.looks import Finding
 from disclique.app.projects import ABOUT, BEGUN, PAUSED, RUNNING, WAITING, Project
-from disclique.app.status import Board, SettingRow, Status, Words, as_message, write_status
+from disclique.app.status import Board, SettingRow, Status, Words, write_status
 from disclique.app.worker import carry_out_project
 from disclique.attacks.registry import attack_names
 from disclique.audits.definition import People, Rest, Varied
@@ -198,13 +198,13 @@ def test_ask(app: App) -> None:
 
 
 def test_estimate(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    line = "mask gaussian:sigma=1km..5km: the smallest of 17 settings with a risk of at most 0.05 is searched"
+    line = Message("work_mask_searched", mask="gaussian:sigma=1km..5km", settings=17, limit=0.05)
     affine = Setting.parse("affine")
     many = Estimate({Unit(affine, k): 30.0 for k in range(400)}, {Unit(affine, k): None for k in range(3)})
     heard = Expected(
-        look=[Finding(Message("leute.csv: only 30 records: shares of so few say little."))],
-        does=[Message("leute.csv: 30 records; the snooper knows 10 % of the people"), Message(line)],
-        takes=as_message(many.sentence(2, "releases_to_attack")),
+        look=[Finding(Message("few_records", file="leute.csv", records=30))],
+        does=[Message("work_known_drawn", file="leute.csv", records=30, share=0.1), line],
+        takes=many.sentence(2, "releases_to_attack"),
         settings=17,
     )
     made = Estimation("", None, heard, ended=True)  # type: ignore[arg-type]
@@ -224,13 +224,13 @@ def test_run(app: App, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = SettingRow(spec, spec, "gaussian", 3, 20, risk=0.125, bound=True, use=0.25, oracle=0.5)
     utility = {"title": "rank correlation of distances", "format": ".2f"}
     words = Words(
-        done=Message("12 of 40 releases, gaussian:sigma=1km: risk so far at least 12 %"),
-        left=Message("1:15 left"),
-        now=Message("now (0:12) gaussian:sigma=1km, repetition 3: clique, maximum clique, 7 members so far 45%"),
+        done=Message("said_of_setting", setting=spec, said=Message("risk_so_far_at_least", share=0.12)),
+        left=Message("time_left", clock="1:15"),
+        now=Message("runs_now", clock="0:12", name=spec, repetition=3, steps=None, others=None),
         share=0.3,
     )
-    problem = Message("leute.csv: there is no such file")
-    lines = [Message("leute.csv: 30 records; the snooper knows the whole file (worst case)")]
+    problem = Message("no_such_file", path="leute.csv")
+    lines = [Message("work_known_whole", file="leute.csv", records=30)]
     status = Status(RUNNING, problem, words, lines, [row], utility=utility, masks=["gaussian"])
     write_status(project.folder, status)
     monkeypatch.setattr(app.visitor.site.runner, "state", lambda project: state)
@@ -238,7 +238,7 @@ def test_run(app: App, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Risiko bisher mindestens 12" in said or state == WAITING
     if state == RUNNING:
         assert "noch 1:15" in said
-        assert "Wiederholung 3: clique, größte Clique, bisher 7 Mitglieder" in said
+        assert "Wiederholung 3" in said
         assert "Rangkorrelation der Abst\\u00e4nde" in app.visitor.get(f"{app.at}/run").text
         part = app.visitor.get(f"{app.at}/run/progress", params={"state": state, "drawn": "1"})
         assert "Prozent fertig" in read(part.text)

@@ -21,8 +21,7 @@ from typing import Any
 import msgspec
 
 from disclique.app.looks import Finding, list_findings
-from disclique.app.status import as_message
-from disclique.messages import Message
+from disclique.messages import Message, mark
 
 
 class Expected(msgspec.Struct):
@@ -127,12 +126,12 @@ def estimate(file: Path, said: dict[str, Any], tell: Callable[[Expected], None])
         told.look = list_findings(found)
         tell(told)
         audit.check_masks()
-        told.does = [one for line in describe_work(audit) if (one := as_message(line)) is not None]
+        told.does = describe_work(audit)
         told.settings = len(audit.plan.settings)
         tell(told)
         with keep_open(choose_executor()) as executor:
             made = estimate_audit(audit, executor)
-        told.takes = as_message(made.sentence(executor.parallel or 1, "releases_to_attack"))
+        told.takes = made.sentence(executor.parallel or 1, mark("releases_to_attack"))
     except DiscliqueError as problem:
         told.problem = problem.message
     tell(told)

@@ -71,11 +71,6 @@ def read_status(folder: Path) -> Status:
         return Status()
 
 
-def as_message(said: str | Message | None) -> Message | None:
-    """Return what was said as a message, None for nothing."""
-    return Message(said) if isinstance(said, str) and said else said if isinstance(said, Message) else None
-
-
 def write_status(folder: Path, status: Status) -> None:
     """Write how far an audit is; whoever reads it sees all of it or what was there before."""
     from disclique.records.write import whole_file
@@ -183,7 +178,7 @@ class Board:
         words = Words(self.step)
         if self.counter is not None:
             said, now = self.counter.tell(), self.counter.tell_now()
-            words = Words(as_message(said.done), as_message(said.left), as_message(now), said.share)
+            words = Words(said.done, said.left, now, said.share)
         return Status(self.state, self.problem, words, lines, list(self.rows.values()), **self.about)
 
     def _look(self) -> None:

@@ -21,7 +21,7 @@ from disclique.audits.summarise import Context
 from disclique.errors import InputError
 from disclique.masks.registry import refuse_bare
 from disclique.memory import parse_memory
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Microdata
 from disclique.options.audits import AUDIT_ROWS, DECISION, OF_FILE, AuditOptions
 from disclique.options.files import NO_COLUMNS
@@ -166,7 +166,7 @@ def announce(work: Audit, out: Path, executor: Executor, told: Listener, *, keep
         told.units(tried, trials, executor) as progress,
     ):
         made = estimate_audit(work, executor, journal=journal, progress=progress)
-    told.say([made.sentence(executor.parallel or 1, "releases_to_attack")])
+    told.say([made.sentence(executor.parallel or 1, mark("releases_to_attack"))])
     forecast = Forecast(made.expected)
     for unit in journal.done:  # before the first of them is heard of again
         forecast.took(unit, journal.seconds.get(unit, 0.0))

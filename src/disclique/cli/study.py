@@ -10,6 +10,7 @@ import typer
 from disclique.cli.options import CONFIG, DASK, DRY_RUN, FORCE, PROCESSES, with_options
 from disclique.cli.screen import Screen
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.options.attacks import StudyOptions
 from disclique.options.table import numbers_in, read_toml, rows_of
 
@@ -55,7 +56,7 @@ def command(
     with (
         screen.keeping(out),
         screen.opened(executor) as running,
-        screen.units(UnitNames("units", headings=work.grid.attacks), forecast, running) as progress,
+        screen.units(UnitNames(Message("units_of_a_study"), headings=work.grid.attacks), forecast, running) as progress,
     ):
         result = study(work, folder=out, executor=running, progress=progress)
     if not progress.fresh:
@@ -96,7 +97,7 @@ def _estimate(work: Study, executor: Executor, screen: Screen) -> None:
     first = [next(unit for unit in units if unit.setting == settings[place]) for place in places]
     again = [unit for unit in units if unit.setting == settings[places[0]]][1:2]  # the first one compiles
     trials = Forecast(dict.fromkeys([*first, *again], 1.0))
-    with screen.units(UnitNames("units carried out to estimate the time"), trials, executor) as progress:
+    with screen.units(UnitNames(Message("units_on_trial")), trials, executor) as progress:
         try_units(UnitRunner(work), list(trials.expected), journal, executor=executor, progress=progress)
     known = {settings.index(unit.setting): seconds for unit, seconds in journal.seconds.items()}
     at = sorted(known)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from disclique.messages import Message
+from disclique.messages import Message, mark
 from disclique.model import Executor
 from disclique.progress import Step
 from disclique.runs.executors import Serial
@@ -20,6 +20,8 @@ from disclique.runs.unit import Unit
 
 R = TypeVar("R")
 Run = Callable[[Unit], R]  # carries out one unit; picklable, and depends on nothing but the unit
+
+UNITS = mark("units_of_a_study")
 
 
 class Progress(Protocol):
@@ -164,7 +166,7 @@ class Estimate(Generic[R]):
         """What all of them take, one after the other."""
         return sum(self.expected.values())
 
-    def sentence(self, cores: int, what: str = "units") -> Message:
+    def sentence(self, cores: int, what: str = UNITS) -> Message:
         """Say the estimate."""
         tried = sum(not unit.stage.beside for unit in self.records)
         return Message(
