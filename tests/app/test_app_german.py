@@ -333,14 +333,14 @@ def test_what_the_counter_says() -> None:
     units = [Unit(noise, k) for k in range(4)] + [Unit(rounded, 0)]
     units += [Unit(affine, 0, stage) for stage in (People(), Rest(), Varied("overlap", 0.5, "oracle"))]
     for what in (Message("releases_attacked"), Message("releases_on_trial")):
-        for risk in ("risk so far under 0.1 %", "risk so far at least 5.5 %", "no attack could be carried out so far"):
+        for risk in (Message("risk_so_far", share=0.0001), Message("risk_so_far_at_least", share=0.055)):
             about = UnitNames(what, lambda unit, record, risk=risk: risk, (*attack_names(), "oracle"), STAGES)
             counter = Counter(about, Forecast(dict.fromkeys(units, 1.0)), Processes(2))
             counter.wants(units)
             for number, unit in enumerate(units):
                 counter.at_work(unit, "", None)
-                for step in ("labels", "maximum clique, 7 members so far", "oracle"):
-                    counter.at_work(unit, step, 0.25 if " " in step else None)
+                for step in ("labels", Message("step_clique_so_far", count=7), "oracle"):
+                    counter.at_work(unit, step, 0.25 if isinstance(step, Message) else None)
                     now = german(counter.tell_now())
                     assert ("labels" in now) == (counter.running[units[0]].heading == "labels")  # the attack's name
                 counter.took(unit, 2.0, None)

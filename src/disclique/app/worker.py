@@ -52,7 +52,7 @@ def carry_out_project(project: Project, out: str, processes: int | None, board: 
     audit = name_plainly(read_audit(Path(project.file), asked), project)
     board.doing(Message("looking_at_the_input"))
     found = inspect_audit(audit)
-    board.say(found.lines())
+    board.say(found.messages())
     file = f"./{project.shown}" if project.shown.startswith("-") else project.shown
     command = write_command(["audit", file], differing(named(project).options.filled()) | {"out": out})
     about = Context(declare(project.declared), command, inspection=found.check(force=project.forced))

@@ -256,9 +256,9 @@ class _AtWork:
     step: Step = ""
     share: float | None = None
 
-    def say(self) -> list[Message]:
-        """Say what is done: the heading and the step, as far as there are."""
-        found = [as_message(word) for word in (self.heading, self.step) if word != ""]
+    def say(self) -> list[Step]:
+        """Say what is done: the heading, which may be a name, and the step, as far as there are."""
+        found = [word for word in (self.heading, self.step) if word != ""]
         if self.share is not None and self.step != "":
             found[-1] = Message("share_of_step", step=found[-1], share=self.share)
         return found

@@ -208,17 +208,24 @@ class Inspection:
         """What can only be a mistake."""
         return tuple(remark for remark in self.remarks if remark.mistake)
 
+    def messages(self) -> list[Message]:
+        """Return what was found, the remarks last."""
+        return [*(one for file in self.files for one in file.messages()), *self._of_both()]
+
     def lines(self, language: str = ENGLISH) -> list[str]:
-        """Say what was found, the remarks last."""
+        """Say what was found, the remarks last; what is said of one file stands below its name."""
         found = []
         for file in self.files:
             first, *about = (say(one, language) for one in file.messages())
             found += [first, *(f"  {line}" for line in about)]
+        return found + [say(one, language) for one in self._of_both()]
+
+    def _of_both(self) -> list[Message]:
         more = [meeting.message for meeting in self.meetings if meeting.target_only or meeting.known_only]
         if self.shared_ids is not None:
             sizes = [file.records for file in self.files[:2]]
             more.insert(0, Message("look_shared_ids", shared=self.shared_ids, sizes=sizes))
-        return found + [say(one, language) for one in (*more, *(remark.marked for remark in self.remarks))]
+        return [*more, *(remark.marked for remark in self.remarks)]
 
     def check(self, *, force: bool = False) -> Inspection:
         """Raise an error if something can only be a mistake, unless told to go on; then that is noted."""
