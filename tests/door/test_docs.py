@@ -163,6 +163,19 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in slugs(target.read_text(encoding="utf-8")), f"{name_of(page)}: {link}"
 
 
+def test_fields_of_the_result_are_those_that_are_described() -> None:
+    """Every field in the table of result.json is one of its schema, and none of the whole is left out."""
+    from disclique.audits.result import result_schema
+
+    schema = result_schema()
+    whole = schema["$ref"].rsplit("/", 1)[1]
+    fields = {name for described in schema["$defs"].values() for name in described.get("properties", ())}
+    rows = re.findall(r"^\| (.*?) \|", (DOCS / "reference" / "result.md").read_text(encoding="utf-8"), re.M)
+    named = {name.strip(".[]") for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    assert named <= fields
+    assert set(schema["$defs"][whole]["properties"]) <= named
+
+
 def test_pictures_are_used() -> None:
     """No picture lies in docs/img that no page shows; those of the app may come before their page does."""
     shown = {Path(link).name for page in PAGES for link in links(page.read_text(encoding="utf-8"))}
