@@ -182,7 +182,7 @@ def test_what_was_tried_for_the_estimate_is_not_run_again(tmp_path: Path) -> Non
     audit = make_audit("affine", "gaussian:sigma=1km..8km", n=40, repetitions=4)
     tried = estimate_audit(audit, Serial())
     assert tried.units == 4 + 5 * 4
-    assert tried.sentence(2).startswith("about 24 units, about ")
+    assert str(tried.sentence(2)).startswith("about 24 units, about ")
     run_audit(audit, folder=tmp_path / "one", tried=tried.records)
     run_audit(audit, folder=tmp_path / "two")
     releases = [line for line in lines(tmp_path / "one") if not line["unit"]["part"]]
