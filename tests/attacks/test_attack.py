@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import disclique as dq
-from disclique.engine.product import product_graph
-from disclique.engine.subgraph import clique_of, common_subgraph, violation
+from disclique.engine.product import clique_of, common_subgraph, product_graph, violation
 from disclique.model import Clique, CommonSubgraph
 from disclique.records.labels import candidates
 
@@ -74,7 +73,7 @@ def test_checker_of_definition_5_objects() -> None:
     assert violation(CommonSubgraph((0, 1, 2), (0, 1, 2)), data, data, **rules) is None
     assert violation(CommonSubgraph((0, 2), (0, 0)), data, data, **rules).code == "not_a_bijection"
     assert violation(CommonSubgraph((0,), (1,)), data, data, **rules).code == "records_without_a_shared_label"
-    assert violation(CommonSubgraph((0, 1), (0, 1)), data, other, **rules).code == "distances_differ"
+    assert violation(CommonSubgraph((0, 1), (0, 1)), data, other, **rules).code == "distances_of_pair_differ"
 
 
 @settings(max_examples=60, deadline=None)

@@ -14,9 +14,8 @@ from disclique.attacks.knowledge import ALPHA, Holder, Knowledge, Search
 from disclique.attacks.registry import Attack, Fetch, attacks
 from disclique.engine import maximum_clique, maximum_cliques
 from disclique.engine.cluster import Workers
-from disclique.engine.product import product_graph
+from disclique.engine.product import common_subgraph, member_pairs, product_graph, violation
 from disclique.engine.quasi import quasi_clique
-from disclique.engine.subgraph import common_subgraph, member_pairs, violation
 from disclique.errors import TooLarge
 from disclique.messages import Message
 from disclique.model import (

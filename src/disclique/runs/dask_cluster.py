@@ -27,8 +27,7 @@ from disclique.errors import DiscliqueError, InputError, MissingDependency
 from disclique.messages import Message, mark
 from disclique.progress import tell
 from disclique.records.write import versions
-from disclique.runs.interrupts import holding_interrupts
-from disclique.runs.process_pool import WorkersLost, same
+from disclique.runs.process_pool import WorkersLost, holding_interrupts, same
 from disclique.runs.progress import Steps, find_watcher, reporting
 
 # Items of one process would share its libraries, which are not all made for threads: one at a time.

@@ -16,8 +16,7 @@ from disclique.arguments import check_whole
 from disclique.engine.kernels.compiled import count_cores
 from disclique.model import Executor
 from disclique.runs.dask_cluster import OnDask
-from disclique.runs.interrupts import noting_interrupts
-from disclique.runs.process_pool import Pool
+from disclique.runs.process_pool import Pool, noting_interrupts
 from disclique.runs.progress import working
 
 T = TypeVar("T")
