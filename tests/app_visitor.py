@@ -15,7 +15,7 @@ from disclique.app.guard import Keys
 from disclique.app.places import Places
 from disclique.app.projects import Project, Projects
 from disclique.app.runner import Runner
-from disclique.app.site import Site, make_site
+from disclique.app.server import Site, make_site
 
 PORT = 8123
 Fields = dict[str, Any]

@@ -24,7 +24,7 @@ from disclique.app.guard import HEADERS, Guard, Keys, find_owner, is_stranger
 from disclique.app.places import Places
 from disclique.app.projects import Projects
 from disclique.app.runner import Runner
-from disclique.app.site import Site, make_site
+from disclique.app.server import Site, make_site
 
 pytestmark = pytest.mark.long
 

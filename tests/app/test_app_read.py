@@ -25,13 +25,13 @@ pytest.importorskip("httpx", reason="the app's packages are missing")
 
 import httpx
 
-from disclique.app.compare import compare
 from disclique.app.guard import Keys
 from disclique.app.places import Places
 from disclique.app.projects import ABOUT, BEGUN, INPUT, Project, Projects
 from disclique.app.publishing import PRIVATE, PUBLISH, read_for_release
+from disclique.app.results import compare
 from disclique.app.runner import Runner
-from disclique.app.site import Site, make_site
+from disclique.app.server import Site, make_site
 from disclique.app.status import Board
 from disclique.app.worker import carry_out_project
 from disclique.locale import texts_in

@@ -32,7 +32,7 @@ from disclique.errors import InputError
 KIND = "multipart/form-data; boundary=xyz"
 MOST = 70_000_000
 COLD = (  # without the imports beside the first page, which take memory as well
-    "from pathlib import Path; from disclique.app.server import serve; from disclique.app.site import Site;"
+    "from pathlib import Path; from disclique.app.server import serve; from disclique.app.server import Site;"
     f"Site.warm = lambda site: None; serve(Path(), browser=False, most={MOST})"
 )
 

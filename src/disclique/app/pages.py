@@ -19,7 +19,7 @@ from disclique.app.uploads import Refused, length_of
 from disclique.locale import mark
 
 if TYPE_CHECKING:
-    from disclique.app.site import Site
+    from disclique.app.server import Site
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 LANGUAGE = "disclique-language"  # the cookie that remembers the choice

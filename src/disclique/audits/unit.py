@@ -14,9 +14,9 @@ from functools import lru_cache, partial
 import numpy as np
 
 from disclique.attacks import Attack, Holder, Knowledge, Search, act, fetcher, learn, parse_attacks
+from disclique.attacks.act import link_releases
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
 from disclique.attacks.population import prepare
-from disclique.attacks.series import link_releases
 from disclique.audits.definition import Audit, People, Rest, Varied, count_common
 from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
 from disclique.audits.plan import DRAWS, RAISE

@@ -20,7 +20,7 @@ from disclique.locale import texts_in
 from disclique.show.report.vega import draw_settings
 
 if TYPE_CHECKING:
-    from disclique.app.compare import Comparison
+    from disclique.app.results import Comparison
     from disclique.audits import AuditResult
 
 KEPT = "private, max-age=86400"  # of what is the same for every server of this version
@@ -161,7 +161,7 @@ def _expose(project: Project, spec: str, number: int) -> dict[str, Any]:
 
 
 def _compare(projects: tuple[Project, Project], results: Sequence[AuditResult], language: str) -> dict[str, Any]:
-    from disclique.app.compare import compare
+    from disclique.app.results import compare
     from disclique.measures.utility import measures
 
     first, second = results
