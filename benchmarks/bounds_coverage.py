@@ -23,8 +23,8 @@ from disclique.audits.search import search_range
 from disclique.audits.verdict import Figures, Judgement, Limits
 from disclique.masks.settings import Setting, parse_range
 from disclique.measures.bounds import LEVEL, p_value, smooth_upper_end, upper_end
-from disclique.model import FloatArray
 from disclique.show.plots import COLOURS, save_figure
+from disclique.values import FloatArray
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "evidence" / "verdicts.md"

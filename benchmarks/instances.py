@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from disclique.engine.agreement import Between
 from disclique.geodesy import sphere_km
-from disclique.model import Candidates, FloatArray
+from disclique.model import Candidates
 from disclique.spaces import Matrix
+from disclique.values import FloatArray
 
 INSTANCES = {  # (σ in degrees, α): members of a maximum clique at 500 records per file, 50 of them common
     (0.005, 0.5): 13,

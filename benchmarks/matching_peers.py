@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, quadratic_assignment
 from scipy.spatial.distance import cdist
 
-from disclique.model import FloatArray
 from disclique.spaces import full_matrix
+from disclique.values import FloatArray
 from matching_files import Case
 
 Solve = Callable[[FloatArray, FloatArray, float], FloatArray]  # two matrices, share of common records; a plan

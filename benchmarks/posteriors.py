@@ -28,9 +28,10 @@ from disclique.attacks.align.likelihood import LikelihoodModel, find_pairs
 from disclique.attacks.population import Population, measure_rarity
 from disclique.attacks.registration import ceiling, register
 from disclique.attacks.weigh.pairs import weigh_matchings
-from disclique.model import Candidates, FloatArray
+from disclique.model import Candidates
 from disclique.records.labels import Exact, candidates
 from disclique.show.plots import COLOURS, save_figure
+from disclique.values import FloatArray
 from worlds import KINDS, Case, make_case
 
 HERE = Path(__file__).parent

@@ -26,12 +26,14 @@ from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.population import Population
 from disclique.attacks.registration import ceiling, isomap, register
 from disclique.geodesy import Spread
-from disclique.model import Candidates, Claims, Distances, FloatArray
+from disclique.model import Candidates, Claims
 from disclique.spaces import Matrix, Points, full_matrix
+from disclique.spaces.base import Distances
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import Motion
 from disclique.spaces.rebuild.landmarks import TargetMap
 from disclique.synthetic.people import germany
+from disclique.values import FloatArray
 
 # The number of neighbours of the density and the odds asked of an alignment were chosen on data sets with seeds below
 # 10,000 (0 to 39, 1000 to 1039 and 5000 to 5023); figures are reported from seeds that nothing was chosen on.

@@ -15,8 +15,9 @@ from scipy.special import ndtr
 
 from disclique.attacks.knowledge import Knowledge
 from disclique.geodesy import Spread
-from disclique.model import Candidates, FloatArray
+from disclique.model import Candidates
 from disclique.spaces import Points
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 SIDE = 100.0  # of the square in which everybody lives

@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 from disclique.arguments import check_kind, check_number, short_repr, show
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.spaces.base import Distances as Distances  # noqa: PLC0414
-from disclique.spaces.base import wrap
-from disclique.values import FloatArray as FloatArray  # noqa: PLC0414
-from disclique.values import IntArray as IntArray  # noqa: PLC0414
-from disclique.values import Json as Json  # noqa: PLC0414
+from disclique.spaces.base import Distances, wrap
+from disclique.values import FloatArray, IntArray, Json
 
 Indices = NDArray[Any] | Sequence[int] | int  # rows of a file
 

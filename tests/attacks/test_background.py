@@ -18,11 +18,12 @@ from disclique.attacks.registration import ceiling
 from disclique.attacks.weigh.background import Background, learn_background
 from disclique.engine.kernels.neighbours import RelatedClasses
 from disclique.geodesy import Spread
-from disclique.model import Candidates, FloatArray
+from disclique.model import Candidates
 from disclique.records.labels import Exact, candidates
 from disclique.spaces import Points
 from disclique.spaces.positions import locate_known
 from disclique.synthetic.people import germany
+from disclique.values import FloatArray
 
 
 def _load_worlds() -> ModuleType:

@@ -19,10 +19,12 @@ from disclique.errors import InputError
 from disclique.geodesy import sphere_km
 from disclique.masks import masks, parse_mask
 from disclique.measures.risk import Truth, name_records
-from disclique.model import Distances, FloatArray, Microdata
+from disclique.model import Microdata
 from disclique.runs import Unit
 from disclique.spaces import Matrix, Points, ReleaseSeries, full_matrix
+from disclique.spaces.base import Distances
 from disclique.spaces.metrics import pairwise
+from disclique.values import FloatArray
 from small_files import make_audit, make_file, make_plan
 
 

@@ -15,13 +15,14 @@ from disclique.attacks.weigh.law import measure_scatter
 from disclique.geodesy import Spread
 from disclique.masks import LENGTH, PointMask, parse_mask
 from disclique.masks.laws import GaussianLaw, RadialLaw, Ring, Walk
-from disclique.model import Candidates, Claims, FloatArray
+from disclique.model import Candidates, Claims
 from disclique.records.labels import candidates
 from disclique.spaces import Points, ReleaseSeries
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import locate_known
 from disclique.synthetic.people import germany
 from disclique.units import Quantity
+from disclique.values import FloatArray
 
 LABELS = ["sex", "age_class"]
 

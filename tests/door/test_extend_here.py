@@ -25,7 +25,8 @@ from disclique.masks import registry as mask_registry
 from disclique.masks.base import EntryMask
 from disclique.measures import utility as measure_registry
 from disclique.measures.utility import Measure, register_measure, utility
-from disclique.model import Candidates, Clique, FloatArray, Graph, ProductGraph
+from disclique.model import Candidates, Clique, Graph, ProductGraph
+from disclique.values import FloatArray
 from small_files import LIGHT
 
 SMALL_STUDY = {"sigma": 0.01, "alpha": 0.5, "repetitions": 1, "n": [30, 20], "common": 10}

@@ -25,10 +25,10 @@ from disclique.masks.laws import (
     Walk,
     simulate_law,
 )
-from disclique.model import FloatArray
 from disclique.spaces import Points
 from disclique.spaces.metrics import paired
 from disclique.units import Quantity
+from disclique.values import FloatArray
 
 SPECS = {
     "affine": "affine",

@@ -24,11 +24,11 @@ from disclique.masks import EntryMask, parse_mask
 from disclique.masks.entrywise import EntryChance, threefry
 from disclique.masks.publishing import NeighbourSearch, list_nearest
 from disclique.measures.risk import Truth
-from disclique.model import FloatArray
 from disclique.records import Layout
 from disclique.releases.files import Writing, describe_size, estimate_size, write_distances
 from disclique.spaces import SIZES, Listed, Matrix, Points, Sizes, Unformed, full_matrix
 from disclique.spaces.metrics import paired
+from disclique.values import FloatArray
 
 MANY = SIZES.formed_records + 200
 

@@ -23,9 +23,10 @@ from disclique.audits.rates import ReleaseRecord
 from disclique.audits.unit import run_unit
 from disclique.geodesy import Spread, shift
 from disclique.masks.settings import Setting
-from disclique.model import Candidates, Claims, Distances, Microdata
+from disclique.model import Candidates, Claims, Microdata
 from disclique.runs import Unit
 from disclique.spaces import Matrix, Points, ScaledMatrix, full_matrix
+from disclique.spaces.base import Distances
 from disclique.spaces.mapping import lay_matrix_on
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.rebuild.incomplete import find_bodies

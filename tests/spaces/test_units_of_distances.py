@@ -20,8 +20,8 @@ from disclique.attacks.calibration import calibrate_matrix
 from disclique.audits import Audit, run_audit
 from disclique.masks import Mask
 from disclique.masks.registry import bare_lengths, masks, name_units
-from disclique.model import Distances
 from disclique.spaces import ReleaseSeries, full_matrix, shared_unit
+from disclique.spaces.base import Distances
 from disclique.units import Quantity, length_in, measured
 from small_files import LIGHT
 

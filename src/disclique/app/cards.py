@@ -15,7 +15,7 @@ from disclique.specs import parse_spec
 
 if TYPE_CHECKING:
     from disclique.masks import Mask
-    from disclique.model import Distances
+    from disclique.spaces.base import Distances
 
 MOVES, ALTERS, PUBLISHES, ENCODES, NOTHING = "moves", "alters", "publishes", "encodes", "nothing"
 # The groups in which cards are shown, each with a sentence.

@@ -9,7 +9,7 @@ from disclique.errors import DiscliqueError
 
 if TYPE_CHECKING:
     from disclique.masks import Mask
-    from disclique.model import Distances
+    from disclique.spaces.base import Distances
 
 WIDTH, HEIGHT, EDGE = 220.0, 140.0, 8.0
 SEED, PEOPLE, PAIRS = 7, 70, 260

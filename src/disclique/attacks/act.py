@@ -22,9 +22,10 @@ from disclique.errors import DiscliqueError, InputError
 from disclique.geodesy import EARTH_KM, from_space
 from disclique.measures.risk import Judged, Truth, judge
 from disclique.messages import Message
-from disclique.model import Candidates, Claims, Distances, Microdata
+from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
 from disclique.spaces import Matrix, Points, ReleaseSeries, full_matrix, matrix_like
+from disclique.spaces.base import Distances
 from disclique.spaces.positions import lay_on
 from disclique.spaces.rebuild import rebuild_map
 from disclique.spaces.rebuild.landmarks import measure_distances

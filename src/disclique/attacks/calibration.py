@@ -17,11 +17,13 @@ from disclique.engine.agreement import Between
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks.base import EntryMask, Mask
-from disclique.model import Agreement, Distances, FloatArray, Json
+from disclique.model import Agreement
 from disclique.spaces import Points, full_matrix
+from disclique.spaces.base import Distances
 from disclique.spaces.metrics import Metric, paired
 from disclique.synthetic.settlements import area_points
 from disclique.units import measured
+from disclique.values import FloatArray, Json
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 SAME = 1e-9  # distances that differ by less than this share of the largest are the same but for rounding

@@ -15,19 +15,10 @@ from numpy.typing import NDArray
 
 from disclique.measures.risk import Judged, Risk
 from disclique.messages import Message, mark
-from disclique.model import (
-    Agreement,
-    Candidates,
-    Claims,
-    Clique,
-    FloatArray,
-    IntArray,
-    Json,
-    MaximumCliques,
-    Microdata,
-)
+from disclique.model import Agreement, Candidates, Claims, Clique, MaximumCliques, Microdata
 from disclique.records.labels import label_tuples
 from disclique.spaces import shared_unit
+from disclique.values import FloatArray, IntArray, Json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -26,7 +26,9 @@ from disclique.attacks.registry import Attack, Fetch, attacks
 from disclique.engine.kernels.pairs import LEAST, Anchored, crowding, profile_scores
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.model import Candidates, Claims, Distances, FloatArray, IntArray, Microdata
+from disclique.model import Candidates, Claims, Microdata
+from disclique.spaces.base import Distances
+from disclique.values import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

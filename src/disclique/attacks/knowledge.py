@@ -28,8 +28,9 @@ from disclique.masks import Mask
 from disclique.masks.laws import PlaceLaw, simulate_law, spread_at
 from disclique.measures.risk import Truth
 from disclique.messages import Message, mark
-from disclique.model import UNLIMITED, Agreement, Budget, Candidates, Distances, Executor, Microdata
+from disclique.model import UNLIMITED, Agreement, Budget, Candidates, Executor, Microdata
 from disclique.spaces import Points, ScaledMatrix, shared_unit
+from disclique.spaces.base import Distances
 from disclique.units import KM, Quantity, length_in
 
 ALPHA = 0.5  # the paper's middle of the detection probabilities

@@ -27,10 +27,12 @@ from disclique.errors import InputError
 from disclique.geodesy import Spread
 from disclique.masks.base import Mask
 from disclique.messages import Message, mark
-from disclique.model import Claims, Distances, FloatArray, IntArray
+from disclique.model import Claims
 from disclique.spaces import Points, spaced
+from disclique.spaces.base import Distances
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import KnownMap, locate_known
+from disclique.values import FloatArray, IntArray
 
 NAME = "oracle"
 Ints = NDArray[np.int64]

@@ -31,10 +31,11 @@ from disclique.attacks.weigh.background import (
 )
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, count_around, find_near
 from disclique.memory import default_memory
-from disclique.model import Candidates, Executor, FloatArray, Microdata, smooth_share
+from disclique.model import Candidates, Executor, Microdata, smooth_share
 from disclique.records.registers import InTurn, Label, Register, Survey, stream, survey_register
 from disclique.spaces import Points, spaced
 from disclique.spaces.positions import KnownMap, find_east_north, locate_known
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.engine.kernels.pairs import marginalise_matchings
-from disclique.model import FloatArray
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 ROUNDS = 400

@@ -36,14 +36,16 @@ from disclique.attacks.weigh.pairs import (
 from disclique.errors import InputError
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw
 from disclique.messages import Message, mark
-from disclique.model import Candidates, Claims, Distances, FloatArray, Json, Microdata
+from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
 from disclique.spaces import Points
+from disclique.spaces.base import Distances
 from disclique.spaces.positions import average_places
 from disclique.spaces.rebuild import find_different, join_maps, rebuild_from_short, rebuild_map
 from disclique.spaces.rebuild.incomplete import MapInParts, MapNotFound
 from disclique.spaces.rebuild.landmarks import Rebuilding, TargetMap, refuse_directed
 from disclique.spaces.rebuild.parts import rebuild_parts
+from disclique.values import FloatArray, Json
 
 __all__ = ["best_of_each_target", "ceiling", "isomap", "register"]
 

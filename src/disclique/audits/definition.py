@@ -15,7 +15,7 @@ from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian
 from disclique.masks.registry import name_units
 from disclique.messages import Message
-from disclique.model import Json, Microdata
+from disclique.model import Microdata
 from disclique.options.audits import GERMANY
 from disclique.records.coarsening import Recoding, check_sources
 from disclique.records.joins import describe_difference
@@ -24,6 +24,7 @@ from disclique.runs import Attacked, Chance, Stage, Unit, WrittenUnit
 from disclique.spaces import Points, shared_unit
 from disclique.spaces.mapping import scale_together
 from disclique.units import KM_IN
+from disclique.values import Json
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from disclique.audits.rates import Records, measure_risk
 from disclique.locale import mark
 from disclique.masks.settings import Setting
 from disclique.messages import Message
-from disclique.model import FloatArray
 from disclique.records.coarsening import AS_THEY_ARE, Recoding
 from disclique.records.labels import label_tuples
+from disclique.values import FloatArray
 
 GROUPS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, None))  # label group sizes shown together
 FEW_SHARING = 9  # people of a label group that is small

@@ -10,12 +10,12 @@ from scipy.stats import spearmanr
 
 from disclique.audits.definition import Audit
 from disclique.messages import Message
-from disclique.model import IntArray
 from disclique.records.checks import Inspection, Remark, inspect
 from disclique.records.checks.lengths import name_unit
 from disclique.records.checks.pairs import find_doubles
 from disclique.records.checks.values import show_length
 from disclique.spaces import Matrix, full_matrix, spaced
+from disclique.values import IntArray
 
 
 @dataclass(frozen=True)

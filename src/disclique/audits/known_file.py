@@ -20,10 +20,11 @@ from disclique.masks import Gaussian
 from disclique.measures.risk import Truth
 from disclique.memory import default_memory, say_memory
 from disclique.messages import Message
-from disclique.model import Distances, Microdata
+from disclique.model import Microdata
 from disclique.options.audits import GERMANY
 from disclique.records.reading import select_records
 from disclique.records.registers import Register, draw_people, find_people
+from disclique.spaces.base import Distances
 from disclique.synthetic.settlements import home_points
 
 Rows = NDArray[np.int64]

@@ -13,7 +13,6 @@ from disclique.attacks import parse_attacks
 from disclique.errors import InputError
 from disclique.masks.settings import SEARCHED, SPREAD, MaskRange, Setting, parse_range
 from disclique.measures.utility import rankings
-from disclique.model import Json
 from disclique.options.audits import (
     GERMANY,
     OF_FILE,
@@ -28,6 +27,7 @@ from disclique.options.table import differing
 from disclique.records.coarsening import ALL_STEPS, FEW_STEPS, Recoding, list_label_settings, parse_recoding
 from disclique.runs import Chance
 from disclique.units import LENGTH_UNITS, Quantity, parse_quantity
+from disclique.values import Json
 
 FORMAT = 8  # raised when the same plan no longer gives the same records
 RAISE = 5  # how much more work a search may do each time it is repeated

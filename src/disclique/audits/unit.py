@@ -37,11 +37,12 @@ from disclique.errors import DiscliqueError, InputError
 from disclique.masks import Mask
 from disclique.measures.risk import SCENARIOS, Hits, Truth
 from disclique.measures.utility import utility
-from disclique.model import Budget, Distances, Microdata
+from disclique.model import Budget, Microdata
 from disclique.progress import tell
 from disclique.records.reading import select_records
 from disclique.runs import Unit
 from disclique.spaces import ReleaseSeries
+from disclique.spaces.base import Distances
 
 
 class UnitRunner:

@@ -17,9 +17,11 @@ from disclique.audits.rates import Attempt, InsiderHits, Records
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw
 from disclique.measures.risk import SCENARIOS, Hits, judge, name_people, name_records, trials
 from disclique.messages import Message
-from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
+from disclique.model import Candidates, Claims, Microdata
 from disclique.records.labels import Exact
 from disclique.records.reading import select_records
+from disclique.spaces.base import Distances
+from disclique.values import FloatArray
 
 INSIDERS = (10, 50)  # true pairs that insiders know beforehand
 

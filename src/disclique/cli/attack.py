@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from disclique.attacks import Attack, AttackResult, Knowledge, LabelRule
     from disclique.attacks.link import RegisterWork
     from disclique.geodesy import Spread
-    from disclique.model import Agreement, Distances, Microdata
+    from disclique.model import Agreement, Microdata
     from disclique.records.registers import Register
     from disclique.runs import Executor
+    from disclique.spaces.base import Distances
 
     Files = tuple[Microdata, Microdata]
 

@@ -15,9 +15,11 @@ import numpy as np
 
 from disclique.errors import InputError
 from disclique.messages import percent
-from disclique.model import Agreement, Distances, FloatArray
+from disclique.model import Agreement
 from disclique.spaces import shared_unit
+from disclique.spaces.base import Distances
 from disclique.units import LENGTH_UNITS, Quantity, length_in, measured, parse_quantity
+from disclique.values import FloatArray
 
 _TINY = float(np.nextafter(0, 1))
 Length = float | str | Quantity

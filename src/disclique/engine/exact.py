@@ -24,7 +24,8 @@ from disclique.engine.kernels import climb, demand, roots, search, sweep
 from disclique.engine.kernels.compiled import run_threads
 from disclique.engine.product import RowsOnDemand
 from disclique.engine.stopwatch import Stopwatch
-from disclique.model import Clique, Graph, IntArray, ProductGraph
+from disclique.model import Clique, Graph, ProductGraph
+from disclique.values import IntArray
 
 Bits = NDArray[np.int64]  # a set of local vertices, or a row of them for each
 

@@ -19,19 +19,9 @@ from disclique.engine.kernels.compiled import count_cores, run_threads
 from disclique.errors import InputError, TooLarge
 from disclique.memory import default_memory, say_memory
 from disclique.messages import Message
-from disclique.model import (
-    Agreement,
-    Candidates,
-    Clique,
-    CommonSubgraph,
-    Distances,
-    FloatArray,
-    Graph,
-    IntArray,
-    Microdata,
-    ProductGraph,
-    Rows,
-)
+from disclique.model import Agreement, Candidates, Clique, CommonSubgraph, Graph, Microdata, ProductGraph, Rows
+from disclique.spaces.base import Distances
+from disclique.values import FloatArray, IntArray
 
 CLIMBED = 0.25  # of the pairs of edges at a vertex, about so many are looked at by a search that begins with a climb
 LONGEST_SEARCH = 100_000.0  # billions of operations, most of a day: a search that takes longer is refused at once

@@ -15,9 +15,8 @@ from disclique.geodesy import GEOGRAPHIC, Spread
 from disclique.masks.entrywise import Entrywise, draw_key
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
 from disclique.messages import Message
-from disclique.model import Distances, FloatArray
 from disclique.spaces import Matrix, Points, full_matrix, matrix_like
-from disclique.spaces.base import ENCODINGS, TEXTS
+from disclique.spaces.base import ENCODINGS, TEXTS, Distances
 from disclique.units import (
     KM,
     LENGTH_UNITS,
@@ -28,6 +27,7 @@ from disclique.units import (
     number,
     parse_quantity,
 )
+from disclique.values import FloatArray
 
 Read = Callable[[object], Any]
 Parameter = dict[str, Any]  # metadata of a field: how its value is read from a spec

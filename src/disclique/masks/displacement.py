@@ -13,9 +13,9 @@ from disclique.masks.base import LENGTH, LENGTH_OR_ZERO, PLACE, RATE, PointMask,
 from disclique.masks.laws import Exponential, GaussianLaw, PlaceLaw, RadialLaw, Ring, spread_at
 from disclique.masks.registry import register_mask
 from disclique.messages import Message
-from disclique.model import FloatArray
 from disclique.spaces import Points
 from disclique.units import Quantity
+from disclique.values import FloatArray
 
 
 def _in_own_unit(quantity: Quantity) -> tuple[float, str]:

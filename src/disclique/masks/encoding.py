@@ -20,8 +20,8 @@ from disclique.errors import InputError
 from disclique.masks.base import Mask, between, extra, one_of, whole
 from disclique.masks.registry import register_mask
 from disclique.messages import Message
-from disclique.model import Distances
 from disclique.spaces import Encodings, Texts
+from disclique.spaces.base import Distances
 from disclique.spaces.strings import Grams, find_grams
 
 KEY_BYTES = 32

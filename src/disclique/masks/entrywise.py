@@ -16,8 +16,8 @@ from scipy.special import ndtri
 
 from disclique.errors import InputError, TooLarge
 from disclique.messages import Message
-from disclique.model import FloatArray, IntArray
 from disclique.spaces.lazy import Derived
+from disclique.values import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from disclique.masks.base import EntryMask

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ive, ndtri
 
 from disclique.geodesy import Spread, shift
-from disclique.model import FloatArray
 from disclique.spaces import Points
 from disclique.spaces.metrics import paired
+from disclique.values import FloatArray
 
 if TYPE_CHECKING:
     from disclique.masks.base import Mask

@@ -10,8 +10,8 @@ import numpy as np
 from disclique.masks.base import LENGTH, EntryMask, between, parameter_in
 from disclique.masks.registry import register_mask
 from disclique.messages import Message
-from disclique.model import FloatArray
 from disclique.units import KM_IN, Quantity
+from disclique.values import FloatArray
 
 _KENTHAPADI = "Kenthapadi, Korolova, Mironov and Mishra 2013, Journal of Privacy and Confidentiality 5(1):39-71"
 

@@ -16,10 +16,10 @@ from disclique.masks.displacement import RadiusMask
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw, Walk, spread_at
 from disclique.masks.registry import register_mask
 from disclique.messages import Message
-from disclique.model import FloatArray
 from disclique.spaces import Points
 from disclique.spaces.metrics import VECTORIAL
 from disclique.units import Quantity
+from disclique.values import FloatArray
 
 
 def _centres(x: FloatArray, cell: FloatArray | float) -> FloatArray:

@@ -16,9 +16,10 @@ from disclique.geodesy import EARTH_KM, draw_in_box, to_space
 from disclique.masks.base import Mask, one_of, whole
 from disclique.masks.registry import register_mask
 from disclique.messages import Message
-from disclique.model import Distances, FloatArray, IntArray
 from disclique.spaces import SIZES, Listed, Matrix, Points, Unformed, full_matrix, matrix_like, read_in_blocks
+from disclique.spaces.base import Distances
 from disclique.spaces.metrics import VECTORIAL, paired, pairwise
+from disclique.values import FloatArray, IntArray
 
 Ints = NDArray[np.int64]
 Found = tuple[Ints, Ints, FloatArray]  # records, their neighbours, the distances

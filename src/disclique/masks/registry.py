@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from disclique.arguments import show
 from disclique.errors import InputError, guess_meant
 from disclique.masks.base import Mask, km_of, spec_name
-from disclique.model import Distances
+from disclique.spaces.base import Distances
 from disclique.specs import Parameter, parse_spec, write_spec
 from disclique.units import KM, parse_quantity
 

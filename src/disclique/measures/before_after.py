@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.model import Distances, FloatArray, IntArray
 from disclique.spaces import Points, full_matrix
+from disclique.spaces.base import Distances
 from disclique.spaces.metrics import paired
+from disclique.values import FloatArray, IntArray
 
 PROBABILITIES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 NEIGHBOURS = (5, 10, 25)

@@ -21,7 +21,7 @@ from scipy.stats import beta
 from scipy.stats import t as student
 
 from disclique.errors import InputError
-from disclique.model import FloatArray
+from disclique.values import FloatArray
 
 LEVEL = (
     0.975  # simulated (benchmarks/bounds_coverage.py): at least .96 is left after the search for the weakest setting

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.model import Candidates, Claims, FloatArray
+from disclique.model import Candidates, Claims
+from disclique.values import FloatArray
 
 Interval = tuple[float, float]
 Rows = NDArray[np.integer[Any]]

@@ -21,11 +21,12 @@ from disclique.masks import Mask, TextMask
 from disclique.masks.encoding import KEY_BYTES
 from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAfter, cluster, estimate_errors
 from disclique.messages import Message, mark, percent
-from disclique.model import Distances, FloatArray, Json
 from disclique.spaces import shared_unit, wrap
+from disclique.spaces.base import Distances
 from disclique.spaces.metrics import paired
 from disclique.synthetic.people import misspell
 from disclique.units import KM, measured
+from disclique.values import FloatArray, Json
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import pandas as pd
 from disclique.arguments import check_kind, check_path
 from disclique.errors import InputError
 from disclique.messages import Message, mark
-from disclique.model import FloatArray, Microdata
+from disclique.model import Microdata
 from disclique.records.formats import UNSAID, Format, Part, check_there, format_of, read_table, refuse
 from disclique.records.joins import (
     BY_ID,
@@ -31,7 +31,7 @@ from disclique.records.joins import (
 from disclique.spaces import Encodings
 from disclique.spaces.bits import COLUMN, encodings_of_array, parse_encodings
 from disclique.spaces.matrix import ROUNDING, Where, check_matrix, same_distance
-from disclique.values import canonical
+from disclique.values import FloatArray, canonical
 
 _ID = re.compile(r"|.*(id|nr|key|index|name)|(row|record|case|person)(_?(no|number))?", re.IGNORECASE)
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from disclique.errors import InputError
 from disclique.messages import Message, mark
-from disclique.model import FloatArray
-from disclique.values import canonical
+from disclique.values import FloatArray, canonical
 
 
 def as_in_r(name: Any) -> str:

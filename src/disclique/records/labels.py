@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from disclique.arguments import check_number
 from disclique.errors import InputError
-from disclique.model import Candidates, FloatArray, IntArray
+from disclique.model import Candidates
 from disclique.records.formats import no_column
 from disclique.specs import parse_rule
-from disclique.values import canonical
+from disclique.values import FloatArray, IntArray, canonical
 
 MISSING_POLICIES = ("never", "any")
 _NO_CLASS = -1

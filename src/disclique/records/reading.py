@@ -17,7 +17,7 @@ from disclique.arguments import check_kind, check_path, show
 from disclique.errors import InputError, guess_meant
 from disclique.geodesy import GEOGRAPHIC
 from disclique.messages import Message, mark
-from disclique.model import Distances, Microdata
+from disclique.model import Microdata
 from disclique.records.coarsening import parse_generaliser
 from disclique.records.companions import entry_of, matrix, numbers_in, read_distances, read_encodings, read_vectors
 from disclique.records.formats import Part, has_places, no_column, plain_dates, read_table
@@ -27,6 +27,7 @@ from disclique.records.formats.spreadsheets import check_dates
 from disclique.records.joins import BY_POSITION, Roster, names_of_index, roster_of_index
 from disclique.records.labels import canonical_labels
 from disclique.spaces import Encodings, Matrix, Points, Texts, wrap
+from disclique.spaces.base import Distances
 from disclique.spaces.bits import parse_encodings
 from disclique.spaces.gower import Gower, mixed_table
 from disclique.spaces.matrix import check_matrix

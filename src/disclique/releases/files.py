@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from disclique.arguments import check_path
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.model import Distances, FloatArray
 from disclique.records.checks.lengths import name_unit
 from disclique.records.formats import read_table
 from disclique.records.write import check_writable, sha256, versions, whole_file, write_json, write_table
 from disclique.spaces import full_matrix, read_in_blocks, spaced
-from disclique.values import canonical
+from disclique.spaces.base import Distances
+from disclique.values import FloatArray, canonical
 
 if TYPE_CHECKING:
     from disclique.releases.publish import Release

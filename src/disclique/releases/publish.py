@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from disclique.arguments import check_kind, check_path, check_seed
 from disclique.errors import InputError, TooLarge
 from disclique.masks import Mask, parse_mask
-from disclique.model import Distances, FloatArray, Microdata
+from disclique.model import Microdata
 from disclique.releases.files import write_release
 from disclique.spaces import full_matrix
+from disclique.spaces.base import Distances
 from disclique.spaces.bits import COLUMN
+from disclique.values import FloatArray
 
 
 @dataclass(frozen=True)

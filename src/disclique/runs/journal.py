@@ -20,9 +20,9 @@ import msgspec
 
 from disclique.errors import InputError
 from disclique.messages import Message, mark
-from disclique.model import Json
 from disclique.records.write import versions, write_json
 from disclique.runs.unit import Unit, WrittenUnit
+from disclique.values import Json
 
 JOURNAL = "journal.jsonl"
 _KINDS = {"audit": Message("run_audit"), "study": Message("run_study")}

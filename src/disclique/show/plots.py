@@ -19,9 +19,10 @@ from scipy.linalg import orthogonal_procrustes
 
 from disclique.arguments import check_kind
 from disclique.errors import InputError
-from disclique.model import FloatArray, Microdata, ProductGraph
+from disclique.model import Microdata, ProductGraph
 from disclique.records.labels import label_tuples
 from disclique.records.write import whole_file
+from disclique.values import FloatArray
 
 # Okabe and Ito's palette: told apart with any kind of colour vision
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D")

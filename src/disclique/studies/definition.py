@@ -16,11 +16,12 @@ from disclique.engine.solvers import find_solver
 from disclique.errors import InputError, guess_meant
 from disclique.masks import parse_mask
 from disclique.masks.settings import Setting
-from disclique.model import Budget, Json
+from disclique.model import Budget
 from disclique.options.attacks import StudyOptions
 from disclique.options.table import rows_of
 from disclique.records.coarsening import list_label_settings, parse_recoding
 from disclique.runs import Chance, Unit, WrittenUnit
+from disclique.values import Json
 
 FORMAT = 2  # raised when the same definition no longer gives the same records
 FULL = "full"  # labels as they are

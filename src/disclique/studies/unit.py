@@ -18,11 +18,12 @@ from disclique.errors import InputError
 from disclique.masks import Mask
 from disclique.measures.label_information import count_classes, share_kept
 from disclique.measures.risk import Truth
-from disclique.model import Candidates, Claims, Distances, Microdata
+from disclique.model import Candidates, Claims, Microdata
 from disclique.records.coarsening import AS_THEY_ARE, Recoding, parse_recoding
 from disclique.records.labels import candidates
 from disclique.records.reading import Layout, microdata, read
 from disclique.runs import Unit
+from disclique.spaces.base import Distances
 from disclique.studies.definition import FULL, Study
 from disclique.synthetic.people import Population, choose_people, germany, population
 from disclique.synthetic.settlements import read_table

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from disclique.arguments import check_rng, check_whole
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.model import FloatArray
 from disclique.spaces import Texts
 from disclique.synthetic.settlements import area_points, home_points, read_table
+from disclique.values import FloatArray
 
 __all__ = ["Population", "area_points", "choose_people", "germany", "home_points", "misspell", "population"]
 

@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.geodesy import shift_nearby
-from disclique.model import FloatArray
+from disclique.values import FloatArray
 
 SETTLED_KM2_PER_INHABITANT = 600e-6
 _PATTERN_SEED = 2011  # the pattern of municipalities is part of the country, not of a sample

@@ -21,8 +21,8 @@ from scipy.ndimage import gaussian_filter, map_coordinates
 from scipy.optimize import minimize
 
 from disclique.attacks.thresholds import Aligning
-from disclique.model import FloatArray
 from disclique.spaces.positions import KnownMap, Motion, find_east_north, follow_step
+from disclique.values import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from scipy.spatial import cKDTree
 from disclique.attacks.align.likelihood import Aligner, LikelihoodModel, group_by_class, index_known
 from disclique.engine.kernels.neighbours import find_near
 from disclique.messages import Message
-from disclique.model import FloatArray
 from disclique.spaces.positions import KnownMap, Motion, follow_step
+from disclique.values import FloatArray
 
 if TYPE_CHECKING:
     from disclique.attacks.align.inputs import AttackInputs

@@ -15,12 +15,13 @@ from disclique.attacks.thresholds import Thresholds
 from disclique.attacks.weigh.law import LawModel, build_law_model, is_gaussian
 from disclique.geodesy import Spread
 from disclique.messages import Message
-from disclique.model import Candidates, FloatArray, IntArray
+from disclique.model import Candidates
 from disclique.progress import Step, tell
 from disclique.spaces import Points
 from disclique.spaces.positions import KnownMap
 from disclique.spaces.rebuild import shrink_spread
 from disclique.spaces.rebuild.landmarks import TargetMap
+from disclique.values import FloatArray, IntArray
 
 Ints = NDArray[np.int64]
 StartPairs = tuple[IntArray, IntArray]

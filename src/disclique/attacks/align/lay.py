@@ -25,10 +25,11 @@ from disclique.attacks.align.settle import RegisterCase, SettledMap, compare_str
 from disclique.attacks.population import measure_rarity
 from disclique.attacks.weigh.law import LawModel
 from disclique.messages import Message, mark
-from disclique.model import Candidates, Executor, Json
+from disclique.model import Candidates, Executor
 from disclique.records.registers import Label, Records, Register, Survey, is_drawn, stream
 from disclique.spaces.positions import Motion
 from disclique.spaces.rebuild.landmarks import TargetMap
+from disclique.values import Json
 
 Ints = NDArray[np.int64]
 PILOT_SEED = 0x2545F491  # of who is in a thinned pilot

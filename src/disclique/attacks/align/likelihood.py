@@ -25,10 +25,11 @@ from disclique.attacks.thresholds import Thresholds
 from disclique.attacks.weigh.background import Background
 from disclique.engine.kernels.alignment import ClassMembers, KnownRecords, evaluate_likelihood
 from disclique.engine.kernels.neighbours import CellIndex, RelatedClasses, build_index, find_near
-from disclique.model import Candidates, FloatArray
+from disclique.model import Candidates
 from disclique.records.registers import Records
 from disclique.spaces.positions import KnownMap, Motion, find_east_north, follow_step
 from disclique.spaces.rebuild.landmarks import TargetMap
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 

@@ -15,9 +15,9 @@ from disclique.attacks.align.likelihood import Aligner, Alignment
 from disclique.attacks.align.search import Alignments
 from disclique.attacks.weigh.exchange import find_coinciding
 from disclique.attacks.weigh.law import Component, LawModel
-from disclique.model import FloatArray
 from disclique.spaces.positions import Motion, average_places, find_east_north, follow_step
 from disclique.spaces.rebuild.landmarks import TargetMap
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 

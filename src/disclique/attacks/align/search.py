@@ -28,9 +28,9 @@ from disclique.attacks.align.likelihood import (
 )
 from disclique.engine.kernels.alignment import AlignmentSearch, ClassMembers, try_pairs
 from disclique.messages import Message, mark
-from disclique.model import FloatArray
 from disclique.spaces.positions import Motion, fit_motion
 from disclique.spaces.rebuild.landmarks import TargetMap
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 SEED = 0  # of the order in which pairs of records are tried; not of anything that is published

@@ -32,10 +32,11 @@ from disclique.engine.kernels.neighbours import RelatedClasses, build_index, fin
 from disclique.geodesy import Spread
 from disclique.masks.laws import RadialLaw, ReplayLaw
 from disclique.messages import Message, mark
-from disclique.model import Executor, FloatArray, Json
+from disclique.model import Executor
 from disclique.records.registers import Label, Records, Register, Survey, stream
 from disclique.spaces.positions import KnownMap, find_east_north
 from disclique.spaces.rebuild.landmarks import TargetMap
+from disclique.values import FloatArray, Json
 
 Ints = NDArray[np.int64]
 

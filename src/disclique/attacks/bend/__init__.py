@@ -37,8 +37,9 @@ from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.posterior import FAINT, matching_posterior
 from disclique.attacks.registry import Attack
 from disclique.messages import Message
-from disclique.model import Candidates, Claims, FloatArray, Microdata
+from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 Plan = tuple[tuple[Basis, tuple[float, ...]], ...]

@@ -20,9 +20,10 @@ from scipy.special import gammaln
 from disclique.errors import DiscliqueError, InputError
 from disclique.geodesy import to_space
 from disclique.masks import Mask
-from disclique.model import Distances, FloatArray
 from disclique.spaces import Matrix, full_matrix, spaced
+from disclique.spaces.base import Distances
 from disclique.spaces.rebuild.landmarks import refuse_directed
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 FINEST = 1e-9  # width of residuals, in standard deviations of the cloud, that is rounding

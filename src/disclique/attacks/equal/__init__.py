@@ -38,10 +38,12 @@ from disclique.attacks.equal.lookup import (
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.registry import Attack
 from disclique.messages import Message
-from disclique.model import Candidates, Claims, Distances, FloatArray, Microdata
+from disclique.model import Candidates, Claims, Microdata
 from disclique.progress import tell
 from disclique.spaces import spaced
+from disclique.spaces.base import Distances
 from disclique.spaces.mapping import find_printed_unit
+from disclique.values import FloatArray
 
 
 @dataclass(frozen=True)

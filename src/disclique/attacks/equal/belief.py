@@ -20,8 +20,10 @@ from scipy.sparse.csgraph import dijkstra
 
 from disclique.attacks.equal.lookup import Entries, Hits
 from disclique.attacks.posterior import matching_posterior
-from disclique.model import Candidates, Distances, FloatArray
+from disclique.model import Candidates
 from disclique.spaces import spaced
+from disclique.spaces.base import Distances
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 IMPOSSIBLE = -700.0  # logarithm of what is not possible

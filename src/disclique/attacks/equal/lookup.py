@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from disclique.model import Distances, FloatArray, IntArray
+from disclique.spaces.base import Distances
 from disclique.spaces.matrix import ROUNDING
+from disclique.values import FloatArray, IntArray
 
 Ints = NDArray[np.int64]
 

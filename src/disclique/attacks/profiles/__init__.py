@@ -49,8 +49,9 @@ from disclique.engine.kernels.compiled import count_cores
 from disclique.errors import InputError
 from disclique.masks import Mask
 from disclique.messages import Message
-from disclique.model import Budget, Candidates, Claims, FloatArray, Microdata
+from disclique.model import Budget, Candidates, Claims, Microdata
 from disclique.progress import tell
+from disclique.values import FloatArray
 
 TURNED, REFINED = "turned", "refined"
 

@@ -28,8 +28,8 @@ from disclique.attacks.profiles.evidence import (
     mutual_best,
 )
 from disclique.attacks.profiles.sides import Side
-from disclique.model import FloatArray
 from disclique.spaces import spaced
+from disclique.values import FloatArray
 
 FEWEST_PAIRS = 10  # anchors at least, and pairs from which a law can be learned
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.isotonic import IsotonicRegression
 
-from disclique.model import Candidates, FloatArray
+from disclique.model import Candidates
 from disclique.spaces import spaced
+from disclique.values import FloatArray
 
 F4 = NDArray[np.float32]
 Ints = NDArray[np.int64]

@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import dijkstra
 from disclique.attacks.profiles.evidence import F4, Ints
 from disclique.errors import DiscliqueError
 from disclique.masks import Mask
-from disclique.model import Distances
 from disclique.spaces import spaced
+from disclique.spaces.base import Distances
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,9 @@ from disclique.engine.kernels.neighbours import (
     build_index,
     sum_bells,
 )
-from disclique.model import FloatArray, smooth_share
+from disclique.model import smooth_share
 from disclique.spaces.positions import KnownMap, find_east_north
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 TINY = 1e-12  # of the coordinates: cells are no smaller

@@ -22,8 +22,8 @@ from disclique.attacks.align.likelihood import CandidatePairs, LikelihoodModel
 from disclique.attacks.thresholds import THRESHOLDS, Aligning
 from disclique.attacks.weigh.law import LawModel, gather_pairs
 from disclique.masks.laws import ExchangeLaw
-from disclique.model import FloatArray
 from disclique.spaces.positions import KnownMap, Motion
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 ROWS = 2000  # places that are looked at in one go

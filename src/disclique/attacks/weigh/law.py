@@ -17,8 +17,8 @@ from disclique.attacks.align.likelihood import CandidatePairs, LikelihoodModel
 from disclique.attacks.thresholds import THRESHOLDS, Weighing
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
 from disclique.masks.laws import FINE, ExchangeLaw, GaussianLaw, HalfWay, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw
-from disclique.model import FloatArray
 from disclique.spaces import Points
+from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 UNLABELLED = RelatedClasses(np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(1))

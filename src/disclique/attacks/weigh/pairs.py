@@ -25,8 +25,9 @@ from disclique.attacks.weigh.exchange import find_exchanged
 from disclique.attacks.weigh.law import LawModel
 from disclique.masks.laws import ExchangeLaw
 from disclique.messages import Message, mark
-from disclique.model import Claims, FloatArray, IntArray, Json
+from disclique.model import Claims
 from disclique.spaces.rebuild.parts import MapPart, Unplaced
+from disclique.values import FloatArray, IntArray, Json
 
 Ints = NDArray[np.int64]
 ALMOST = 1 - 1e-9

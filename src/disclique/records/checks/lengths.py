@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from disclique.messages import Message, mark
-from disclique.model import Distances, FloatArray, Microdata
+from disclique.model import Microdata
 from disclique.records.checks.values import Lengths, Remark, show_length
 from disclique.spaces import spaced
+from disclique.spaces.base import Distances
 from disclique.units import NO_UNIT
+from disclique.values import FloatArray
 
 
 @dataclass(frozen=True)

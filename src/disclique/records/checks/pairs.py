@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from disclique.messages import Message, mark
-from disclique.model import FloatArray, IntArray, Microdata
+from disclique.model import Microdata
 from disclique.records.checks.lengths import name_unit, sample_lengths
 from disclique.records.checks.places import inspect_places
 from disclique.records.checks.values import Meeting, Remark, say_shares, show_length, some
@@ -22,6 +22,7 @@ from disclique.records.joins import find_twins
 from disclique.records.labels import label_tuples
 from disclique.spaces import read_in_blocks, spaced
 from disclique.spaces.metrics import paired
+from disclique.values import FloatArray, IntArray
 
 Rows = tuple[IntArray, IntArray]
 

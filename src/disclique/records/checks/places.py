@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from disclique.geodesy import sphere_km
 from disclique.messages import Message, mark
-from disclique.model import FloatArray, Microdata
+from disclique.model import Microdata
 from disclique.records.checks.values import Extent, Remark, is_land, round_out, say_place, say_shares
 from disclique.spaces import Points, spaced
 from disclique.spaces.metrics import paired
+from disclique.values import FloatArray
 
 ROUGHLY = (mark("some_100_km"), mark("some_10_km"), mark("about_1_km"))  # how exact places with so many decimals are
 AXES = (mark("axis_longitudes"), mark("axis_latitudes"))

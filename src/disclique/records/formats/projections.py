@@ -13,8 +13,8 @@ import pandas as pd
 
 from disclique.errors import InputError
 from disclique.messages import Message, mark
-from disclique.model import FloatArray
 from disclique.records.formats import no_column
+from disclique.values import FloatArray
 
 LON, LAT = "longitude (WGS 84)", "latitude (WGS 84)"
 

@@ -20,13 +20,13 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.memory import say_memory
 from disclique.messages import Message
-from disclique.model import FloatArray, IntArray, Microdata
+from disclique.model import Microdata
 from disclique.records.coarsening import Generaliser, parse_generaliser
 from disclique.records.formats import plain_dates
 from disclique.records.formats.projections import LAT, LON, check_degrees, to_degrees
 from disclique.records.reading import Layout, microdata, say_unit
 from disclique.spaces import Points
-from disclique.values import canonical
+from disclique.values import FloatArray, IntArray, canonical
 
 BATCH = 1 << 18  # records that are in memory at a time
 NOBODY = "__HIVE_DEFAULT_PARTITION__"  # how a folder is called whose records have no value

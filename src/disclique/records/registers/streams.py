@@ -16,11 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.model import Executor, FloatArray, Microdata
+from disclique.model import Executor, Microdata
 from disclique.records.reading import select_records
 from disclique.records.registers.files import Label, Register
 from disclique.spaces import Points
-from disclique.values import canonical
+from disclique.values import FloatArray, canonical
 
 Ints = NDArray[np.int64]
 R = TypeVar("R")

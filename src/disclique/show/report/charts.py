@@ -16,10 +16,10 @@ from disclique.audits.result import AuditResult
 from disclique.locale import Texts
 from disclique.masks.settings import Setting, measure_dial, measured_in
 from disclique.measures.utility import measures
-from disclique.model import Json
 from disclique.show.report.maps import draw_cells, draw_people
 from disclique.show.report.vega import COLOURS, PERCENT, SHAPES, alt_library, data, plain
 from disclique.units import Quantity
+from disclique.values import Json
 
 _ROW = 15  # pixels for one attack on one setting
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts, mark, texts_in
-from disclique.model import Json
 from disclique.records.checks.places import read_rings
 from disclique.records.checks.values import Extent
 from disclique.show.report.vega import PERCENT, alt_library, data, plain
 from disclique.spaces.base import EARTH
+from disclique.values import Json
 
 KM_PER_DEGREE = 111.195
 SHADES = {"domain": [0, 0.5, 1], "range": ["#DCE6F0", "#F0B442", "#B33A00"], "interpolate": "rgb"}
