@@ -16,7 +16,7 @@ import disclique as dq
 from disclique.errors import InputError
 from disclique.masks import Mask
 from disclique.model import Microdata
-from disclique.runs.chance import Chance
+from disclique.runs.unit import Chance
 from disclique.spaces import Matrix, Points, Texts, full_matrix
 from disclique.spaces.base import Distances
 from disclique.spaces.strings import join_columns

@@ -32,7 +32,7 @@ from disclique.records.reading import microdata
 from disclique.records.registers import read_register
 from disclique.runs import OnDask, Serial
 from disclique.spaces import Matrix, Points, full_matrix
-from disclique.synthetic.settlements import home_points, read_table
+from disclique.synthetic.people import home_points, read_table
 
 PER_FILE = 500_000
 MEMORY = 4 * 10**9

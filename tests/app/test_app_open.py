@@ -16,10 +16,9 @@ pytest.importorskip("httpx", reason="the app's packages are missing")
 
 import disclique as dq
 from app_visitor import Page, Visitor
-from disclique.app import preview as previews
+from disclique.app import roles as previews
 from disclique.app.beside import name_files, named
-from disclique.app.preview import preview
-from disclique.app.roles import guess_roles
+from disclique.app.roles import guess_roles, preview
 from disclique.records.formats import list_suffixes
 from disclique.synthetic.examples import survey_file
 from invented_towns import towns

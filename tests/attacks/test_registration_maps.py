@@ -27,7 +27,7 @@ from disclique.spaces.rebuild.least_squares import (
     rebuild_from_noisy,
     to_chords,
 )
-from disclique.synthetic.settlements import home_points
+from disclique.synthetic.people import home_points
 
 
 def homes(n, seed=0):

@@ -14,7 +14,7 @@ from disclique.model import Candidates
 from disclique.spaces import Matrix, Points, full_matrix, rebuild, spaced
 from disclique.spaces.rebuild import relative
 from disclique.spaces.rebuild.landmarks import Rebuilding
-from disclique.synthetic.settlements import home_points
+from disclique.synthetic.people import home_points
 
 
 def release(n, spec, seed=0, metric="sphere"):

@@ -35,7 +35,7 @@ from disclique.measures.utility import measures
 from disclique.messages import Message, percent
 from disclique.records.reading import microdata
 from disclique.runs import Unit
-from disclique.show.formats import figure, measured, title_of
+from disclique.show.pages import figure, measured, title_of
 from disclique.spaces import full_matrix
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from disclique.engine import Solver, exact, is_clique, maximum_clique, maximum_cliques
-from disclique.engine.kernels import edges, roots, search
+from disclique.engine.kernels import merge, roots, search
 from disclique.engine.product import product_graph
 from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import TooLarge
@@ -47,7 +47,7 @@ def test_small_edges_are_sorted_within_their_blocks(spread):
     }[spread]
     begin = np.array([0, 1, 15, n])
     group = np.repeat([0, 1, 2], np.diff(begin))
-    found = edges.edges(values, begin, np.arange(n, dtype=np.uint32), True, True)
+    found = merge.edges(values, begin, np.arange(n, dtype=np.uint32), True, True)
     assert len(found.distance) == n * (n - 1)
     np.testing.assert_array_equal(found.distance, values[found.first, found.second])
     np.testing.assert_array_equal(found.back, values[found.second, found.first])

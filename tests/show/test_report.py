@@ -22,7 +22,7 @@ from disclique.audits.result import decode_result, encode_result, result_schema
 from disclique.errors import InputError
 from disclique.measures.utility import measures
 from disclique.messages import Message
-from disclique.show.formats import title_of
+from disclique.show.pages import title_of
 from disclique.show.report.render import MAIN
 
 EVIL = "<script>alert('x')</script>"

@@ -7,8 +7,16 @@ from scipy.stats import chisquare
 
 from disclique.errors import InputError
 from disclique.spaces.metrics import paired
-from disclique.synthetic.people import area_points, germany, home_points, population
-from disclique.synthetic.settlements import germany_settlements, inside, read_table, uniform_points
+from disclique.synthetic.people import (
+    area_points,
+    germany,
+    germany_settlements,
+    home_points,
+    inside,
+    population,
+    read_table,
+    uniform_points,
+)
 
 
 def rng(seed=0):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from disclique.app.beside import hide_paths
 from disclique.app.fields import LAYOUT
 from disclique.app.places import Places
-from disclique.app.preview import first_rows
 from disclique.app.projects import FILES, Project
+from disclique.app.roles import first_rows
 from disclique.errors import DiscliqueError
 from disclique.locale import LANGUAGES, texts_in
 from disclique.messages import Message, map_texts

@@ -145,7 +145,7 @@ def compare(one: AuditResult, other: AuditResult, texts: Texts) -> Comparison:
 
 def _ask(result: AuditResult, texts: Texts) -> dict[str, str]:
     """Return what was asked, by name."""
-    from disclique.show.formats import DASH, MODES, tell_asked
+    from disclique.show.pages import DASH, MODES, tell_asked
 
     say = texts.say
     about: dict[str, str | None] = {

@@ -32,9 +32,9 @@ from disclique.app.guard import Guard, Keys
 from disclique.app.looks import Looks
 from disclique.app.pages import LANGUAGE, LANGUAGES, changing, go, page, site_of
 from disclique.app.places import Places, remove_abandoned
-from disclique.app.preview import Previews
 from disclique.app.projects import Missing, Projects
 from disclique.app.results import Results
+from disclique.app.roles import Previews
 from disclique.app.runner import Runner
 from disclique.app.uploads import MOST, Refused
 from disclique.errors import DiscliqueError, InputError

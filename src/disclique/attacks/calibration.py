@@ -21,7 +21,7 @@ from disclique.model import Agreement
 from disclique.spaces import Points, full_matrix
 from disclique.spaces.base import Distances
 from disclique.spaces.metrics import Metric, paired
-from disclique.synthetic.settlements import area_points
+from disclique.synthetic.people import area_points
 from disclique.units import measured
 from disclique.values import FloatArray, Json
 

@@ -25,7 +25,7 @@ from disclique.options.audits import GERMANY
 from disclique.records.reading import select_records
 from disclique.records.registers import Register, draw_people, find_people
 from disclique.spaces.base import Distances
-from disclique.synthetic.settlements import home_points
+from disclique.synthetic.people import home_points
 
 Rows = NDArray[np.int64]
 Pairs = tuple[tuple[int, int], ...]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.engine.agreement import fit_agreement
-from disclique.engine.kernels import demand, edges, merge
+from disclique.engine.kernels import demand, merge
 from disclique.engine.kernels.compiled import count_cores, run_threads
 from disclique.errors import InputError, TooLarge
 from disclique.memory import default_memory, say_memory
@@ -92,7 +92,7 @@ def product_graph(
 
 def _both(
     target: Distances, known: Distances, pairs: _CandidatePairs, agreement: Agreement, memory: int
-) -> tuple[merge.TargetEdges, edges.Edges]:
+) -> tuple[merge.TargetEdges, merge.Edges]:
     """Return the edges of both files, made side by side."""
     directed = target.directed or known.directed
     made: dict[str, Any] = {}
@@ -103,7 +103,7 @@ def _both(
         else:
             records = pairs.known
             matrix = _matrix(known, records, memory)
-            made[side] = edges.edges(matrix, records.begin, records.name, directed, directed)
+            made[side] = merge.edges(matrix, records.begin, records.name, directed, directed)
 
     run_threads(make, ("target", "known"))
     return made["target"], made["known"]
@@ -194,7 +194,7 @@ def _target_edges(
     distances: Distances, side: _Side, agreement: Agreement, directed: bool, memory: int
 ) -> merge.TargetEdges:
     """Return the target's edges in blocks, with the intervals that agree."""
-    found = edges.edges(_matrix(distances, side, memory), side.begin, side.name, directed, False)
+    found = merge.edges(_matrix(distances, side, memory), side.begin, side.name, directed, False)
     low, high = _intervals(agreement, found.distance)
     back_low, back_high = _intervals(agreement, found.back) if directed else (found.back, found.back)
     return merge.TargetEdges(low, high, back_low, back_high, found.first, found.second, found.start, found.middle)
@@ -216,7 +216,7 @@ def _intervals(agreement: Agreement, distance: FloatArray) -> tuple[FloatArray, 
 class _Meeting:
     """The windows in which the edges of both files meet: how many product edges there are, and their rows."""
 
-    def __init__(self, order: int, target: merge.TargetEdges, known: edges.Edges, relation: merge.Relation) -> None:
+    def __init__(self, order: int, target: merge.TargetEdges, known: merge.Edges, relation: merge.Relation) -> None:
         self.order, self._files = order, (target, known)
         workers = count_cores() if len(target.low) > 20_000 else 1
         shares = _shares(merge.weights(target, known, relation), workers)

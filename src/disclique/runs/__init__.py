@@ -5,13 +5,21 @@ knows nothing of masks, attacks or risk.
 """
 
 from disclique.model import Executor
-from disclique.runs.chance import Chance
 from disclique.runs.dask_cluster import OnDask
-from disclique.runs.executors import Processes, Serial, choose_executor, keep_open
 from disclique.runs.journal import Journal, open_journal
 from disclique.runs.progress import Forecast
-from disclique.runs.run import Estimate, FullProgress, Progress, run_units, try_units
-from disclique.runs.unit import Attacked, Stage, Unit, WrittenUnit
+from disclique.runs.run import (
+    Estimate,
+    FullProgress,
+    Processes,
+    Progress,
+    Serial,
+    choose_executor,
+    keep_open,
+    run_units,
+    try_units,
+)
+from disclique.runs.unit import Attacked, Chance, Stage, Unit, WrittenUnit
 
 __all__ = [
     "Attacked",

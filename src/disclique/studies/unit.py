@@ -25,8 +25,7 @@ from disclique.records.reading import Layout, microdata, read
 from disclique.runs import Unit
 from disclique.spaces.base import Distances
 from disclique.studies.definition import FULL, Study
-from disclique.synthetic.people import Population, choose_people, germany, population
-from disclique.synthetic.settlements import read_table
+from disclique.synthetic.people import Population, choose_people, germany, population, read_table
 
 BINS = 10  # classes of probability in which claims are compared with the truth
 Files = tuple[Microdata, Microdata, Candidates, Truth]

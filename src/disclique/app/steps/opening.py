@@ -15,9 +15,8 @@ from disclique.app.beside import find_file, hide_paths, list_choices, receive_be
 from disclique.app.fields import FIELDS, LAYOUT, read_lines, show_value
 from disclique.app.looks import Seen, look_at_first
 from disclique.app.pages import changing, go, in_thread, page, site_of
-from disclique.app.preview import Preview
 from disclique.app.projects import DONE, NEW, PAUSED, RUNNING, Project
-from disclique.app.roles import EAST, ENCODING, ID, LABEL, NORTH, NUMBER, ROLES, TEXT, Guess, guess_roles
+from disclique.app.roles import EAST, ENCODING, ID, LABEL, NORTH, NUMBER, ROLES, TEXT, Guess, Preview, guess_roles
 from disclique.errors import DiscliqueError, InputError
 from disclique.locale import mark
 from disclique.messages import Message

@@ -6,7 +6,7 @@ from disclique.arguments import check_kind
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts, mark, texts_in
 from disclique.measures.utility import measures
-from disclique.show.formats import QUANTILES, interval, measured, percent, tell_asked, title_of
+from disclique.show.pages import QUANTILES, interval, measured, percent, tell_asked, title_of
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
 

@@ -13,7 +13,7 @@ from disclique.audits.result import AuditResult, tabulate_figures
 from disclique.locale import Texts, texts_in
 from disclique.measures.utility import measures
 from disclique.messages import Message, mark
-from disclique.show.formats import MODES, SPACE, percent, tell_asked
+from disclique.show.pages import MODES, SPACE, percent, tell_asked
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
 from disclique.spaces.base import MAPS
