@@ -21,7 +21,7 @@ from disclique.attacks.oracle import Asking, ask_oracle
 from disclique.errors import InputError, TooLarge
 from disclique.geodesy import Spread, to_space
 from disclique.masks import EntryMask, parse_mask
-from disclique.masks.noise import EntryChance, threefry
+from disclique.masks.entrywise import EntryChance, threefry
 from disclique.masks.publishing import NeighbourSearch, list_nearest
 from disclique.measures.risk import Truth
 from disclique.records import Layout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -30,13 +31,13 @@ from starlette.staticfiles import StaticFiles
 from disclique.app.estimates import Estimates
 from disclique.app.guard import Guard, Keys
 from disclique.app.looks import Looks
-from disclique.app.pages import LANGUAGE, LANGUAGES, changing, go, page, site_of
+from disclique.app.pages import LANGUAGE, LANGUAGES, changing, go, in_thread, page, site_of
 from disclique.app.places import Places, remove_abandoned
-from disclique.app.projects import Missing, Projects
+from disclique.app.projects import INPUT, Missing, Projects
 from disclique.app.results import Results
 from disclique.app.roles import Previews
 from disclique.app.runner import Runner
-from disclique.app.uploads import MOST, Refused
+from disclique.app.uploads import MOST, Refused, receive_file
 from disclique.errors import DiscliqueError, InputError
 from disclique.show.library import ChartLibrary
 
@@ -168,13 +169,15 @@ class Site:
 
 def make_site(site: Site) -> Guard:
     """Return the application with all its pages behind the guard."""
-    from disclique.app.steps import ask, opening, reading, releasing, running, start
+    from disclique.app.steps import ask, opening, reading, releasing, running
 
     routes = [
-        Route("/", start.show, methods=["GET"]),
+        Route("/", show_start, methods=["GET"]),
         Route("/language", changing(choose_language), methods=["POST"]),
         Route("/end", changing(end), methods=["POST"]),
-        *start.routes,
+        Route("/upload", begin_with_upload, methods=["POST"]),
+        Route("/choose", changing(begin_with_file), methods=["POST"]),
+        Route("/work/{id}/remove", changing(remove_project), methods=["POST"]),
         *opening.routes,
         *ask.routes,
         *running.routes,
@@ -193,6 +196,47 @@ def make_site(site: Site) -> Guard:
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.state.site = site
     return Guard(app, site.keys)
+
+
+async def show_start(request: Request) -> Response:
+    """Show the files that can be opened, and the audits that are there."""
+    site = site_of(request)
+    projects = [
+        (project, site.runner.state(project), site.projects.is_kept(project)) for project in site.projects.list()
+    ]
+    files = await in_thread(site.places.files)
+    site.warm()
+    return page(request, "start", files=[path.name for path in files], projects=projects, most=site.most)
+
+
+async def begin_with_upload(request: Request) -> Response:
+    """Take a file from the browser, and begin a project on it."""
+    site = site_of(request)
+    folder = site.places.scratch()
+    inside = folder / INPUT
+    inside.mkdir(mode=0o700)
+    try:
+        taken = await receive_file(request, inside, site.keys, site.most)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    project = site.projects.begin(taken.shown, taken.path, folder)
+    return go(f"/work/{project.id}/open", request)
+
+
+async def begin_with_file(request: Request, form: FormData) -> Response:
+    """Begin a project on a file of the folder."""
+    site = site_of(request)
+    file = site.places.file(str(form.get("file", "")))
+    project = site.projects.begin(file.name, file)
+    return go(f"/work/{project.id}/open", request)
+
+
+async def remove_project(request: Request, form: FormData) -> Response:
+    """Delete a project that would be deleted in the end anyway."""
+    site = site_of(request)
+    site.projects.remove(site.projects.get(request.path_params["id"]))
+    return go("/", request)
 
 
 async def choose_language(request: Request, form: FormData) -> Response:

@@ -12,8 +12,8 @@ import numpy as np
 
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, Spread
+from disclique.masks.entrywise import Entrywise, draw_key
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
-from disclique.masks.noise import Entrywise, draw_key
 from disclique.messages import Message
 from disclique.spaces import Matrix, Points, full_matrix, matrix_like
 from disclique.spaces.base import ENCODINGS, TEXTS, Distances

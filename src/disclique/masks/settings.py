@@ -28,7 +28,7 @@ class Setting:
     """A mask, and what is done to the labels; ``str`` writes it as ``parse`` reads it.
 
     >>> setting = Setting.parse("gaussian:sigma=1km | age=width:age:10 | drop:sex")
-    >>> setting.mask.name, setting.labels.said
+    >>> setting.mask.name, str(setting.labels.message)
     ('gaussian', 'age in classes of 10, without sex')
     """
 

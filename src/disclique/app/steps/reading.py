@@ -17,7 +17,7 @@ from disclique.app.projects import Missing, Project
 from disclique.app.results import PAGES
 from disclique.errors import InputError
 from disclique.locale import texts_in
-from disclique.show.report.page import draw_settings
+from disclique.show.report.vega import draw_settings
 
 if TYPE_CHECKING:
     from disclique.app.results import Comparison

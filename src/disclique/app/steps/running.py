@@ -19,7 +19,7 @@ from disclique.app.runner import is_changed
 from disclique.app.status import SettingRow, Status, read_status
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.show.report.page import draw_settings
+from disclique.show.report.vega import draw_settings
 
 
 async def show(request: Request) -> Response:
@@ -144,7 +144,7 @@ def _point(row: SettingRow) -> dict[str, Any]:
 
 def _drawing(status: Status) -> Callable[..., dict[str, Any]]:
     """Return what draws the picture, once the template has said its words."""
-    import disclique.show.report.page  # noqa: F401 - which takes its time, and not that of the other pages
+    import disclique.show.report.vega  # noqa: F401 - which takes its time, and not that of the other pages
 
     return partial(
         draw_settings,

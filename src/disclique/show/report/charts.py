@@ -17,7 +17,7 @@ from disclique.locale import Texts
 from disclique.masks.settings import Setting, measure_dial, measured_in
 from disclique.measures.utility import measures
 from disclique.show.report.maps import draw_cells, draw_people
-from disclique.show.report.page import COLOURS, PERCENT, SHAPES, alt_library, data, plain
+from disclique.show.report.vega import COLOURS, PERCENT, SHAPES, alt_library, data, plain
 from disclique.units import Quantity
 from disclique.values import Json
 

@@ -16,7 +16,7 @@ from disclique.audits.result import AuditResult
 from disclique.locale import Texts, mark, texts_in
 from disclique.records.checks.places import read_rings
 from disclique.records.checks.values import Extent
-from disclique.show.report.page import PERCENT, alt_library, data, plain
+from disclique.show.report.vega import PERCENT, alt_library, data, plain
 from disclique.spaces.base import EARTH
 from disclique.values import Json
 
