@@ -17,7 +17,7 @@ from disclique.errors import InputError
 PREFIX = "disclique-app-"
 OWNER = "server.lock"  # held for as long as the server lives, however it ends
 YOUNG = 60.0  # seconds in which a folder without a lock may be one that is just being made
-MOST = 500  # files of a folder that are listed
+FILES_LISTED = 500  # files of a folder that are listed
 LONGEST = 80  # characters of a folder's name
 TRIES = 20
 
@@ -35,7 +35,7 @@ class Places:
             there = sorted(self.start.iterdir(), key=lambda path: path.name.lower())
         except OSError:
             return []
-        return [path for path in there if self._offered(path)][:MOST]
+        return [path for path in there if self._offered(path)][:FILES_LISTED]
 
     def _offered(self, path: Path) -> bool:
         from disclique.records.formats import format_of

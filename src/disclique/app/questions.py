@@ -305,7 +305,7 @@ class ReadyNumbers:
     trader_coordinate_error: str = "50m"
 
 
-NUMBERS = ReadyNumbers()
+READY_NUMBERS = ReadyNumbers()
 
 
 @dataclass(frozen=True)
@@ -318,7 +318,7 @@ class ReadySnooper:
     options: dict[str, Any]
 
 
-def list_ready(records: int, *, places: bool, earth: bool, of: ReadyNumbers = NUMBERS) -> list[ReadySnooper]:
+def list_ready(records: int, *, places: bool, earth: bool, of: ReadyNumbers = READY_NUMBERS) -> list[ReadySnooper]:
     """Return the ready answers for a file of so many records; ``places`` says that others can be invented beside it.
 
     The first is the worst case: whatever a snooper may know, the release is no riskier than it says.

@@ -30,7 +30,7 @@ from disclique.app.status import Words, read_status, write_status
 from disclique.errors import InputError
 from disclique.messages import Message
 
-GRACE = 2.0  # seconds in which a process may end by itself
+STOP_SECONDS = 2.0  # seconds in which a process may end by itself
 PLACE = "audit"  # what the command line calls the folder of an audit that has none of its own
 
 
@@ -212,7 +212,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         with suppress(OSError):
             process.stdin.close()
     try:
-        process.wait(GRACE)
+        process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
         if os.name == "nt":
             process.kill()

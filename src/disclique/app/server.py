@@ -37,14 +37,14 @@ from disclique.app.projects import INPUT, Missing, Projects
 from disclique.app.results import Results
 from disclique.app.roles import Previews
 from disclique.app.runner import Runner
-from disclique.app.uploads import MOST, Refused, receive_file
+from disclique.app.uploads import UPLOAD_BYTES, Refused, receive_file
 from disclique.errors import DiscliqueError, InputError
 from disclique.show.library import ChartLibrary
 
 SILENCE = 3600.0  # seconds without a request or a running audit after which the server ends
 LOOK = 0.5  # seconds between two looks whether it should
 GRACE = 2  # seconds that a page or an upload has left when the server ends
-WAITING = 128  # connections that wait until they are answered
+BACKLOG = 128  # connections that wait until they are answered
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 PLAIN = {  # one way to speak, whatever else is installed; nobody stands before this server and may speak for others
     "http": "h11",
@@ -63,7 +63,7 @@ def serve(
     *,
     port: int = 0,
     browser: bool = True,
-    most: int = MOST,
+    most: int = UPLOAD_BYTES,
     silence: float = SILENCE,
     say: Callable[[str], None] = print,
 ) -> None:
@@ -136,7 +136,7 @@ def _listen(port: int) -> socket.socket:
         if os.name == "posix":  # elsewhere it would let others listen at the same port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        listener.listen(WAITING)  # before anybody is told the address
+        listener.listen(BACKLOG)  # before anybody is told the address
     except (OSError, OverflowError) as error:
         listener.close()
         why = getattr(error, "strerror", None) or error
@@ -152,7 +152,7 @@ class Site:
     places: Places
     projects: Projects
     runner: Runner
-    most: int = MOST  # bytes of an upload
+    most: int = UPLOAD_BYTES  # bytes of an upload
     results: Results = field(default_factory=lambda: Results(ChartLibrary()))
     estimates: Estimates = field(default_factory=Estimates)
     looks: Looks = field(default_factory=Looks)

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from disclique.app.guard import CSRF, Keys
 from disclique.errors import InputError
 
-MOST = 2_000_000_000  # bytes of one file, unless the server was started with another limit
+UPLOAD_BYTES = 2_000_000_000  # bytes of one file, unless the server was started with another limit
 SPARE = 500_000_000  # bytes that stay free on the disk
 FIELD = 10_000  # bytes of a field beside the file
 BESIDE = 100_000  # bytes of all that comes with the file
@@ -50,7 +50,7 @@ def length_of(request: Request) -> int:
     return int(said) if said.isascii() and said.isdigit() else 0
 
 
-async def receive_file(request: Request, folder: Path, keys: Keys, most: int = MOST) -> Upload:
+async def receive_file(request: Request, folder: Path, keys: Keys, most: int = UPLOAD_BYTES) -> Upload:
     """Write the one file of a form to a folder as it comes in, and return it; its token must come before it."""
     taken = _Taken(folder, keys, most)
     stream = request.stream()

@@ -17,13 +17,13 @@ from matplotlib.ticker import MaxNLocator
 from disclique.audits.result import AuditResult
 from disclique.measures.utility import measures
 from disclique.records.coarsening import parse_recoding
-from disclique.show.plots import COLOURS, draw_matches, title_matches
+from disclique.show.plots import PLOT_COLOURS, draw_matches, title_matches
 from disclique.studies import StudyDraws, StudyResult, deviations, reliability, typical_examples
 from disclique.studies.definition import FULL
 from disclique.studies.summary import RATES, dial_name, dials
 from disclique.synthetic.people import Population
 
-RELEASED, COMMON = "#888888", COLOURS[1]
+RELEASED, COMMON = "#888888", PLOT_COLOURS[1]
 
 
 def draw_rates_by_mask(table: pd.DataFrame, attack: str = "clique") -> Figure:
@@ -54,7 +54,7 @@ def _lines(points: pd.DataFrame, line: str, title: str, axis: str, masks: tuple[
     panels = figure.subplots(1, 2, sharex=True)
     kinds = list(dict.fromkeys(points[line]))
     by_name = line == "attack"  # names are told apart by hue, values of a dial by brightness
-    colours = COLOURS[: len(kinds)] if by_name else colormaps["viridis"](np.linspace(0, 0.92, len(kinds)))
+    colours = PLOT_COLOURS[: len(kinds)] if by_name else colormaps["viridis"](np.linspace(0, 0.92, len(kinds)))
     for axes, rate in zip(panels, RATES, strict=True):
         for kind, colour in zip(kinds, colours, strict=True):
             part = points[points[line] == kind].sort_values("x")
@@ -89,7 +89,7 @@ def draw_reliability(tables: dict[str, pd.DataFrame]) -> Figure:
     figure = Figure(figsize=(5.5, 5), layout="constrained")
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], "--", color=RELEASED, linewidth=1)
-    for (attack, found), colour, mark in zip(tables.items(), COLOURS, "osD^vP*X", strict=False):
+    for (attack, found), colour, mark in zip(tables.items(), PLOT_COLOURS, "osD^vP*X", strict=False):
         spread = np.sqrt(found["true"] * (1 - found["true"]) / found["pairs"])
         style: dict[str, Any] = {"color": colour, "fmt": f"{mark}-", "markersize": 4, "capsize": 2}
         axes.errorbar(found["probability"], found["true"], yerr=1.96 * spread, label=attack, **style)
@@ -111,7 +111,7 @@ def draw_risk_utility(
     figure = Figure(figsize=(7, 5), layout="constrained")
     axes = figure.add_subplot()
     error = np.abs(chosen[["precision_low", "precision_high"]].to_numpy().T - chosen["precision"].to_numpy())
-    axes.errorbar(utility, chosen["precision"], yerr=error, fmt="o-", color=COLOURS[0], capsize=2)
+    axes.errorbar(utility, chosen["precision"], yerr=error, fmt="o-", color=PLOT_COLOURS[0], capsize=2)
     for x, y, name in zip(utility, chosen["precision"], deviation.iloc[:, 0], strict=True):
         label = f"σ = {name:g}" if isinstance(name, (int, float)) else str(name)
         axes.annotate(label, (x, y), textcoords="offset points", xytext=(6, -11), fontsize=8)
@@ -177,7 +177,7 @@ def draw_risk_utility_map(result: AuditResult) -> Figure:
     there = [(s, s.usefulness) for s in result.settings if s.usefulness is not None]
     for place, mask in enumerate(dict.fromkeys(s.mask for s, _ in there)):
         for number, (s, use) in enumerate(pair for pair in there if pair[0].mask == mask):
-            colour, (low, high) = COLOURS[place % len(COLOURS)], s.risk.interval
+            colour, (low, high) = PLOT_COLOURS[place % len(PLOT_COLOURS)], s.risk.interval
             axes.plot([use, use], [low, high], color=colour, linewidth=1.2)
             face = "white" if s.risk.lower_bound else colour
             label = mask if number == 0 else None
@@ -219,7 +219,7 @@ def draw_rates_by_labels(result: StudyResult, alpha: float = 0.5) -> Figure:
                     part["labels"].map(place) + 0.03 * style,
                     part[rate],
                     yerr=error,
-                    color=COLOURS[hue % len(COLOURS)],
+                    color=PLOT_COLOURS[hue % len(PLOT_COLOURS)],
                     linestyle=STYLES[style % len(STYLES)],
                     marker=MARKS[hue % len(MARKS)],
                     markersize=4,

@@ -25,7 +25,7 @@ from disclique.records.write import whole_file
 from disclique.values import FloatArray
 
 # Okabe and Ito's palette: told apart with any kind of colour vision
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D")
+PLOT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D")
 TRUE, FALSE, UNKNOWN = "#009E73", "#D62728", "#0072B2"
 FORMATS = (".png", ".svg", ".pdf")
 VERTICES_WITH_TEXT = 60  # up to which labels and edges are drawn
@@ -65,7 +65,10 @@ def draw_graph_model(data: Microdata, title: str = "") -> Figure:
     if small:
         _weights(axes, data, places)
     labels = label_tuples(data.labels)
-    colour = {value: COLOURS[k % len(COLOURS)] for k, value in enumerate(dict.fromkeys(label[0] for label in labels))}
+    colour = {
+        value: PLOT_COLOURS[k % len(PLOT_COLOURS)]
+        for k, value in enumerate(dict.fromkeys(label[0] for label in labels))
+    }
     for i, label in enumerate(labels):
         hue = colour[label[0]]
         if small:
@@ -112,7 +115,7 @@ def _apart(places: FloatArray) -> FloatArray:
 
 
 def _legend(axes: Axes, colours: dict[str, str], title: str) -> None:
-    for name, colour in list(colours.items())[: len(COLOURS)]:
+    for name, colour in list(colours.items())[: len(PLOT_COLOURS)]:
         axes.plot([], [], "s", color=colour, label=name)
     axes.legend(title=title, loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=5, frameon=False)
 

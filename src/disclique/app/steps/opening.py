@@ -24,8 +24,8 @@ from disclique.messages import Message
 ROLE = "role:"  # how the field of a column begins
 WORDS = ("metric", "crs", "unit", "sheet", "layer")
 SWITCHES = ("directed", "unpublished", "codes")
-BESIDE = ("distances", "vectors", "encodings")
-MOST = 400  # columns with a field of their own
+FILES_BESIDE = ("distances", "vectors", "encodings")
+COLUMNS_SHOWN = 400  # columns with a field of their own
 
 
 async def resume(request: Request) -> Response:
@@ -110,7 +110,7 @@ async def add_file(request: Request) -> Response:
     if name not in FIELDS:
         raise InputError("form_without_purpose")
     if request.headers.get("hx-request") != "true":
-        return go(f"/work/{project.id}/{'open' if name in BESIDE else 'ask'}", request)
+        return go(f"/work/{project.id}/{'open' if name in FILES_BESIDE else 'ask'}", request)
     choices = list_choices(site.places, project)
     return page(request, "open_beside", project=project, choices=choices, name=name, value=chosen.value, problem=None)
 
@@ -152,8 +152,8 @@ async def _page(
         "unread": unread,
         "sections": parts,
         "section": await in_thread(_section, Path(project.file)),
-        "guesses": guesses[:MOST],
-        "more": len(guesses) - MOST,
+        "guesses": guesses[:COLUMNS_SHOWN],
+        "more": len(guesses) - COLUMNS_SHOWN,
         "roles": ROLES,
         "choices": choices,
         "values": values,
@@ -199,7 +199,7 @@ def _guesses(project: Project, found: Preview | None, form: FormData | None) -> 
     else:
         given = guessed
     columns = [(column, given[column.name]) for column in found.columns]
-    if len(columns) > MOST:  # what has a role is never among those that are left out
+    if len(columns) > COLUMNS_SHOWN:  # what has a role is never among those that are left out
         columns = sorted(columns, key=lambda pair: not pair[1].role)
     return columns
 
@@ -268,7 +268,7 @@ def _read_form(project: Project, form: FormData, site: Any) -> Project:
     layout = _layout_of({name: role for name, role in roles.items() if role})
     layout["label"] = list(dict.fromkeys([*layout["label"], *read_lines(str(form.get("more_labels", "")))]))
     choices = list_choices(site.places, project)
-    for name in BESIDE:
+    for name in FILES_BESIDE:
         if value := str(form.get(name, "")):
             if layout.get(name):
                 raise InputError("encodings_chosen_twice", column=layout[name])
@@ -294,13 +294,13 @@ def _read_form(project: Project, form: FormData, site: Any) -> Project:
 
 def _values(project: Project, form: FormData | None, choices: list[Any]) -> dict[str, str]:
     """Return what the fields beside the table show."""
-    names = (*WORDS, *SWITCHES, *BESIDE, "by_position", "generalise", "more_labels")
+    names = (*WORDS, *SWITCHES, *FILES_BESIDE, "by_position", "generalise", "more_labels")
     if form is not None:
         return {name: str(form.get(name, "")) for name in names}
     from disclique.records.coarsening import is_dial
 
     found = {name: show_value(project.said.get(name)) for name in (*WORDS, *SWITCHES, "by_position")}
-    found |= {name: value_of(project.said.get(name), choices) for name in BESIDE}
+    found |= {name: value_of(project.said.get(name), choices) for name in FILES_BESIDE}
     found["generalise"] = "\n".join(rule for rule in project.said.get("generalise", []) if not is_dial(rule))
     made = [rule.partition("=")[0].strip() for rule in found["generalise"].splitlines()]
     found["more_labels"] = "\n".join(name for name in project.said.get("label", []) if name in made)

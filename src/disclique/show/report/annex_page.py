@@ -10,7 +10,7 @@ from disclique.show.pages import QUANTILES, interval, measured, percent, tell_as
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
 
-SHOWN = ("cells", "sensitivity")
+CHARTS_SHOWN = ("cells", "sensitivity")
 DECLARED = {
     "holder": mark("Data holder"),
     "purpose": mark("Purpose of the release"),
@@ -33,7 +33,7 @@ def annex(result: AuditResult, *, language: str = "en", library: str | None = No
     """
     check_kind(result, AuditResult, "result", "wanted_audit_result")
     texts = texts_in(language)
-    drawn = {name: chart for name, chart in charts(result, texts).items() if name in SHOWN}
+    drawn = {name: chart for name, chart in charts(result, texts).items() if name in CHARTS_SHOWN}
     return render(
         "annex",
         language,
