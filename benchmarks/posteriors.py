@@ -23,7 +23,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from disclique.attacks.align.inputs import AttackInputs
+from disclique.attacks.align import AttackInputs
 from disclique.attacks.align.likelihood import LikelihoodModel, find_pairs
 from disclique.attacks.population import Population, measure_rarity
 from disclique.attacks.registration import ceiling, register

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from disclique.attacks.align.inputs import AttackInputs
+from disclique.attacks.align import AttackInputs
 from disclique.attacks.align.likelihood import Aligner, Alignment, build_model
 from disclique.attacks.align.search import Alignments, build_prior, find_alignments
 from disclique.attacks.knowledge import Knowledge

@@ -22,8 +22,8 @@ import disclique.cli
 from app_visitor import Fields, Page, Visitor
 from disclique.app.cards import spec_of, split_spec
 from disclique.app.pictures import draw_mask
+from disclique.audits.caveats import inspect_audit
 from disclique.audits.from_options import read_audit, read_decision
-from disclique.audits.inspection import inspect_audit
 from disclique.errors import InputError
 from disclique.masks import masks, parse_mask
 from disclique.options.audits import AuditOptions

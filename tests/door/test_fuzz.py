@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import disclique as dq
 from disclique.audits import RESULT, Audit, run_audit
+from disclique.audits.caveats import inspect_audit
 from disclique.audits.from_options import read_audit
-from disclique.audits.inspection import inspect_audit
 from disclique.errors import DiscliqueError
 from disclique.masks import masks
 from disclique.options.audits import AuditOptions

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import disclique as dq
 from conftest import Run
 from disclique.audits import Audit, make_plan
-from disclique.audits.inspection import inspect_audit
+from disclique.audits.caveats import inspect_audit
 from invented_towns import LABELS, PLACES, distances, towns
 from plausible_mistakes import KINDS, Files, list_mistakes, make_files, make_mistake
 from small_files import LIGHT

@@ -112,9 +112,9 @@ class Estimates:
 
 def estimate(file: Path, said: dict[str, Any], tell: Callable[[Expected], None]) -> None:
     """Look at the input and try a few releases; tell what is found as soon as it is."""
+    from disclique.audits.caveats import inspect_audit
     from disclique.audits.estimate import describe_work, estimate_audit
     from disclique.audits.from_options import read_audit
-    from disclique.audits.inspection import inspect_audit
     from disclique.errors import DiscliqueError
     from disclique.options.audits import AuditOptions
     from disclique.runs import choose_executor, keep_open

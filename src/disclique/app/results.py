@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from disclique.app.projects import Project
 from disclique.errors import InputError
 from disclique.messages import map_texts
-from disclique.show.library import ChartLibrary
+from disclique.show.pages import ChartLibrary
 
 if TYPE_CHECKING:
     from disclique.audits import AuditResult

@@ -39,7 +39,7 @@ from disclique.app.roles import Previews
 from disclique.app.runner import Runner
 from disclique.app.uploads import UPLOAD_BYTES, Refused, receive_file
 from disclique.errors import DiscliqueError, InputError
-from disclique.show.library import ChartLibrary
+from disclique.show.pages import ChartLibrary
 
 SILENCE = 3600.0  # seconds without a request or a running audit after which the server ends
 LOOK = 0.5  # seconds between two looks whether it should

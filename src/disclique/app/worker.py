@@ -40,9 +40,9 @@ def end_with_server() -> None:
 def carry_out_project(project: Project, out: str, processes: int | None, board: Board) -> None:
     """Carry out the audit of a project in its folder, as the command line does."""
     from disclique.app.beside import name_plainly, named
+    from disclique.audits.caveats import inspect_audit
     from disclique.audits.facts import declare
     from disclique.audits.from_options import carry_out, read_audit, write_command
-    from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import Context
     from disclique.options.table import differing
     from disclique.runs import choose_executor

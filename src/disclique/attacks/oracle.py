@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.align.inputs import AttackInputs
+from disclique.attacks.align import AttackInputs
 from disclique.attacks.align.likelihood import find_pairs
 from disclique.attacks.claims import make_claims
 from disclique.attacks.knowledge import Holder

@@ -16,7 +16,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from disclique.attacks.align.inputs import AttackInputs, StartPairs, StepListener
+from disclique.attacks.align import AttackInputs, StartPairs, StepListener
 from disclique.attacks.align.lay import drop_unplaced, lay_map, lay_masked
 from disclique.attacks.align.likelihood import find_pairs
 from disclique.attacks.align.settle import RegisterCase

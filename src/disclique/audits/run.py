@@ -10,10 +10,10 @@ from typing import Any
 
 from disclique.arguments import check_kind, check_path, show
 from disclique.attacks import parse_attack
+from disclique.audits.caveats import inspect_audit
 from disclique.audits.definition import Audit, People, Rest, Varied
 from disclique.audits.exposure import Findings
 from disclique.audits.facts import Decision, SettingFacts, declare
-from disclique.audits.inspection import inspect_audit
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.rates import Records, ReleaseRecord

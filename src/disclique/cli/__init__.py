@@ -6,15 +6,15 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from disclique.cli import app as app_command
 from disclique.cli import attack, audit, clique, example, mask, study
 from disclique.cli.interrupt import stopping
 from disclique.cli.options import Command, on_screen
 from disclique.cli.screen import USUAL, Pace, Screen
-from disclique.errors import DiscliqueError
+from disclique.errors import DiscliqueError, InputError, MissingDependency
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit.command,
@@ -40,10 +40,41 @@ def make_app(pace: Pace = USUAL, kept: list[Path] | None = None) -> typer.Typer:
         help="Audit what published distances disclose. Run it on your own data, before you release them.",
     )
     made.callback()(_options)
-    made.command("app", cls=Command)(app_command.command)
+    made.command("app", cls=Command)(open_app)
     for name, command in COMMANDS.items():
         made.command(name, cls=Command)(on_screen(command, partial(Screen, pace=pace, kept=kept)))
     return made
+
+
+def open_app(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="Folder whose files can be opened, and where audits are kept.")
+    ] = Path(),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
+    browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
+    most_upload: Annotated[
+        str, typer.Option("--max-upload", metavar="SIZE", help="Largest file that may be uploaded.")
+    ] = "2GB",
+) -> None:
+    """Open a window in the browser: open a file, ask, run the audit, read the report, make the release.
+
+    The server can be reached from this machine only, by the address that it prints, which has a key in it. It ends when
+    you end it (Ctrl-C, or the button on the page), or after an hour without a request or a running audit. What was
+    uploaded is deleted then, unless an audit was given a folder.
+    """
+    from disclique.memory import parse_memory
+
+    if not folder.is_dir():
+        raise InputError("no_such_folder", folder=folder)
+    try:
+        import python_multipart  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as missing:
+        raise MissingDependency("app_needs_package", package=missing.name) from None
+    from disclique.app.server import serve
+
+    serve(folder, port=port, browser=browser, most=int(parse_memory(most_upload)), say=typer.echo)
 
 
 def _version(wanted: bool) -> None:

@@ -75,9 +75,9 @@ def command(
     snooper is assumed to know the whole file, the worst case. The exit status is 0 if a release is shown to keep the
     limit (or none was set), 3 if none is shown to although the attacks keep it, and 4 if no release tried keeps it.
     """
+    from disclique.audits.caveats import inspect_audit
     from disclique.audits.facts import declare
     from disclique.audits.from_options import announce, read_audit, read_decision, write_command
-    from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import Context
     from disclique.locale import texts_in
     from disclique.memory import default_memory, parse_memory, say_memory
@@ -166,8 +166,8 @@ def demo(
     processes: PROCESSES = None,
 ) -> None:
     """Audit a bundled synthetic survey of 500 people and write the report."""
+    from disclique.audits.caveats import inspect_audit
     from disclique.audits.from_options import read_audit, write_command
-    from disclique.audits.inspection import inspect_audit
     from disclique.audits.summarise import Context
     from disclique.runs import choose_executor
     from disclique.synthetic.examples import survey_file

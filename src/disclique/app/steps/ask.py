@@ -195,8 +195,8 @@ def _read(site: Any, project: Project, form: FormData) -> Project:
 
 def _look_at_all(site: Any, project: Project) -> list[Finding]:
     """Look at all files and masks as the audit will, unless an estimate of the same plan has done so."""
+    from disclique.audits.caveats import inspect_audit
     from disclique.audits.from_options import read_audit
-    from disclique.audits.inspection import inspect_audit
 
     found = site.estimates.get(project.id)
     if (

@@ -21,7 +21,7 @@ from disclique.spaces.positions import KnownMap, Motion, follow_step
 from disclique.values import FloatArray
 
 if TYPE_CHECKING:
-    from disclique.attacks.align.inputs import AttackInputs
+    from disclique.attacks.align import AttackInputs
     from disclique.attacks.align.search import Alignments, RarePairSearch
 
 Ints = NDArray[np.int64]

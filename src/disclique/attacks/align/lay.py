@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.attacks.align import AttackInputs
 from disclique.attacks.align.density import Landing, MotionPrior, fit_land
-from disclique.attacks.align.inputs import AttackInputs
 from disclique.attacks.align.likelihood import Aligner, Alignment, LikelihoodModel, estimate_noise
 from disclique.attacks.align.polish import Polisher
 from disclique.attacks.align.search import Alignments, assume_overlap, build_prior, choose_alignments

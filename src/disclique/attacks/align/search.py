@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from disclique.attacks.align import AttackInputs, StartPairs
 from disclique.attacks.align.density import MotionPrior, align_densities, centre_projection, estimate_density
 from disclique.attacks.align.futility import find_futility, foretell, is_comparable, measure_gap
-from disclique.attacks.align.inputs import AttackInputs, StartPairs
 from disclique.attacks.align.likelihood import (
     Aligner,
     Alignment,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.align.inputs import AttackInputs
+from disclique.attacks.align import AttackInputs
 from disclique.attacks.align.likelihood import (
     Aligner,
     Alignment,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from disclique.attacks.align.inputs import AttackInputs
+from disclique.attacks.align import AttackInputs
 from disclique.attacks.align.lay import LaidMap, drop_unplaced, lay_map
 from disclique.attacks.align.likelihood import Aligner, Alignment, CandidatePairs, find_pairs
 from disclique.attacks.align.search import Alignments

@@ -9,8 +9,7 @@ from typing import Any
 from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN
 from disclique.locale import mark, texts_in
 from disclique.messages import Message
-from disclique.show.library import chart_library
-from disclique.show.pages import environment
+from disclique.show.pages import chart_library, environment
 from disclique.show.report.maps import draw_extent
 
 STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
