@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import laplace, norm
 
+from builders import rng
 from disclique.attacks.calibration import PROBABILITIES, ByDistance, calibrate, exact_agreement
 from disclique.engine.agreement import Between
 from disclique.errors import InputError
@@ -22,10 +23,6 @@ PRINTED = {
     0.045: (-11.0830, -8.2160, -4.1860, -0.0680, 3.6953, 7.6620, 10.2638, 39.6836),
     0.050: (-11.4906, -8.9544, -4.7386, -0.0057, 4.5955, 8.6728, 11.4998, 48.8299),
 }
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 @pytest.mark.parametrize("sigma", PRINTED)

@@ -21,6 +21,7 @@ from disclique.audits import Audit, run_audit
 from disclique.audits.estimate import estimate_audit
 from disclique.audits.result import decode_result, encode_result
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.runs import Executor, OnDask, Processes, Serial, Unit, WrittenUnit
 from disclique.spaces import Matrix, full_matrix
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
@@ -210,3 +211,13 @@ def test_the_result_holds_no_person_unless_asked_to(tmp_path: Path, with_records
     assert (f"{place.coordinates[7, 0]:.6f}"[:8] in text) == with_records
     assert "p007" in (tmp_path / "records.csv").read_text(encoding="utf-8")
     assert decode_result(text.encode()).records is None or with_records
+
+
+def test_a_folder_of_another_audit_names_the_option_that_differs(tmp_path: Path) -> None:
+    """Not the first that a file merely writes otherwise: tuples are lists there."""
+    plan = {"attacks": ["labels"], "repetitions": 1, "person_trials": 1, "sensitivity": False}
+    dq.audit(make_file(20), ["affine", "round:to=5km"], folder=tmp_path, **plan)
+    with pytest.raises(InputError) as refused:
+        dq.audit(make_file(20), ["affine", "round:to=5km"], folder=tmp_path, seed=3, **plan)
+    inside = [value for value in refused.value.message.values.values() if isinstance(value, Message)]
+    assert [one.values["option"] for one in inside if one.code == "option_differs"] == ["seed"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from builders import rng
 from disclique.errors import InputError
 from disclique.masks import Affine, Gaussian, MatrixGaussian, Nearest, Swap, TopCode
 from disclique.measures.utility import (
@@ -19,10 +20,6 @@ from disclique.measures.utility import (
     utility,
 )
 from disclique.spaces import Matrix, Points, full_matrix
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 def places(n=200, metric="sphere"):

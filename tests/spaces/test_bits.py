@@ -13,6 +13,7 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 
 import disclique as dq
+from builders import rng
 from disclique.audits import parse_range
 from disclique.masks import Bloom, MinHash, TwoStep, masks, parse_mask
 from disclique.masks.encoding import HASHES, blake_hash, derive, double_hash
@@ -34,10 +35,6 @@ SPECS = [
     "two-step:columns=200,bits=6,q=2,length=4096",
 ]
 KEY = b"k" * 32
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 def names(n=60, seed=0):

@@ -14,6 +14,7 @@ from scipy import stats
 from scipy.spatial import cKDTree
 
 import disclique as dq
+from builders import rng
 from disclique.attacks import Knowledge, LabelRule
 from disclique.attacks.calibration import calibrate_matrix
 from disclique.attacks.knowledge import Holder
@@ -31,11 +32,6 @@ from disclique.spaces.metrics import paired
 from disclique.values import FloatArray
 
 MANY = SIZES.formed_records + 200
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    """Return chance."""
-    return np.random.default_rng(seed)
 
 
 def places(n: int = MANY, seed: int = 1, metric: str = "sphere") -> Points:

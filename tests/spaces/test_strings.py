@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import disclique as dq
+from builders import rng
 from disclique.attacks.calibration import calibrate_matrix
 from disclique.masks import parse_mask
 from disclique.records import Layout, full_matrix, select_records
@@ -19,10 +20,6 @@ NAMES = ("Anna Meier", "Hanna Mayer", "OTTO WEBER", "Otto  Weber ", "Óscar", "�
 ALPHABET = "abcÄß é\u0301"
 WORDS = st.lists(st.text(ALPHABET, min_size=1, max_size=7).filter(normalise), min_size=2, max_size=6)
 PLAIN = (*TEXT_METRICS, "dice:q=1", "dice:q=3,pad=1", "dice:q=3,pad=2")
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 def matrix(strings, metric):

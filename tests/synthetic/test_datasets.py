@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import chisquare
 
+from builders import rng
 from disclique.errors import InputError
 from disclique.spaces.metrics import paired
 from disclique.synthetic.people import (
@@ -17,10 +18,6 @@ from disclique.synthetic.people import (
     read_table,
     uniform_points,
 )
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
 
 
 def label_matching_pairs(people):

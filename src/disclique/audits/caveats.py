@@ -44,18 +44,19 @@ _INVENTED = {
 def describe_snooper(audit: Audit, facts: SnooperFacts) -> list[Message]:
     """Say what the snooper was assumed to know, a message each."""
     snooper, kind = audit.plan.snooper, audit.file_kind
+    held, exact = _HELD.get(kind, _HELD[RECORDS])  # a kind of one's own has values, too
     sizes = {"records": facts.records, "known": facts.known, "common": facts.common + snooper.seeds}
     lines = {
         "given": [Message("known_file_given", sizes)],
         "drawn": [Message("known_file_drawn", sizes), _describe_others(audit)] if snooper.mode == "drawn" else [],
-        "whole": [Message("known_file_whole", records=facts.records, held=Message(_HELD[kind][0]))],
+        "whole": [Message("known_file_whole", records=facts.records, held=Message(held))],
     }[snooper.mode]
     if snooper.seeds:
         lines.append(Message("snooper_is_insider", seeds=snooper.seeds, others=facts.common))
     lines.append(Message(mark("snooper_knows_mask_and_maps") if kind in MAPS else mark("snooper_knows_mask")))
     lines.append(Message("labels_wrong", share=snooper.label_error) if snooper.label_error else Message("labels_exact"))
     error = snooper.coordinate_error
-    lines.append(Message(_HELD[kind][1]) if error is None else Message("coordinates_wrong", error=str(error)))
+    lines.append(Message(exact) if error is None else Message("coordinates_wrong", error=str(error)))
     if audit.target.distances.scaled:
         lines.append(Message("map_drawn_from_distances"))
     return lines + ([Message("ranges_of_the_holder")] if audit.by_gower else [])
@@ -68,7 +69,7 @@ def _describe_others(audit: Audit) -> Message:
     others = audit.plan.snooper.others
     if others == "file":
         return Message("others_from_file")
-    how = mark("invented_in_germany") if others == "germany" else _INVENTED[audit.file_kind]
+    how = mark("invented_in_germany") if others == "germany" else _INVENTED.get(audit.file_kind, _INVENTED[RECORDS])
     return Message("others_synthetic", how=Message(how))
 
 

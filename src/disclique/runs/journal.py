@@ -190,7 +190,7 @@ def read_definition(folder: Path, kind: str) -> Json:
 def _difference(found: Json, work: Definition) -> Message:
     """Name the first option in which the work in a folder differs from the one asked for."""
     here = found[work.kind]
-    for name, value in work.to_dict().items():
+    for name, value in json.loads(json.dumps(work.to_dict())).items():  # as a file holds it: tuples are lists there
         if here.get(name) != value:
             return Message("option_differs", option=name, there=_short(here.get(name)), here=_short(value))
     return Message("files_differ")

@@ -142,7 +142,7 @@ class FileLook:
     @property
     def kind_message(self) -> Message:
         """What the distances are between."""
-        return Message(KINDS[self.kind])
+        return Message(KINDS.get(self.kind, KINDS["records"]))
 
     @property
     def joined_message(self) -> Message | None:
