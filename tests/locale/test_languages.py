@@ -152,7 +152,7 @@ def test_blocks_count_and_keep_signs_of_per_cent() -> None:
 def test_numbers_are_written_as_the_language_does() -> None:
     page = "{{ 0.0123 | percent }};{{ 1234567.0 | figure }};{{ (0.1, 0.25) | interval }};{{ '1,234.5' | number }}"
     assert environment("de").from_string(page).render().replace("\u00a0", " ").replace("\u202f", " ") == (
-        "1,2 %;1 230 000;10,0–25,0 %;1 234,5"
+        "1,2 %;1 230 000;10–25 %;1 234,5"
     )
     assert "1.2" in environment("en").from_string(page).render()
 

@@ -54,7 +54,7 @@ def environment(language: str = "en", *rooms: str) -> Environment:
     texts.install(made)
     made.filters |= {
         "percent": partial(percent, language=language),
-        "interval": _in(texts, interval),
+        "interval": partial(interval, language=language),
         "figure": _in(texts, figure),
     }
     made.globals |= {
@@ -98,10 +98,16 @@ def percent(share: float | None, language: str = "en") -> str:
     return DASH if share is None else write_percent(share, language).replace(" %", f"{SPACE}%")
 
 
-def interval(of: Rate | tuple[float, float]) -> str:
-    """Write an interval of shares."""
+def interval(of: Rate | tuple[float, float], language: str = "en") -> str:
+    """Write an interval of shares, each end by the one rule.
+
+    >>> interval((0.159, 0.543)).replace(SPACE, " ")
+    '16–54 %'
+    """
     low, high = of if isinstance(of, tuple) else (of.low, of.high)
-    return DASH if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f}{SPACE}%"
+    if low is None or high is None:
+        return DASH
+    return f"{percent(low, language).removesuffix('%').rstrip()}–{percent(high, language)}"
 
 
 def figure(value: float | None, nothing: float = ROUNDING) -> str:

@@ -79,7 +79,7 @@ def _measured(result: AuditResult, texts: Texts) -> dict[str, str]:
     found = {
         say("Form of the release"): setting.brief or setting.spec,
         say("Risk, worst attack"): f"{'≥ ' if risk.lower_bound else ''}{worst}",
-        say("Interval"): texts.number(interval(risk.interval)),
+        say("Interval"): interval(risk.interval, texts.language),
         say("By guessing from labels"): share(setting.guess),
         say("What the masked data give away (oracle)"): say("not modelled")
         if oracle is None
