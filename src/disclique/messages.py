@@ -126,14 +126,12 @@ def read_catalogue(language: str) -> Mapping[str, Forms]:
     from babel.messages.pofile import read_po
 
     found: dict[str, Forms] = {}
-    folder = resources.files("disclique") / "locale" / language / "LC_MESSAGES"
-    for part in sorted((one for one in folder.iterdir() if one.name.endswith(".po")), key=lambda one: one.name):
-        with part.open("rb") as file:
-            for entry in read_po(file, locale=language):
-                key = entry.id[0] if isinstance(entry.id, (list, tuple)) else entry.id
-                forms = tuple(entry.string) if isinstance(entry.string, (list, tuple)) else (entry.string,)
-                if key and forms[0]:
-                    found[str(key)] = tuple(map(str, forms))
+    with (resources.files("disclique") / "locale" / language / "LC_MESSAGES" / "disclique.po").open("rb") as file:
+        for entry in read_po(file, locale=language):
+            key = entry.id[0] if isinstance(entry.id, (list, tuple)) else entry.id
+            forms = tuple(entry.string) if isinstance(entry.string, (list, tuple)) else (entry.string,)
+            if key and forms[0]:
+                found[str(key)] = tuple(map(str, forms))
     return found
 
 
