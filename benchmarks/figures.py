@@ -36,7 +36,7 @@ Case = Callable[[Path], Figures]
 CASES: dict[str, Case] = {}
 PLACES = ["lon", "lat"]
 LABELS = ["sex", "age_class"]
-SOLVERS = ("exact", "mcqd", "greedy", "networkx", "igraph", "cliquematch")
+SOLVERS = ("exact", "mcqd", "greedy")
 QUICK = {"attacks": ["labels", "register"], "repetitions": 2, "seed": 1, "sensitivity": False, "person_trials": 10}
 OFF_MAP = QUICK | {"attacks": ["labels", "profiles"]}
 
