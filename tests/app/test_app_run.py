@@ -226,11 +226,11 @@ import sys, time
 from pathlib import Path
 from disclique.app.places import Places
 from disclique.app.runner import Runner
-from disclique.app.projects import Works
+from disclique.app.projects import Projects
 places = Places(Path(sys.argv[1]))
-works = Works(places)
-runner = Runner(works, processes=2)
-runner.start(works.list()[0])
+projects = Projects(places)
+runner = Runner(projects, processes=2)
+runner.start(projects.list()[0])
 print(runner.running.process.pid, places.private, flush=True)
 time.sleep(600)
 """

@@ -19,6 +19,7 @@ import pytest
 import disclique as dq
 from conftest import SMALL
 from disclique.errors import InputError
+from disclique.messages import Message
 from disclique.runs import Executor, Unit, open_journal
 from disclique.runs.journal import read_journal
 from disclique.studies import Cell, Study, StudyResult, define_study, load_study
@@ -101,7 +102,7 @@ def test_killed_again_and_again_it_ends_as_if_undisturbed(
         worker.join()
         assert worker.exitcode == -signal.SIGKILL
         assert len(read_journal(folder, small, list[Cell])) == last
-    assert load_study(folder).notes == (f"{folder}: 4 of 6 units are finished",)
+    assert load_study(folder).notes == (Message("study_unfinished", folder=folder, done=4, total=6),)
     seen: list[int] = []
     resumed = dq.study(small, folder=folder, progress=lambda done, wanted, unit: seen.append(done))
     assert seen == [4, 5, 6], "finished units were run again"
@@ -177,7 +178,7 @@ def test_a_torn_last_line_is_cut_off_and_reported(
     path.write_bytes(b"".join(lines[:-1]) + torn)
     assert len(load_study(tmp_path).records) == 10
     outcome = dq.study(small, folder=tmp_path)
-    assert "the last line was incomplete" in outcome.notes[0]
+    assert "the last line was incomplete" in str(outcome.notes[0])
     same(outcome, undisturbed)
 
 
@@ -259,4 +260,4 @@ def test_other_versions_are_reported(small: Study, tmp_path: Path) -> None:
     dq.study(small, folder=tmp_path)
     path = tmp_path / "study.json"
     path.write_text(path.read_text().replace(np.__version__, "0.1"))
-    assert "was begun with numpy 0.1 and goes on with" in dq.study(small, folder=tmp_path).notes[0]
+    assert "was begun with numpy 0.1 and goes on with" in str(dq.study(small, folder=tmp_path).notes[0])
