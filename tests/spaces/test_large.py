@@ -24,7 +24,7 @@ from disclique.geodesy import Spread, to_space
 from disclique.masks import EntryMask, parse_mask
 from disclique.masks.entrywise import EntryChance, threefry
 from disclique.masks.publishing import NeighbourSearch, list_nearest
-from disclique.measures.risk import Truth
+from disclique.measures.risk import SCENARIOS, Truth
 from disclique.records import Layout
 from disclique.releases.files import Writing, describe_size, estimate_size, write_distances
 from disclique.spaces import SIZES, Listed, Matrix, Points, Sizes, Unformed, full_matrix
@@ -414,12 +414,12 @@ def test_the_oracle_reads_blocks_of_large_files(spec: str) -> None:
     holder = replace(holder, exact=replace(holder.exact, distances=exact))
     blocks = ask_oracle([masked.as_matrix(most=100)] if spec != "affine" else [masked], holder, Asking(partners=300))
     if spec.startswith("matrix"):
-        right = [sum(one.probability[one.target == one.known]) for one in (formed, blocks)]
+        right = [one.of("prosecutor").sum() for one in (formed, blocks)]
         assert 10 < right[0] < 115  # neither nobody nor everybody
         assert right[1] == pytest.approx(right[0], rel=0.15)
     else:
-        for part in ("target", "known", "probability"):
-            np.testing.assert_array_equal(getattr(formed, part), getattr(blocks, part))
+        for scenario in SCENARIOS:
+            np.testing.assert_array_equal(formed.of(scenario), blocks.of(scenario))
 
 
 @pytest.mark.parametrize("spec", ["matrix-gaussian:sd=5km", "round:to=10km", "knn:k=4"])

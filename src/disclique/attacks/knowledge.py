@@ -175,7 +175,9 @@ class Search:
 class Holder:
     """What only the data holder has: the records before they were masked, how that was done, and who is who.
 
-    ``candidates`` are the pairs of a released record and one of the ``known`` file that labels allow.
+    ``candidates`` are the pairs of a released record and one of the ``known`` file that labels allow, with what their
+    errors allow besides; ``alike`` those whose labels fit, among whom is guessed where nothing else is known (the same
+    unless said). ``seeds`` are pairs that the snooper knows beforehand, and who are not sought.
     """
 
     exact: Microdata
@@ -183,6 +185,13 @@ class Holder:
     candidates: Candidates
     truth: Truth
     knowledge: Knowledge = Knowledge()
+    alike: Candidates | None = None
+    seeds: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def sought(self) -> Truth:
+        """Who is who among those whom the snooper does not know beforehand."""
+        return self.truth.without([row for row, _ in self.seeds])
 
 
 def learn(

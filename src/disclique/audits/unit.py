@@ -25,8 +25,6 @@ from disclique.audits.sensitivity import vary
 from disclique.audits.yardsticks import (
     ask_insiders,
     consult_oracle,
-    count_hits,
-    find_chances,
     find_spared,
     guess_by_labels,
     match_labels,
@@ -113,8 +111,7 @@ def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowle
     record = replace(
         record,
         guess=guess_by_labels(known, labels.exact),
-        # of its claims only the numbers are used
-        oracle=replace(weigh_attempt(asked, known, labels.exact, plan.scenario), correct=(), wrong=(), taken=()),
+        oracle=asked.attempt(known, plan.scenario),
     )
     if unit.repetition >= audit.tuning.sampled_repetitions or isinstance(unit.stage, Varied):
         return record
@@ -134,7 +131,7 @@ def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowle
         utility_sample=useful.sample,
         attempts=tuple(attempts),
         seeded=ask_insiders(audit, unit.repetition, target, known, tries, build),
-        again=None if again.claims is None else count_hits(again.claims, known, labels.exact),
+        again=None if again.answer is None else again.answer.hits,
     )
 
 
@@ -229,10 +226,9 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
                 masked = draw_releases(mask, known, audit.plan.releases, lambda _: rng)  # noqa: B023 - used at once
             labels = match_labels(audit, known.released, known.data)
             found = consult_oracle(masked, known, know(known.share), labels)
-            if found.claims is None:
+            if found.answer is None:
                 raise found.refusal or InputError("oracle_not_asked")
-            hits = count_hits(found.claims, known, labels.exact)
-            chances = find_chances(found.claims, known, labels.exact, audit.plan.scenario)
+            hits, chances = found.answer.hits, found.answer.of(audit.plan.scenario)
             rows = known.rows[known.sought.pairs[:, 0]]
             asked[rows] += DRAWS if certain else 1
             right[rows] += chances * (DRAWS if certain else 1)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from disclique.attacks import Attack, Ceiling, Holder, LabelAttack, LabelRule, Outcome, act, fetcher, parse_attack
-from disclique.attacks.act import judge_outcome
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.oracle import NAME, ask_oracle
+from disclique.attacks.oracle import NAME as ORACLE
+from disclique.attacks.oracle import Answer, ask_oracle
 from disclique.audits.definition import Audit, SparingRules
 from disclique.audits.known_file import KnownFile, draw_control
 from disclique.audits.rates import Attempt, InsiderHits, Records
+from disclique.errors import InputError
 from disclique.masks.laws import ExchangeLaw, HalfWayLaw
-from disclique.measures.risk import SCENARIOS, Hits, judge, name_people, name_records, trials
+from disclique.measures.risk import SCENARIOS, Hits, find_chances, judge, trials
 from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.records.labels import Exact
 from disclique.records.reading import select_records
 from disclique.spaces.base import Distances
-from disclique.values import FloatArray
 
 INSIDERS = (10, 50)  # true pairs that insiders know beforehand
 
@@ -48,18 +49,11 @@ def match_labels(audit: Audit, target: Microdata, known: Microdata) -> LabelPair
     return LabelPairs(exact, LabelRule(audit.plan.missing, comparators).candidates(target, known))
 
 
-def find_chances(claims: Claims | None, known: KnownFile, exact: Candidates, scenario: str) -> FloatArray:
-    """Return the chance of each person sought to be identified in a scenario."""
-    if scenario == "journalist":
-        right = np.zeros(0) if claims is None else judge(claims, known.truth, known.seeds).correct[:, 0]
-        return np.isin(known.sought.pairs[:, 0], right).astype(float)
-    name = name_records if scenario == "prosecutor" else name_people
-    return name(claims, known.sought, exact, known.seeds)
-
-
 def count_hits(claims: Claims | None, known: KnownFile, exact: Candidates) -> Hits:
     """Count the people whom claims are expected to find in each scenario."""
-    return Hits(*(round(float(find_chances(claims, known, exact, name).sum()), 6) for name in SCENARIOS))
+    return Hits(
+        *(round(float(find_chances(claims, known.sought, exact, known.seeds, name).sum()), 6) for name in SCENARIOS)
+    )
 
 
 def guess_by_labels(known: KnownFile, exact: Candidates) -> Hits:
@@ -74,7 +68,7 @@ def weigh_attempt(tried: Outcome, known: KnownFile, exact: Candidates, scenario:
     if claims is None or judged is None:
         why = None if tried.refusal is None else tried.refusal.message
         return Attempt(tried.spec, why=why, spared=tried.spared, seconds=tried.seconds)
-    chances = find_chances(claims, known, exact, scenario)
+    chances = find_chances(claims, known.sought, exact, known.seeds, scenario)
     rows, sought = known.rows, known.sought.pairs[:, 0]
     return Attempt(
         attack=tried.spec,
@@ -115,10 +109,37 @@ def find_taken(claims: Claims, known: KnownFile, scenario: str) -> list[tuple[in
     return [(t, k) for t, k in pairs[wrong].tolist()]
 
 
-def consult_oracle(masked: Sequence[Distances], known: KnownFile, knowledge: Knowledge, labels: LabelPairs) -> Outcome:
+@dataclass(frozen=True, eq=False)
+class Consulted:
+    """What the oracle answers, or why it cannot be asked."""
+
+    answer: Answer | None
+    refusal: InputError | None = None
+    seconds: float = 0.0
+
+    def attempt(self, known: KnownFile, scenario: str) -> Attempt:
+        """Return it as it is recorded: the numbers, and who is exposed."""
+        if self.answer is None:
+            assert self.refusal is not None
+            return Attempt(ORACLE, why=self.refusal.message, seconds=self.seconds)
+        rows, chances = known.rows[known.sought.pairs[:, 0]], self.answer.of(scenario)
+        named = tuple((int(t), round(float(c), 4)) for t, c in zip(rows, chances, strict=True) if c > 0)
+        return Attempt(ORACLE, named=named, hits=self.answer.hits, seconds=self.seconds)
+
+
+def consult_oracle(
+    masked: Sequence[Distances], known: KnownFile, knowledge: Knowledge, labels: LabelPairs
+) -> Consulted:
     """Ask what the masked data give one who knows how they lie, under the exact law of the mask; or say why not."""
-    holder = Holder(known.released, known.data, labels(Ceiling), known.truth, knowledge)
-    return judge_outcome(NAME, lambda: ask_oracle(masked, holder), known.truth, known.seeds)
+    holder = Holder(
+        known.released, known.data, labels(Ceiling), known.truth, knowledge, alike=labels.exact, seeds=known.seeds
+    )
+    begun = time.perf_counter()
+    try:
+        answer, refusal = ask_oracle(masked, holder), None
+    except InputError as error:
+        answer, refusal = None, error
+    return Consulted(answer, refusal, round(time.perf_counter() - begun, 6))
 
 
 def ask_insiders(
@@ -219,21 +240,23 @@ class Sparing:
         """Return the share of people whom the oracle finds and none of the attacks does."""
         if self.oracle is None:
             return 1.0
-        found = [float(find_chances(one.claims, self.known, self.exact, self.scenario).sum()) for one in ran]
+        known = self.known
+        found = [
+            float(find_chances(one.claims, known.sought, self.exact, known.seeds, self.scenario).sum()) for one in ran
+        ]
         of = trials(self.scenario, len(self.known.sought), len(self.known.released))
         return (self.oracle - max(found, default=0.0)) / max(of, 1)
 
 
 def find_spared(
-    oracle: Outcome, knowledge: Knowledge, known: KnownFile, exact: Candidates, audit: Audit, repetition: int
+    oracle: Consulted, knowledge: Knowledge, known: KnownFile, exact: Candidates, audit: Audit, repetition: int
 ) -> Sparing:
     """Return what may be spared on a release of which the oracle says this; nothing if it is only approximate."""
     law, scenario = knowledge.law, audit.plan.scenario
     rough = isinstance(law, ExchangeLaw | HalfWayLaw) or (law is not None and law.simulated)
     found = None
-    if oracle.claims is not None and not rough:
-        measure = PROSECUTOR if scenario == JOURNALIST else scenario
-        found = float(find_chances(oracle.claims, known, exact, measure).sum())
+    if oracle.answer is not None and not rough:
+        found = oracle.answer.hits.of(PROSECUTOR if scenario == JOURNALIST else scenario)
     return Sparing(found, known, exact, scenario, repetition, audit.tuning.sparing)
 
 

@@ -183,6 +183,17 @@ def trials(scenario: str, common: int, released: int) -> int:
     return released if scenario == "marketer" else common
 
 
+def find_chances(claims: Claims | None, truth: Truth, alike: Candidates, seeds: Pairs, scenario: str) -> FloatArray:
+    """Return the chance of each person of ``truth`` to be identified in a scenario by claims, or by guessing.
+
+    ``alike`` are the pairs whose labels fit, ``seeds`` those known beforehand, who are not sought.
+    """
+    if scenario == "journalist":
+        right = np.zeros(0) if claims is None else judge(claims, truth, seeds).correct[:, 0]
+        return np.isin(truth.pairs[:, 0], right).astype(float)
+    return (name_records if scenario == "prosecutor" else name_people)(claims, truth, alike, seeds)
+
+
 def name_records(claims: Claims | None, truth: Truth, candidates: Candidates, told: Pairs = ()) -> FloatArray:
     """Return for each true pair the chance that the prosecutor names the right record of that person.
 

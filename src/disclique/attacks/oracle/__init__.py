@@ -9,7 +9,7 @@ distances are possible. And whoever finds out a function that was drawn once for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from disclique.attacks.weigh.pairs import weigh_matchings
 from disclique.errors import InputError
 from disclique.geodesy import Spread
 from disclique.masks.base import Mask
+from disclique.measures.risk import SCENARIOS, Hits, find_chances
 from disclique.messages import Message, mark
 from disclique.model import Claims
 from disclique.spaces import Points, spaced
@@ -83,7 +84,43 @@ def _measure_gap(holder: Holder, places: Places) -> float:
     return float(np.median((apart**2).sum(axis=1)) / (2 * np.log(2)))
 
 
-def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING) -> Claims:
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the oracle says of every person sought (``holder.sought``, in that order).
+
+    ``chances`` are those to be identified, by scenario; where nothing is known of a person, that of a guess by labels.
+    ``learned`` says that the law of the mask was learned from draws of it.
+    """
+
+    chances: Mapping[str, FloatArray]
+    learned: bool = False
+
+    def of(self, scenario: str) -> FloatArray:
+        """Return the chance of each person in a scenario."""
+        return self.chances[scenario]
+
+    @property
+    def hits(self) -> Hits:
+        """How many people are expected to be found in each scenario."""
+        return Hits(*(round(float(self.of(name).sum()), 6) for name in SCENARIOS))
+
+    @staticmethod
+    def of_claims(claims: Claims, holder: Holder, *, learned: bool = False) -> Answer:
+        """Return what claims are worth for the people sought."""
+        told = holder.sought, holder.alike or holder.candidates, holder.seeds
+        return Answer({name: find_chances(claims, *told, name) for name in SCENARIOS}, learned)
+
+
+def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING) -> Answer:
+    """Say of every person sought how surely one names them who knows how the releases lie; each is one draw.
+
+    InputError says that the law of the mask is not modelled for such data.
+    """
+    law = holder.knowledge.law
+    return Answer.of_claims(_weigh_pairs(masked, holder, by), holder, learned=law is not None and law.simulated)
+
+
+def _weigh_pairs(masked: Sequence[Distances], holder: Holder, by: Asking) -> Claims:
     """Weigh the pairs of two files as one could who knows how the releases lie; each is one draw of the same mask.
 
     InputError says that the law of the mask is not modelled for such data.
