@@ -235,7 +235,7 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
             shares.append((len(rows), hits))
         people = max(sum(count for count, _ in shares), 1)
         total = [sum(hits.of(name) for _, hits in shares) for name in SCENARIOS]
-        draws.append(Hits(total[0] / people, total[1] / people, total[2] / max(released * len(shares), 1)))
+        draws.append(Hits(total[0] / people, total[1] / people, total[2] / people))
     trials = Trials(tuple(asked.tolist()), tuple(np.round(right, 4).tolist()), tuple(draws))
     return ReleaseRecord(known_size, (), Hits(), None, None, (), released, trials=trials)
 

@@ -6,7 +6,8 @@ marketer's.
 A *prosecutor* knows that a person took part and names the record that is most probably theirs: the risk is the share of
 the known people named rightly, whatever the odds. A *journalist* wants to show one person for certain and claims only
 what is more probable than not: the risk is the share of the known people claimed rightly. A *marketer* names a person
-for every released record: the risk is the share of the whole file named rightly.
+for every released record: the risk is the share of the known people who took part and are named for their own.
+All three are shares of the same people, so that it makes no release safer to assume that few are known.
 
 Where an attack names nobody, the snooper guesses among those whose label fits; equally probable names share the chance.
 """
@@ -162,7 +163,7 @@ class Hits:
     """How many people are expected to be identified, by scenario.
 
     >>> Hits(30, 12, 25).share("prosecutor", 100, 500), Hits(30, 12, 25).share("marketer", 100, 500)
-    (0.3, 0.05)
+    (0.3, 0.25)
     """
 
     prosecutor: float = 0.0
@@ -174,13 +175,13 @@ class Hits:
         return float(getattr(self, scenario))
 
     def share(self, scenario: str, common: int, released: int) -> float:
-        """Return the risk: a share of the known people who took part, or of the whole file."""
+        """Return the risk: a share of the known people who took part."""
         return self.of(scenario) / max(trials(scenario, common, released), 1)
 
 
 def trials(scenario: str, common: int, released: int) -> int:
-    """Return of how many people the risk is a share."""
-    return released if scenario == "marketer" else common
+    """Return of how many people the risk is a share: the known ones who took part, however many are released."""
+    return common
 
 
 def find_chances(claims: Claims | None, truth: Truth, alike: Candidates, seeds: Pairs, scenario: str) -> FloatArray:

@@ -115,7 +115,7 @@ class PlanFields:
         MASKS,
         metavar="R",
         called=mark("called_max_risk"),
-        bounds=Bounds(0, 1, mark("wanted_share_of_people"), share=True),
+        bounds=Bounds(0, 1, mark("wanted_limit"), below=True, share=True),
         title=mark("Largest share of people at risk"),
         hint=mark("A share such as 0.05. Left empty, the risk is measured and not judged."),
         place=LIMIT,
@@ -127,7 +127,7 @@ class PlanFields:
         MASKS,
         metavar="R",
         called=mark("called_max_risk_person"),
-        bounds=Bounds(0, 1, mark("wanted_probability"), share=True),
+        bounds=Bounds(0, 1, mark("wanted_limit"), below=True, share=True),
         title=mark("Largest risk of the most exposed person"),
         hint=mark("Goes with the limit before it: how probably one person may be identified, such as 0.5."),
         place=LIMIT,
@@ -136,7 +136,7 @@ class PlanFields:
     )
     scenario: str = planned(
         "What risk means: prosecutor (the person took part: share named rightly), journalist (claimed rightly, as more "
-        "probable than not) or marketer (share of the whole file).",
+        "probable than not) or marketer (named for every record: share named for their own).",
         MASKS,
         default="prosecutor",
         called=mark("called_scenario"),
@@ -147,7 +147,7 @@ class PlanFields:
         answers=(
             ("prosecutor", mark("prosecutor: the person is known to have taken part")),
             ("journalist", mark("journalist: claims only what is more probable than not")),
-            ("marketer", mark("marketer: names as many of the whole file as possible")),
+            ("marketer", mark("marketer: names somebody for every record")),
         ),
         annex=True,
     )

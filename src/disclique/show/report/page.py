@@ -28,8 +28,8 @@ MEANINGS = {  # what the risk of a release is
         "wants to show somebody for certain"
     ),
     mark("marketer"): mark(
-        "the share of all released records whose most probable person is the right one: the marketer names somebody "
-        "for every record"
+        "the share of the known people who took part and are named for their own record: the marketer names the most "
+        "probable person for every record"
     ),
 }
 
