@@ -21,6 +21,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -304,9 +305,15 @@ ON_TEXT = {
 }
 
 
+def mask_in_order(file: dq.Microdata, spec: str, seed: int = 7) -> dq.Microdata:
+    """Return the file with masked distances, in its own order."""
+    made = dq.release(file, spec, seed)
+    return replace(file, distances=made.masked.select(np.argsort(made.key)).as_matrix())
+
+
 def masked(file: dq.Microdata, spec: str, seed: int = 7) -> Any:
     """Return sums of the masked distances, or the type of the refusal."""
-    return tried(lambda: checksums(matrix(dq.mask(file, spec, seed=seed))))
+    return tried(lambda: checksums(matrix(mask_in_order(file, spec, seed=seed))))
 
 
 @cases("mask-places", ON_PLACES)
@@ -358,7 +365,9 @@ def mask_large(_: Path) -> Figures:
     file = dq.microdata(drawn, LABELS, coordinates=PLACES, ids="id")
     rows, columns = np.arange(0, 4_100, 100, dtype=np.int32), np.arange(0, 4_100, 70, dtype=np.int32)
     specs = [*ON_PLACES.values(), *(spec.format("20km") for spec in ON_DISTANCES.values())]
-    return {s: tried(lambda s=s: checksums(dq.mask(file, s, seed=7).distances.block(rows, columns))) for s in specs}
+    return {
+        s: tried(lambda s=s: checksums(mask_in_order(file, s, seed=7).distances.block(rows, columns))) for s in specs
+    }
 
 
 @case("read")
@@ -452,10 +461,10 @@ def attack(by: str, _: Path) -> Figures:
 
     def link(spec: str, knowledge: dq.Knowledge, **options: Any) -> Figures:
         return attacked(
-            dq.attack(dq.mask(target, spec, seed=2), known, by=by, knowledge=knowledge, truth="id", **options)
+            dq.attack(mask_in_order(target, spec, seed=2), known, by=by, knowledge=knowledge, truth="id", **options)
         )
 
-    rows = roads(), dq.mask(roads(), "matrix-gaussian:sd=5", seed=2)
+    rows = roads(), mask_in_order(roads(), "matrix-gaussian:sd=5", seed=2)
     return {
         "gaussian": tried(link, "gaussian:sigma=2km", told, agreement=near),
         "not told": tried(link, "gaussian:sigma=2km", dq.Knowledge(), agreement=near),
@@ -468,7 +477,7 @@ def attack(by: str, _: Path) -> Figures:
 @case("attack-clique-of-people")
 def attack_clique(_: Path) -> Figures:
     target, known = two_files()
-    released = dq.mask(target, "gaussian:sigma=0.01deg", seed=4)
+    released = mask_in_order(target, "gaussian:sigma=0.01deg", seed=4)
     figures: Figures = {}
     for x in (0.5, 2, "3km"):
         result = dq.attack(released, known, agreement=dq.Within(x), truth="id")
@@ -479,7 +488,7 @@ def attack_clique(_: Path) -> Figures:
 @case("attack-insider")
 def attack_insider(_: Path) -> Figures:
     file = roads(directed=True)
-    released = dq.mask(file, "matrix-gaussian:sd=60", seed=6)
+    released = mask_in_order(file, "matrix-gaussian:sd=60", seed=6)
     told = dq.Knowledge(common=0.99)
     inside = dq.Knowledge(common=0.99, seeds=SEEDS)
     return {
@@ -493,7 +502,7 @@ def attack_names(_: Path) -> Figures:
     figures: Figures = {}
     for name in ("bloom", "bloom-salt", "bloom-diffuse", "minhash"):
         told = dq.Knowledge(common=0.99, mask=dq.parse_mask(ON_TEXT[name]))
-        released = dq.mask(names(), ON_TEXT[name], seed=8)
+        released = mask_in_order(names(), ON_TEXT[name], seed=8)
         figures[name] = attacked(dq.attack(released, names(), by="profiles", knowledge=told, truth="id"))
     return figures
 
@@ -502,7 +511,7 @@ def attack_names(_: Path) -> Figures:
 def attack_vectors(_: Path) -> Figures:
     figures: Figures = {}
     for metric in ("euclidean", "cosine"):
-        released = dq.mask(vectors(metric), "gaussian:sigma=0.2", seed=8)
+        released = mask_in_order(vectors(metric), "gaussian:sigma=0.2", seed=8)
         for by in ("profiles", "bend"):
             link = partial(dq.attack, released, vectors(metric), by=by, truth="id")
             figures[f"{metric} {by}"] = tried(lambda link=link: attacked(link()))
@@ -528,7 +537,7 @@ def attack_command_errors(folder: Path) -> Figures:
     wrong = known.table.copy()
     wrong.loc[::7, "sex"] = wrong["sex"].iloc[0]  # half of these values are wrong
     wrong.to_csv(folder / "known.csv", index=False)
-    np.save(folder / "released.npy", matrix(dq.mask(target, "gaussian:sigma=2km", seed=2)))
+    np.save(folder / "released.npy", matrix(mask_in_order(target, "gaussian:sigma=2km", seed=2)))
     target.table.drop(columns=PLACES).to_csv(folder / "released.csv", index=False)
     both = sorted(set(target.table["id"]) & set(known.table["id"]))[:5]
     pd.DataFrame({"target_id": both, "known_id": both}).to_csv(folder / "seeds.csv", index=False)
@@ -560,7 +569,7 @@ def register_in_pieces(folder: Path) -> Figures:
     register = dq.read_register(folder, LABELS, coordinates=PLACES, ids="id")
     target = dq.microdata(drawn.target, LABELS, coordinates=PLACES, ids="id")
     told = dq.Knowledge(noise=dq.Spread(0.5, 0.5, "km"), common=0.99)
-    released = dq.mask(target, "gaussian:sigma=500m", seed=1)
+    released = mask_in_order(target, "gaussian:sigma=500m", seed=1)
     whole = dq.microdata(drawn.known, LABELS, coordinates=PLACES, ids="id")
     return {
         "people": len(register),
@@ -576,7 +585,7 @@ def register_larger(memory: str, folder: Path) -> Figures:
     register = dq.read_register(folder, LABELS, coordinates=PLACES, ids="id")
     target = dq.microdata(drawn.target, LABELS, coordinates=PLACES, ids="id")
     told = dq.Knowledge(noise=dq.Spread(0.01, 0.01, "deg"), common=0.99)
-    released = dq.mask(target, "gaussian:sigma=0.01deg", seed=1)
+    released = mask_in_order(target, "gaussian:sigma=0.01deg", seed=1)
     return attacked(dq.attack(released, register, by="register", knowledge=told, truth="id", memory=memory))
 
 
@@ -905,7 +914,7 @@ def utility(_: Path) -> Figures:
         ("bloom", names(), ON_TEXT["bloom"]),
         ("records", records(), "matrix-gaussian:sd=0.1"),
     ):
-        released = dq.mask(file, spec, seed=1)
+        released = mask_in_order(file, spec, seed=1)
         found = dq.utility(file.distances, released.distances, rng=np.random.default_rng(0))
         figures[name] = {measure: tried(lambda m=measure, f=found: f[m]) for measure in MEASURES}
     return figures

@@ -16,7 +16,6 @@ from disclique.engine.product import product_graph
 from disclique.model import ProductGraph
 from disclique.records.labels import candidates
 from disclique.show.plots import COLOURS, layout
-from disclique.spaces import full_matrix
 
 IMAGES = Path(__file__).resolve().parents[1] / "img"
 BLUE, ORANGE, GREEN, GREY = COLOURS[0], COLOURS[1], COLOURS[2], "#888888"
@@ -147,10 +146,8 @@ def draw_rebuilt() -> Figure:
     """Draw the survey, its masked distances, the map made from them alone, and that map laid on the survey."""
     people = survey()
     places = plane(people.table)
-    released = dq.mask(people, "gaussian:sigma=5km", seed=1)
-    distances = full_matrix(released.distances)
-    order = np.random.default_rng(0).permutation(len(places))  # rows of a release tell nothing
-    shown = distances[np.ix_(order, order)]
+    released = dq.release(people, "gaussian:sigma=5km", seed=1)
+    shown, order = released.distances, released.key
     squares = shown**2
     centred = -0.5 * (squares - squares.mean(0) - squares.mean(1)[:, None] + squares.mean())
     values, vectors = np.linalg.eigh(centred)

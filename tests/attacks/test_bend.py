@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import disclique as dq
+from builders import mask_in_order
 from disclique.attacks import BendAttack, Knowledge, LabelRule
 from disclique.attacks.bend import Tuning
 from disclique.attacks.bend.fit import (
@@ -45,7 +46,7 @@ def draw_files(n=160, common=80, seed=0):
 
 
 def released(microdata, spec, seed=0):
-    masked = dq.mask(microdata, spec, seed=seed)
+    masked = mask_in_order(microdata, spec, seed=seed)
     return people(masked.distances.as_matrix(), microdata.labels["label"].tolist())
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import disclique as dq
+from builders import mask_in_order
 from disclique.attacks import EqualAttack, Knowledge, LabelRule
 from disclique.attacks.equal.belief import Pairs, Ties, weigh_ties
 from disclique.attacks.equal.lookup import (
@@ -51,7 +52,7 @@ def claimed(claims):
 
 
 def nearest_only(places, k=6):
-    return dq.mask(people(places), f"knn:k={k}", seed=0).distances
+    return mask_in_order(people(places), f"knn:k={k}", seed=0).distances
 
 
 @pytest.mark.parametrize("labels", [0, 3])
@@ -69,7 +70,7 @@ def test_neighbour_lists_name_whoever_has_a_common_neighbour(labels):
 
 def test_everybody_is_found_by_capped_distances_when_all_are_known():
     own, _, _ = draw_files()
-    capped = dq.mask(people(own[0]), "topcode:max=40", seed=0).distances
+    capped = mask_in_order(people(own[0]), "topcode:max=40", seed=0).distances
     claims = run(people(capped), people(own[0]))
     apart = (full_matrix(capped) < 40).sum(axis=1) > 3
     found = claimed(claims)
@@ -81,7 +82,7 @@ def test_a_bold_snooper_follows_paths_to_people_without_a_common_neighbour():
     people_ = dq.microdata(dq.survey(), ["sex", "age_class"], coordinates=["lon", "lat"], ids="id")
     rng = np.random.default_rng(5)
     rows = np.sort(rng.choice(500, 120, replace=False))
-    target = replace(people_, distances=dq.mask(people_, "knn:k=5", seed=1).distances)
+    target = replace(people_, distances=mask_in_order(people_, "knn:k=5", seed=1).distances)
     known = replace(
         people_,
         table=people_.table.iloc[rows].reset_index(drop=True),
@@ -117,7 +118,7 @@ def test_strangers_are_never_claimed(seed):
 @pytest.mark.parametrize("spec", ["matrix-gaussian:sd=3", "multiplicative:sd=0.1", "round:to=10"])
 def test_altered_distances_claim_nothing_and_say_why(spec):
     own, theirs, _ = draw_files()
-    noisy = dq.mask(people(own[0]), spec, seed=0).distances
+    noisy = mask_in_order(people(own[0]), spec, seed=0).distances
     claims = run(people(noisy, own[1]), people(*theirs))
     assert not len(claims.target)
     assert claims.doubt

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import disclique as dq
+from builders import mask_in_order
 from disclique.attacks import ExtendAttack, attacks
 from disclique.attacks.calibration import calibrate
 from disclique.attacks.knowledge import Holder
@@ -178,7 +179,7 @@ def test_a_search_cut_short_is_a_lower_bound_in_an_audit(attack: str, limit: flo
 def test_a_search_cut_short_is_a_lower_bound_in_an_attack(name: str) -> None:
     """Named or built, with the truth or without it; an unlimited search is none."""
     file = make_file()
-    target = dq.mask(file, "gaussian:sigma=2km", 0)
+    target = mask_in_order(file, "gaussian:sigma=2km", 0)
     for budget in (dq.Budget(work=1e-9), dq.Budget(seconds=0)):
         search = dq.Search(budget=budget)
         built = attacks()[name].build(dq.Knowledge(agreement=dq.Within(3)), search)
@@ -339,7 +340,7 @@ def attacked(spec: str, n: int, seed: int) -> tuple[Microdata, Holder]:
     assert isinstance(file.distances, Points)
     found = calibrate(mask, points=file.distances.coordinates, metric="sphere", rng=rng)
     knowledge = replace(dq.learn(mask, found, file.distances, common=0.99, rng=rng), bold=True).at(0.5, found)
-    target, known = dq.mask(file, mask, seed), select_records(file, rng.permutation(n))
+    target, known = mask_in_order(file, mask, seed), select_records(file, rng.permutation(n))
     candidates = dq.LabelRule().candidates(target, known)
     return target, Holder(file, known, candidates, Truth.of_people(target.ids, known.ids), knowledge)
 

@@ -143,9 +143,9 @@ def test_a_release_from_python(tmp_path: Path) -> None:
     frame = pd.DataFrame({"sex": rng.choice(["f", "<b>"], 30), "name": [f"n{k}" for k in range(30)]})
     file = dq.microdata(frame, ["sex"], coordinates=rng.uniform(40, 50, (30, 2)), ids="name")
     mask = dq.parse_mask("gaussian:sigma=5km")
-    made, masked = dq.release(file, mask, 7), dq.mask(file, mask.spec, 7)
-    assert masked.ids == file.ids
-    np.testing.assert_array_equal(made.distances, full_matrix(masked.distances)[np.ix_(made.key, made.key)])
+    made, (masked, who) = dq.release(file, mask, 7), dq.mask(file, mask.spec, 7, key=True)
+    assert who == made.ids
+    np.testing.assert_array_equal(made.distances, full_matrix(masked.distances))
     assert not np.array_equal(full_matrix(dq.mask(file, mask).distances), full_matrix(masked.distances))
     assert repr(made) == (
         "Release(30 records, columns (sex), mask gaussian:sigma=5km, not for publication: short seed)"

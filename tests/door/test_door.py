@@ -51,8 +51,8 @@ def values() -> dict[str, object]:
     mask = dq.parse_mask("gaussian:sigma=500m")
     learned = dq.calibrate(mask, points=people.distances.coordinates, rng=rng)
     told = dq.learn(mask, learned, people.distances, common=0.2, rng=rng).at(0.5, learned)
-    target = dq.mask(few, mask.spec, seed=1)
-    found = {by: dq.attack(target, few, by=by, knowledge=told, truth="id") for by in ("clique", "register")}
+    target, who = dq.mask(few, mask.spec, seed=1, key=True)
+    found = {by: dq.attack(target, few, by=by, knowledge=told, truth=who) for by in ("clique", "register")}
     audited = dq.audit(few, ["affine", mask.spec], attacks=["labels", "register"], repetitions=1, with_records=True)
     work = found["clique"].claims.work
     columns = [f"column {k}" for k in range(100)]

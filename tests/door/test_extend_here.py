@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import disclique as dq
+from builders import mask_in_order
 from conftest import Run
 from disclique.attacks import registry as attack_registry
 from disclique.attacks.claims import make_claims
@@ -206,7 +207,7 @@ def test_a_mask_is_found_everywhere(people: dq.Microdata, file: str, run: Run) -
             return 2 * d
 
     assert "doubled" in help_of("audit")
-    released = dq.mask(people, "doubled")
+    released = mask_in_order(people, "doubled")
     rows = np.arange(30, dtype=np.int32)
     np.testing.assert_array_equal(released.distances.block(rows, rows), 2 * people.distances.block(rows, rows))
     code, _, err = run("mask", file, *COLUMNS, "--mask", "doubled", "--out", "release.csv")

@@ -4,7 +4,7 @@ import pytest
 
 import disclique as dq
 from disclique.messages import Message
-from small_files import make_file
+from small_files import make_file, people
 
 
 def test_a_marketer_who_knows_few_breaks_a_limit_above_the_overlap() -> None:
@@ -24,3 +24,35 @@ def test_a_limit_that_no_release_could_break_is_refused(limit: str) -> None:
         dq.audit(make_file(), "affine", attacks="labels", repetitions=1, **asked)
     assert caught.value.message.code == "argument_is_not"
     assert caught.value.message.values["wanted"] == Message("wanted_limit", low=0, high=1)
+
+
+SECRET = (*(f"p{k:03d}" for k in range(60)), *(f"{value}"[:8] for value in people()[["lon", "lat"]].to_numpy().ravel()))
+
+
+@pytest.mark.parametrize("mask", ["affine", "gaussian:sigma=1km", "matrix-gaussian:sd=1km", "knn:k=5"])
+def test_masked_records_hold_nothing_that_a_snooper_does_not_see(mask: str) -> None:
+    """Written down, neither ids nor places are there; who is who comes by itself, and is right."""
+    file = make_file()
+    seen, who = dq.mask(file, mask, seed=1, key=True)
+    written = seen.table.to_csv() + repr(seen.ids) + repr(seen) + str(seen.labels.to_csv())
+    assert not [secret for secret in SECRET if secret in written]
+    assert list(seen.table.columns) == ["sex", "age"]
+    assert sorted(map(str, who)) == sorted(map(str, file.ids))
+    assert list(who) != list(file.ids)
+    rows = [file.ids.index(one) for one in who]
+    assert seen.labels.to_numpy().tolist() == file.labels.iloc[rows].to_numpy().tolist()
+    found = dq.attack(seen, file, by="labels", truth=who)
+    assert found.risk.fn + found.risk.tp == 60
+    with pytest.raises(dq.InputError, match="id"):
+        dq.attack(seen, file, by="labels", truth="id")
+    with pytest.raises(dq.InputError) as caught:
+        dq.attack(seen, file, by="labels", truth=who[1:])
+    assert caught.value.message.code == "truth_of_other_length"
+
+
+def test_the_truth_of_a_rigid_motion_is_found_by_the_key() -> None:
+    """The key is that of the masked records: everybody who is found is found rightly."""
+    file = make_file()
+    seen, who = dq.mask(file, "affine", seed=3, key=True)
+    found = dq.attack(seen, file, by="register", truth=who)
+    assert (found.risk.tp, found.risk.fp) == (60, 0)

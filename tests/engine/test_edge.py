@@ -13,6 +13,7 @@ from test_product import random_files
 from typer.testing import CliRunner
 
 import disclique as dq
+from builders import mask_in_order
 from disclique.cli import app
 from disclique.engine import Solver, exact, is_clique, maximum_clique, maximum_cliques
 from disclique.engine.cluster import Workers
@@ -273,7 +274,7 @@ def attacked(**how):
     everybody = dq.survey()
     target = dq.microdata(everybody[:160], ["sex"], coordinates=["lon", "lat"], ids="id")
     known = dq.microdata(everybody[100:260], ["sex"], coordinates=["lon", "lat"], ids="id")
-    release = dq.mask(target, "gaussian:sigma=0.02deg", seed=1)
+    release = mask_in_order(target, "gaussian:sigma=0.02deg", seed=1)
     found = dq.attack(release, known, agreement=dq.Within(1.5), truth="id", search=dq.Search(**how))
     return found.clique, found.risk, found.matches.to_dict("list"), found.claims.work.edges
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import disclique as dq
-from builders import every_space, rng
+from builders import every_space, mask_in_order, rng
 from disclique.errors import InputError
 from disclique.spaces import Distances, Sizes, full_matrix, wrap
 from disclique.spaces.metrics import Measure
@@ -135,7 +135,7 @@ def test_distances_of_ones_own_are_taken_at_the_door() -> None:
     assert isinstance(data.distances, Distances)
     assert (data.distances.kind, data.distances.unit, data.distances.identities()) == ("matrix", None, None)
     assert dq.attack(data, data, agreement=dq.Within(0.5)).clique.size == 4
-    assert np.isfinite(dq.mask(data, "round:to=2", seed=1).distances.block(np.arange(4), np.arange(4))).all()
+    assert np.isfinite(mask_in_order(data, "round:to=2", seed=1).distances.block(np.arange(4), np.arange(4))).all()
     assert dq.utility(Steps(), Steps(), rng=rng())["published"] == 1  # type: ignore[arg-type]
     assert wrap(np.eye(3)) is None
 

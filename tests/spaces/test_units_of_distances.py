@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 import disclique as dq
+from builders import mask_in_order
 from conftest import Run
 from disclique.attacks import CliqueAttack, parse_attacks
 from disclique.attacks.calibration import calibrate_matrix
@@ -90,7 +91,7 @@ def test_the_unit_of_points_follows_from_the_metric_or_is_said() -> None:
 )
 def test_what_a_mask_makes_of_the_earth_is_in_kilometres(spec: str) -> None:
     """Also an embedding or a projection, which are lengths still."""
-    assert (dq.mask(by_places(), spec, 1).distances).unit == "km"
+    assert (mask_in_order(by_places(), spec, 1).distances).unit == "km"
 
 
 @pytest.mark.parametrize(
@@ -162,15 +163,15 @@ LENGTHS = {
 @pytest.mark.parametrize("spec", LENGTHS)
 def test_a_mask_with_a_length_needs_to_know_the_unit(spec: str) -> None:
     """In metres, in km, and as a bare number of km: one release; unsaid or none: refused."""
-    expected = dq.mask(by_matrix(unit="km"), spec, 1).distances.values
-    np.testing.assert_allclose(dq.mask(by_matrix(1000 * KM, "m"), spec, 1).distances.values, expected, atol=1e-9)
+    expected = mask_in_order(by_matrix(unit="km"), spec, 1).distances.values
+    np.testing.assert_allclose(mask_in_order(by_matrix(1000 * KM, "m"), spec, 1).distances.values, expected, atol=1e-9)
     bare = spec.replace("500m", "0.5")
-    np.testing.assert_array_equal(dq.mask(by_matrix(unit="km"), bare, 1).distances.values, expected)
-    np.testing.assert_array_equal(dq.mask(by_matrix(), bare, 1).distances.values, expected)
+    np.testing.assert_array_equal(mask_in_order(by_matrix(unit="km"), bare, 1).distances.values, expected)
+    np.testing.assert_array_equal(mask_in_order(by_matrix(), bare, 1).distances.values, expected)
     assert dq.release(by_matrix(unit="km"), bare, 1).mask == spec.replace("500m", "0.5km")
     for unit, says in ((None, UNSAID), ("none", BARE)):
         with pytest.raises(dq.InputError, match=says):
-            dq.mask(by_matrix(1000 * KM, unit), spec, 1)
+            mask_in_order(by_matrix(1000 * KM, unit), spec, 1)
 
 
 @pytest.mark.parametrize(
@@ -182,11 +183,11 @@ def test_a_mask_with_a_length_needs_to_know_the_unit(spec: str) -> None:
 )
 def test_a_plane_in_metres_is_masked_as_one_in_kilometres(spec: str) -> None:
     """Said units give the same moves; of a plane without a unit the same spec is refused."""
-    one, other = (dq.mask(plane(unit, scale), spec, 1).distances for unit, scale in (("km", 1), ("m", 1000)))
+    one, other = (mask_in_order(plane(unit, scale), spec, 1).distances for unit, scale in (("km", 1), ("m", 1000)))
     np.testing.assert_allclose(one.values, other.values, atol=1e-9)
     for unit, says in ((None, UNSAID), ("none", BARE)):
         with pytest.raises(dq.InputError, match=says):
-            dq.mask(plane(unit), spec, 1)
+            mask_in_order(plane(unit), spec, 1)
 
 
 def test_a_mask_of_ones_own_keeps_the_unit() -> None:
@@ -199,15 +200,15 @@ def test_a_mask_of_ones_own_keeps_the_unit() -> None:
         def apply(self, distances: Distances, rng: np.random.Generator) -> dq.Matrix:
             return dq.Matrix(full_matrix(distances) / 2)
 
-    made = dq.mask(by_matrix(unit="km"), Halved(), 1)
-    assert (made.distances.unit, dq.mask(by_matrix(), Halved(), 1).distances.unit) == ("km", None)
+    made = mask_in_order(by_matrix(unit="km"), Halved(), 1)
+    assert (made.distances.unit, mask_in_order(by_matrix(), Halved(), 1).distances.unit) == ("km", None)
     np.testing.assert_array_equal(made.distances.values, KM / 2)
     dq.attack(made, by_places(), by="labels")
 
 
 def test_the_noise_is_as_large_as_it_is_said() -> None:
     """A matrix in metres and sd=500m: the deviation is half a kilometre, not half a metre."""
-    made = dq.mask(by_matrix(1000 * KM, "m"), "matrix-gaussian:sd=500m", 3).distances.values
+    made = mask_in_order(by_matrix(1000 * KM, "m"), "matrix-gaussian:sd=500m", 3).distances.values
     above = np.triu_indices(N, 1)
     assert np.std((made - KM)[above]) == pytest.approx(0.5, rel=0.1)
 
@@ -254,7 +255,7 @@ def test_agreements_are_read_as_people_write_them() -> None:
 
 def test_an_attack_is_the_same_in_every_unit() -> None:
     """Metres or km, "500m" or 0.5; what is said of the agreement has its unit."""
-    target, known = dq.mask(by_matrix(unit="km"), "matrix-gaussian:sd=100m", 1), by_places()
+    target, known = mask_in_order(by_matrix(unit="km"), "matrix-gaussian:sd=100m", 1), by_places()
     metres = by_matrix(1000 * target.distances.values, "m")
     found = [
         dq.attack(one, known, agreement=agreement, truth="id")
@@ -305,7 +306,7 @@ def test_what_the_snooper_learned_of_a_mask_meets_the_unit_of_the_release() -> N
     learned = calibrate_matrix(mask, said.distances, rng=rng)
     assert learned.unit == "km"
     told = dq.learn(mask, learned, None, common=0.9, rng=rng).at(0.9, learned)
-    target = dq.mask(said, "matrix-gaussian:sd=500m", 1)
+    target = mask_in_order(said, "matrix-gaussian:sd=500m", 1)
     assert dq.attack(target, said, knowledge=told, truth="id").risk.recall > 0.2
     for unit, says in ((None, UNSAID), ("none", BARE)):
         file = by_matrix(unit=unit)
@@ -330,7 +331,9 @@ def test_noise_in_km_is_understood_in_a_plane_of_km_only() -> None:
     told = dq.Knowledge(noise=dq.Spread(0.5, 0.5, "km"), common=0.9)
     for unit, scale in (("km", 1), ("m", 1000)):
         file = plane(unit, scale)
-        found = dq.attack(dq.mask(file, "gaussian:sigma=500m", 1), file, by="register", knowledge=told, truth="id")
+        found = dq.attack(
+            mask_in_order(file, "gaussian:sigma=500m", 1), file, by="register", knowledge=told, truth="id"
+        )
         assert found.risk.recall > 0.9
     with pytest.raises(dq.InputError, match=f"noise of 0.5km: the distances {UNSAID}"):
         dq.attack(plane(), plane(), by="register", knowledge=told)

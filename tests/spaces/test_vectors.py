@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 from typer.testing import CliRunner
 
 import disclique as dq
+from builders import mask_in_order
 from disclique.attacks import learn
 from disclique.attacks.calibration import calibrate
 from disclique.cli import app
@@ -181,7 +182,9 @@ def test_attacks_by_a_map_refuse_vectors(name: str) -> None:
     for metric, why in (("euclidean", "16 columns: registration is for a plane"), ("cosine", "Earth or in the plane")):
         file = vectors(metric=metric)
         with pytest.raises(dq.InputError, match=why):
-            dq.attack(dq.mask(file, "rotation", 0), file, by=name, knowledge=dq.Knowledge(dq.Spread(0, 0, "plane")))
+            dq.attack(
+                mask_in_order(file, "rotation", 0), file, by=name, knowledge=dq.Knowledge(dq.Spread(0, 0, "plane"))
+            )
     file = vectors()
     with pytest.raises(dq.InputError, match="16 columns: registration is for a plane"):
         dq.attack(file, file, by="ceiling", knowledge=dq.Knowledge(dq.Spread(0, 0, "plane")))

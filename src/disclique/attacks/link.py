@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from disclique.arguments import check_kind, show
 from disclique.attacks.act import act, carry_out, fail, fetcher, show_outcomes
@@ -30,6 +32,7 @@ from disclique.records.registers import Register, Survey, check_column, find_peo
 from disclique.spaces import shared_unit
 from disclique.values import canonical
 
+Who = str | Sequence[Hashable | None]  # a column of both files, or for each target record its id in the known file
 Progress = Callable[[str, float | None], None]  # the step at work in English, and the share of it that is done if known
 
 
@@ -40,7 +43,7 @@ def attack(  # noqa: PLR0913 - the public door
     agreement: Agreement | None = None,
     by: str | Attack = "clique",
     knowledge: Knowledge | None = None,
-    truth: str | None = None,
+    truth: Who | None = None,
     labels: LabelRule | None = None,
     search: Search | None = None,
     progress: Progress | None = None,
@@ -62,8 +65,9 @@ def attack(  # noqa: PLR0913 - the public door
     knowledge : Knowledge
         What the snooper knows of the mask and the files; for ``register``, ``isomap``, ``extend`` and ``profiles``.
         Of the people in its ``seeds`` the risk says nothing: they were known beforehand.
-    truth : column name
-        A column of both tables that tells which records belong to one person; only the data holder has it.
+    truth : column name, or ids
+        Who is who, which only the data holder knows: a column of both tables, or for each target record the id of that
+        person in the known file (None: nobody), such as the key of ``mask``.
     labels : LabelRule
         How missing label values match, and comparators for labels with errors.
     search : Search
@@ -142,7 +146,7 @@ def attack_by_all(
     known: Microdata,
     attacks: Mapping[str, Attack],
     *,
-    truth: str | None = None,
+    truth: Who | None = None,
     labels: LabelRule | None = None,
     progress: Progress | None = None,
 ) -> dict[str, AttackResult | InputError]:
@@ -156,7 +160,7 @@ def _attack_files(
     target: Microdata,
     known: Microdata,
     attacks: Mapping[str, Attack],
-    truth: str | None,
+    truth: Who | None,
     rule: LabelRule,
     *,
     alone: bool,
@@ -177,15 +181,27 @@ def _attack_files(
     return show_outcomes(outcomes, attacks, lambda claims: files)
 
 
-def truth_of(target: Microdata, known: Microdata, column: str) -> Truth:
-    """Read from a column of both tables which records belong to one person."""
-    people = []
-    for data in (target, known):
-        if not isinstance(column, Hashable) or column not in data.table.columns:
-            columns = [repr(str(name)) for name in data.table.columns]
-            raise InputError("no_truth_column", name=data.name, column=repr(column), columns=columns)
-        people.append([canonical(value) for value in data.table[column]])
-    return Truth.of_people(*people)
+def truth_of(target: Microdata, known: Microdata, truth: Who) -> Truth:
+    """Read which records belong to one person: from a column of both tables, or from the known ids of the targets."""
+    if _are_ids(truth):
+        return Truth.of_people(_people_of(target, truth), [canonical(one) for one in known.ids])
+    return Truth.of_people(_people_of(target, truth), _people_of(known, truth))
+
+
+def _are_ids(truth: object) -> bool:
+    return isinstance(truth, (list, tuple, np.ndarray, pd.Series))
+
+
+def _people_of(data: Microdata, truth: Any) -> list[Hashable]:
+    """Return who each record is by a column of its table, or as it is said."""
+    if _are_ids(truth):
+        if len(truth) != len(data):
+            raise InputError("truth_of_other_length", name=data.name, records=len(data), found=len(truth))
+        return [canonical(one) for one in truth]
+    if not isinstance(truth, Hashable) or truth not in data.table.columns:
+        columns = [repr(str(name)) for name in data.table.columns]
+        raise InputError("no_truth_column", name=data.name, column=repr(truth), columns=columns)
+    return [canonical(value) for value in data.table[truth]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,13 +237,10 @@ class RegisterWork:
         people, allowed = self.population, self.population.relate(related)
         return register(self.target.distances, people, candidates=allowed, knowledge=attack.knowledge, progress=tell)
 
-    def find_truth(self, column: str) -> Truth:
-        """Read from a column of both files which records belong to one person."""
-        name = check_column(self.register, column)
-        if name not in self.target.table.columns:
-            columns = [repr(str(one)) for one in self.target.table.columns]
-            raise InputError("no_truth_column", name=self.target.name, column=repr(column), columns=columns)
-        people = [canonical(value) for value in self.target.table[name]]
+    def find_truth(self, truth: Who) -> Truth:
+        """Read which records belong to one person: from a column of both files, or from the ids of the targets."""
+        name = check_column(self.register, self.register.layout.id if _are_ids(truth) else truth)
+        people = _people_of(self.target, truth if _are_ids(truth) else name)
         rows = find_people(self.register, people, name, mapper=self.population.mapper)
         alone = Truth.of_people(people, people)  # refuses somebody who stands in two rows
         pairs = [(row, rows[who]) for row, _ in alone.pairs.tolist() if (who := people[row]) in rows]
@@ -273,7 +286,7 @@ def open_work(
 
 
 def attack_register(
-    work: RegisterWork, attacks: Mapping[str, Attack], *, truth: str | None
+    work: RegisterWork, attacks: Mapping[str, Attack], *, truth: Who | None
 ) -> dict[str, AttackResult | InputError]:
     """Carry out several attacks, given by their specs; return the result of each, or why it does not apply."""
     known = None if truth is None else work.find_truth(truth)

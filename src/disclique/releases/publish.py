@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 import secrets
-from dataclasses import dataclass, replace
+from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -56,7 +58,7 @@ class Release:
     mask: str
     seed: int
     key: NDArray[np.int64]
-    ids: tuple[object, ...]
+    ids: tuple[Hashable, ...]
 
     @cached_property
     def distances(self) -> FloatArray:
@@ -122,7 +124,9 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
         if name == COLUMN and rule.on == "text":
             raise InputError("label_named_as_encodings", column=name)
     masked = rule.apply(data.distances, noise).select(order)
-    table = data.table[list(data.labels.columns)].iloc[order].reset_index(drop=True)
+    labels = list(data.labels.columns)
+    source = data.table if set(labels) <= set(data.table.columns) else data.labels  # labels need not stand in a table
+    table = source[labels].iloc[order].reset_index(drop=True)
     if (cells := masked.cells()) is not None:
         table = table.assign(**{COLUMN: cells})
     if not len(table.columns):
@@ -130,19 +134,37 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
     return Release(table, masked, rule.spec, drawn, order, tuple(data.ids[row] for row in order))
 
 
-def mask(data: Microdata, mask: str | Mask, seed: int | None = None) -> Microdata:
-    """Return the same records, in the same order, with the masked distances that a snooper sees of them.
+@overload
+def mask(data: Microdata, mask: str | Mask, seed: int | None = None, *, key: Literal[False] = False) -> Microdata: ...
 
-    With the same seed they are the distances of ``release``: give one for trials only.
+
+@overload
+def mask(
+    data: Microdata, mask: str | Mask, seed: int | None = None, *, key: Literal[True]
+) -> tuple[Microdata, tuple[Hashable, ...]]: ...
+
+
+def mask(
+    data: Microdata, mask: str | Mask, seed: int | None = None, *, key: bool = False
+) -> Microdata | tuple[Microdata, tuple[Hashable, ...]]:
+    """Return what a snooper sees of a release, and nothing else: labels and masked distances in random order.
+
+    It is the release that ``release`` makes with the same seed, as a file to attack; give a seed for trials only. With
+    ``key`` the second value says who is who, which only the holder knows: the id of each released record in ``data``.
 
     >>> from disclique.records import microdata
-    >>> file = microdata(pd.DataFrame({"sex": ["f", "m"]}), ["sex"], distances=[[0, 7.2], [7.2, 0]])
-    >>> mask(file, "round:to=5").distances.values
-    array([[0., 5.],
-           [5., 0.]])
+    >>> people = pd.DataFrame({"who": ["ada", "bob"], "sex": ["f", "m"]})
+    >>> file = microdata(people, ["sex"], distances=[[0, 7.2], [7.2, 0]], ids="who")
+    >>> seen, who = mask(file, "round:to=5", seed=1, key=True)
+    >>> seen.distances.values, list(seen.table.columns), seen.ids, who
+    (array([[0., 5.],
+           [5., 0.]]), ['sex'], (1, 2), ('bob', 'ada'))
     """
-    rule, _, (noise, _) = _begin(data, mask, seed)
-    return replace(data, distances=rule.apply(data.distances, noise).as_matrix())
+    made = release(data, mask, seed)
+    labels = data.labels.iloc[made.key].reset_index(drop=True)
+    rows = tuple(range(1, len(labels) + 1))
+    seen = Microdata(made.table, labels, made.masked.as_matrix(), rows, "release")
+    return (seen, made.ids) if key else seen
 
 
 def _begin(data: object, mask: str | Mask, seed: int | None) -> tuple[Mask, int, list[np.random.Generator]]:
