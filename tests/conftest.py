@@ -22,6 +22,31 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 Run = Callable[..., tuple[int, str, str]]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _written() -> Iterator[None]:
+    """Let everything that an audit of a test leaves behind be written and read back, also where it has no folder."""
+    import msgspec
+
+    from disclique.audits.result import AuditResult, ResultFacts, encode_result
+    from disclique.records.write import encode
+    from disclique.runs.journal import Journal
+
+    with pytest.MonkeyPatch.context() as patch:
+        make, append = AuditResult.__init__, Journal.append
+
+        def make_and_write(self: AuditResult, *given: Any, **named: Any) -> None:
+            make(self, *given, **named)
+            msgspec.json.decode(encode_result(self), type=ResultFacts)
+
+        def append_and_write(self: Journal[Any], unit: Any, record: Any, seconds: float = 0.0) -> None:
+            msgspec.json.decode(encode(record), type=type(record))
+            append(self, unit, record, seconds)
+
+        patch.setattr(AuditResult, "__init__", make_and_write)
+        patch.setattr(Journal, "append", append_and_write)
+        yield
+
+
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     """A function that runs the command line in an empty folder: exit code, output, errors."""

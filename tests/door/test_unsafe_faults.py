@@ -1,5 +1,9 @@
 """Faults that made data look safer than they are, each as somebody met it."""
 
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
 import pytest
 
 import disclique as dq
@@ -56,3 +60,31 @@ def test_the_truth_of_a_rigid_motion_is_found_by_the_key() -> None:
     seen, who = dq.mask(file, "affine", seed=3, key=True)
     found = dq.attack(seen, file, by="register", truth=who)
     assert (found.risk.tp, found.risk.fp) == (60, 0)
+
+
+def files_of_every_kind(n: int = 24) -> dict[str, tuple[dq.Microdata, str]]:
+    """The same people with their distances of every kind, and a mask for it."""
+    rng = np.random.default_rng(1)
+    places = rng.uniform(0, 9_000, (n, 2)).round(1)
+    table = pd.DataFrame(places, columns=["x", "y"]).assign(id=range(n), sex=rng.choice(["f", "m"], n))
+    table["name"] = ["".join(rng.choice(list("abelmnorst"), 7)) for _ in range(n)]
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    seen = rng.normal(size=(n, 5))
+    return {
+        "plane": (dq.microdata(table, ["sex"], coordinates=["x", "y"], metric="euclidean", unit="m", ids="id"), "200m"),
+        "line": (dq.microdata(table, ["sex"], coordinates=["x"], metric="euclidean", unit="m", ids="id"), "200m"),
+        "vectors": (dq.microdata(table, ["sex"], coordinates=seen, metric="euclidean", ids="id"), "0.1"),
+        "texts": (dq.microdata(table, ["sex"], text=["name"], ids="id"), "bloom"),
+        "matrix": (dq.microdata(table, ["sex"], distances=apart, unit="m", ids="id"), "matrix-gaussian:sd=200m"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["plane", "line", "vectors", "texts", "matrix"])
+def test_an_audit_of_every_kind_of_distances_ends_in_its_folder(kind: str, tmp_path: Path) -> None:
+    """After all the work the result is written, whatever numbers it is made of, and read as it was."""
+    file, mask = files_of_every_kind()[kind]
+    spec = mask if mask[0].isalpha() else f"gaussian:sigma={mask}"
+    result = dq.audit(file, spec, attacks="labels", repetitions=2, person_trials=10, max_risk=0.2, folder=tmp_path)
+    assert dq.read_result(tmp_path / "result.json") == result
+    again = dq.audit(file, spec, attacks="labels", repetitions=2, person_trials=10, max_risk=0.2, folder=tmp_path)
+    assert again.verdict == result.verdict

@@ -140,12 +140,13 @@ def estimate(file: Path, said: dict[str, Any], tell: Callable[[Expected], None])
 def main() -> None:
     """Answer the one request that stands on the standard input."""
     from disclique.app.worker import end_with_server
+    from disclique.records.write import encode
 
     request = json.loads(sys.stdin.readline())
     threading.Thread(target=end_with_server, daemon=True, name="pipe").start()
 
     def tell(heard: Expected) -> None:
-        print(msgspec.json.encode(heard).decode(), flush=True)
+        print(encode(heard).decode(), flush=True)
 
     estimate(Path(request["file"]), request["said"], tell)
 

@@ -119,7 +119,7 @@ class Projects:
 
     def save(self, project: Project) -> Project:
         """Write a project to its folder, and return it."""
-        from disclique.records.write import whole_file
+        from disclique.records.write import encode, whole_file
 
         about = {name: getattr(project, name) for name in ("id", "shown", "made", "declared", "checked", "forced")}
         about |= {"file": _inside(project.folder, project.file)}
@@ -127,7 +127,7 @@ class Projects:
             name: _inside(project.folder, value) if name in FILES else value for name, value in project.said.items()
         }
         with whole_file(project.folder / ABOUT) as draft:
-            draft.write_bytes(msgspec.json.encode({**about, "said": said}))
+            draft.write_bytes(encode({**about, "said": said}))
         with whole_file(project.folder / ASKED) as draft:
             draft.write_text(project.toml, encoding="utf-8")
         return project

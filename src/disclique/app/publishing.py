@@ -123,14 +123,14 @@ def _write(project: Project, place: Path, result: AuditResult, setting: str, mat
 
 
 def _note(folder: Path, made: Made) -> None:
-    from disclique.records.write import whole_file
+    from disclique.records.write import encode, whole_file
 
     try:
         before: list[Any] = msgspec.json.decode((folder / LIST).read_bytes())
     except (OSError, msgspec.DecodeError):
         before = []
     with whole_file(folder / LIST, private=True) as draft:
-        draft.write_bytes(msgspec.json.encode([*before, asdict(made)]))
+        draft.write_bytes(encode([*before, asdict(made)]))
 
 
 def read_for_release(project: Project, setting: str) -> tuple[Microdata, str]:

@@ -73,10 +73,10 @@ def read_status(folder: Path) -> Status:
 
 def write_status(folder: Path, status: Status) -> None:
     """Write how far an audit is; whoever reads it sees all of it or what was there before."""
-    from disclique.records.write import whole_file
+    from disclique.records.write import encode, whole_file
 
     with whole_file(folder / STATUS, private=True) as draft:
-        draft.write_bytes(msgspec.json.encode(status))
+        draft.write_bytes(encode(status))
 
 
 class Board:

@@ -37,7 +37,7 @@ from disclique.locale import texts_in
 from disclique.messages import Message, percent
 from disclique.options.audits import PlanFacts
 from disclique.records.checks import Inspection
-from disclique.records.write import whole_file, write_table
+from disclique.records.write import encode, whole_file, write_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -197,7 +197,7 @@ def _write_page(page: str, path: Path) -> None:
 def encode_result(result: AuditResult) -> bytes:
     """Return the result as JSON; numbers that are not finite become null."""
     written = {one.name: getattr(result, one.name) for one in fields(ResultFacts)}
-    return msgspec.json.format(msgspec.json.encode(written), indent=2) + b"\n"
+    return msgspec.json.format(encode(written), indent=2) + b"\n"
 
 
 def write_result(result: AuditResult, folder: Path) -> None:

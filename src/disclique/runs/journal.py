@@ -20,7 +20,7 @@ import msgspec
 
 from disclique.errors import InputError
 from disclique.messages import Message, mark
-from disclique.records.write import versions, write_json
+from disclique.records.write import encode, versions, write_json
 from disclique.runs.unit import Unit, WrittenUnit
 from disclique.values import Json
 
@@ -73,7 +73,7 @@ class Journal(Generic[R]):
     def append(self, unit: Unit, record: R, seconds: float = 0.0) -> None:
         """Keep the record of a unit; with a file it is on the disk when this returns."""
         if self.file is not None:
-            self._write(msgspec.json.encode(_Line(unit.write(), record, round(seconds, 3))) + b"\n")
+            self._write(encode(_Line(unit.write(), record, round(seconds, 3))) + b"\n")
         self.done[unit] = record
         if seconds > 0:
             self.seconds[unit] = seconds
