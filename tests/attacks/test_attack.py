@@ -164,7 +164,7 @@ def test_no_label_in_common_says_so() -> None:
     text = " ".join(result.lines())
     assert "no label in common" in text
     assert "white space" in text
-    assert "precision undefined" in text
+    assert "is found: it claims nothing" in text
 
 
 def test_results_print_in_a_notebook() -> None:

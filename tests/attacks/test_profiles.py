@@ -363,7 +363,7 @@ def test_two_bare_matrices_are_attacked_by_everything_that_applies(run: Run) -> 
     code, _, err = run(*BARE, "--attack", "all", "--json", "r.json")
     assert code == 0, err
     entries = {entry["attack"]: entry for entry in json.loads(Path("r.json").read_text())["attacks"]}
-    assert tuple(entries) == dq.attack_names()
+    assert set(entries) == set(dq.attack_names())
     assert entries["profiles"]["recall"] > 0.95
     assert entries["extend"]["applies"]
     assert not entries["clique"]["applies"]

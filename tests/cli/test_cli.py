@@ -25,7 +25,8 @@ def _files(run: Run) -> None:
 
 BY_POINTS = ("--target-coordinates", "lon,lat", "--known-coordinates", "lon,lat")
 LABELS = ("--label", "sex", "--label", "age")
-ATTACK = ("attack", "t.csv", "k.csv", *LABELS)
+CLIQUE = ("--attack", "clique")
+ATTACK = ("attack", "t.csv", "k.csv", *LABELS, *CLIQUE)
 
 
 def test_attack_writes_what_the_contract_says(run: Run) -> None:
@@ -98,7 +99,17 @@ def test_generalisers_make_labels_meet(run: Run) -> None:
     Path("t.csv").write_text("yob,lon,lat\n1313,10,50\n1547,11,50\n")
     Path("k.csv").write_text("cob,lon,lat\n14,10,50\n16,11,50\n")
     code, out, _ = run(
-        "attack", "t.csv", "k.csv", "--label", "cob", *BY_POINTS, "--within", "1", "--generalise", "cob=century:yob"
+        "attack",
+        "t.csv",
+        "k.csv",
+        "--label",
+        "cob",
+        *CLIQUE,
+        *BY_POINTS,
+        "--within",
+        "1",
+        "--generalise",
+        "cob=century:yob",
     )
     assert code == 0
     assert len(out.strip().splitlines()) == 3
@@ -206,7 +217,7 @@ BAD_CALLS = [
 @pytest.mark.parametrize(("arguments", "said"), [c[1:] for c in BAD_CALLS], ids=[c[0] for c in BAD_CALLS])
 def test_bad_calls_end_in_one_sentence(run: Run, arguments: tuple[str, ...], said: tuple[str, ...]) -> None:
     """What is wrong and what would be right; exit code 2, no traceback."""
-    code, _, err = run("attack", "t.csv", "k.csv", *arguments)
+    code, _, err = run("attack", "t.csv", "k.csv", *CLIQUE, *arguments)
     assert code == 2
     assert "Traceback" not in err
     for part in said:
@@ -250,10 +261,17 @@ def test_directed_distances_are_taken_when_said(run: Run) -> None:
     Path("d.csv").write_text("0,5,7\n6,0,9\n7,9,0\n")
     Path("e.csv").write_text("0,6,7\n5,0,9\n7,9,0\n")
     both = ("--target-distances", "d.csv", "--known-distances", "d.csv", "--within", "0.5", "--directed")
-    code, out, _ = run("attack", "t.csv", "t.csv", *LABELS, *both)
+    code, out, _ = run("attack", "t.csv", "t.csv", *CLIQUE, *LABELS, *both)
     assert (code, len(out.strip().splitlines())) == (0, 4)
     code, out, _ = run(
-        "attack", "t.csv", "t.csv", *LABELS, *(x.replace("known-d", "known-d") for x in both[:3]), "e.csv", *both[4:]
+        "attack",
+        "t.csv",
+        "t.csv",
+        *CLIQUE,
+        *LABELS,
+        *(x.replace("known-d", "known-d") for x in both[:3]),
+        "e.csv",
+        *both[4:],
     )
     assert (code, len(out.strip().splitlines())) == (0, 3)
 
@@ -262,10 +280,10 @@ def test_unpublished_cells_need_to_be_said(run: Run) -> None:
     """Empty cells are refused unless they are declared unpublished."""
     Path("d.csv").write_text("0,5,\n5,0,9\n,9,0\n")
     both = ("--target-distances", "d.csv", "--known-distances", "d.csv", "--within", "0.5")
-    code, _, err = run("attack", "t.csv", "t.csv", *LABELS, *both)
+    code, _, err = run("attack", "t.csv", "t.csv", *CLIQUE, *LABELS, *both)
     assert code == 2
     assert "row 1, column 3" in err
-    code, out, _ = run("attack", "t.csv", "t.csv", *LABELS, *both, "--unpublished")
+    code, out, _ = run("attack", "t.csv", "t.csv", *CLIQUE, *LABELS, *both, "--unpublished")
     assert (code, len(out.strip().splitlines())) == (0, 4)
 
 
@@ -278,7 +296,7 @@ def test_a_matrix_is_symmetric_up_to_rounding(run: Run, back: str, accepted: boo
     Path("d.csv").write_text(f"0,278.7164657266418,7\n{back},0,279\n7,279,0\n")
     both = ("--target-distances", "d.csv", "--known-distances", "d.csv")
     for command in (
-        ("attack", "t.csv", "t.csv", *both, "--within", "0.5", *LABELS),
+        ("attack", "t.csv", "t.csv", *CLIQUE, *both, "--within", "0.5", *LABELS),
         ("mask", "t.csv", "--distances", "d.csv", "--mask", "round:to=5", "--out", "release.csv"),
         ("audit", "t.csv", "--distances", "d.csv", "--mask", "round:to=5", *LABELS, *AUDIT, "--out", "audit"),
     ):
@@ -289,7 +307,7 @@ def test_a_matrix_is_symmetric_up_to_rounding(run: Run, back: str, accepted: boo
 
 def test_labels_are_optional(run: Run) -> None:
     """Distances alone link records: in an attack, an audit and a release."""
-    code, out, err = run("attack", "t.csv", "k.csv", *BY_POINTS, "--within", "1", "--truth", "id")
+    code, out, err = run("attack", "t.csv", "k.csv", *CLIQUE, *BY_POINTS, "--within", "1", "--truth", "id")
     assert code == 0, err
     assert len(out.splitlines()) == 4
     assert "recall 1.000" in err

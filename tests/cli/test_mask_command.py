@@ -88,7 +88,7 @@ def test_the_release_can_be_attacked_from_its_files(run: Run, kind: str) -> None
     """Every kind of distance file is read again by the attack, which finds everybody behind a rigid motion."""
     more = ("--mask", "affine", "--out", "r.csv", "--matrix", kind, "--key", "k.csv")
     assert run(*MASK, *more)[0] == 0
-    known = ("--known-coordinates", "lon,lat", "--label", "sex", "--within", "1m", "--unit", "km")
+    known = ("--known-coordinates", "lon,lat", "--label", "sex", "--within", "1m", "--unit", "km", "--attack", "clique")
     code, out, err = run("attack", "r.csv", "f.csv", "--target-distances", f"r_distances.{kind}", *known)
     assert code == 0, err
     claimed = pd.read_csv("k.csv").set_index("released_row")["file_row"]
@@ -317,7 +317,20 @@ def test_an_attack_is_judged_by_the_key(run: Run) -> None:
     assert run(*MASK, "--mask", "affine", "--out", "r.csv", "--key", "k.csv")[0] == 0
     assert run(*MASK, "--mask", "affine", "--out", "s.csv", "--key", "l.csv")[0] == 0
     attack = ("attack", "r.csv", "f.csv", "--label", "sex", "--target-distances", "r_distances.csv", "--unit", "km")
-    told = (*attack, "--known-coordinates", "lon,lat", "--within", "1m", "--id", "id", "--json", "j.json", "--force")
+    told = (
+        *attack,
+        "--known-coordinates",
+        "lon,lat",
+        "--within",
+        "1m",
+        "--attack",
+        "clique",
+        "--id",
+        "id",
+        "--json",
+        "j.json",
+        "--force",
+    )
     code, _, err = run(*told, "--key", "k.csv")
     assert code == 0, err
     assert json.loads(Path("j.json").read_text())["attacks"][0]["recall"] == 1
@@ -336,7 +349,7 @@ def test_an_attack_on_labels_that_never_meet_ends_with_the_fix(run: Run) -> None
     table = pd.read_csv("f.csv")
     table.assign(sex=table.sex.str.upper()).to_csv("k.csv", index=False)
     attack = ("attack", "r.csv", "k.csv", "--label", "sex", "--target-distances", "r_distances.csv", "--unit", "km")
-    attack = (*attack, "--known-coordinates", "lon,lat", "--within", "1m", "--id", "id")
+    attack = (*attack, "--known-coordinates", "lon,lat", "--within", "1m", "--attack", "clique", "--id", "id")
     code, _, err = run(*attack)
     assert (code, "differ only in case" in err) == (2, True), err
     assert run(*attack, "--force")[0] == 0

@@ -66,6 +66,8 @@ def test_names_are_encoded_and_attacked_on_the_command_line(run, tmp_path):
         "sex",
         "--mask",
         "bloom",
+        "--attack",
+        "clique",
         "--truth",
         "uid",
         "--json",
@@ -120,7 +122,7 @@ def test_distances_without_a_unit_are_plain_numbers(run, tmp_path):
     table.to_csv(tmp_path / "p.csv", index=False)
     np.save(tmp_path / "d.npy", full_matrix(dq.Texts(tuple(table["first"]), "levenshtein")))
     both = ("--target-distances", "d.npy", "--known-distances", "d.npy", "--unit", "none")
-    attack = ("attack", "p.csv", "p.csv", "--id", "uid", "--truth", "uid", *both)
+    attack = ("attack", "p.csv", "p.csv", "--id", "uid", "--truth", "uid", "--attack", "clique", *both)
     assert run(*attack, "--within", "0.5")[0] == 0
     code, _, errors = run(*attack, "--within", "5km")
     assert code == 2

@@ -1,5 +1,6 @@
 """Faults that made data look safer than they are, each as somebody met it."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,9 @@ import pandas as pd
 import pytest
 
 import disclique as dq
+from conftest import Run
 from disclique.messages import Message
-from small_files import make_file, people
+from small_files import COLUMNS, make_file, people
 
 
 def test_a_marketer_who_knows_few_breaks_a_limit_above_the_overlap() -> None:
@@ -88,3 +90,35 @@ def test_an_audit_of_every_kind_of_distances_ends_in_its_folder(kind: str, tmp_p
     assert dq.read_result(tmp_path / "result.json") == result
     again = dq.audit(file, spec, attacks="labels", repetitions=2, person_trials=10, max_risk=0.2, folder=tmp_path)
     assert again.verdict == result.verdict
+
+
+def test_an_attack_of_two_files_is_by_all_that_fit_and_the_best_comes_first(run: Run) -> None:
+    """Where a map finds everybody, nobody is told of a clique alone; who finds nobody says so, without a rate."""
+    people().to_csv("p.csv", index=False)
+    _, _, err = run("mask", "p.csv", *COLUMNS, "--mask", "gaussian:sigma=1km", "--seed", "1", *RELEASED)
+    both = ("--target-distances", "r_distances.csv", "--known-coordinates", "lon,lat", "--unit", "km")
+    labels = ("--id", "id", "--label", "sex", "--label", "age", "--key", "k.csv")
+    asked = (*both, *labels, "--mask", "gaussian:sigma=1km", "--common", "0.99")
+    code, out, err = run("attack", "r.csv", "p.csv", *asked, "--json", "all.json")
+    assert code == 0, err
+    rows = [line.split("\t") for line in out.splitlines()]
+    found = [int(row[rows[0].index("true")]) for row in rows[1:]]
+    assert {"clique", "register", "profiles"} <= {row[0] for row in rows}
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 50
+    assert f"true {found[0]}" in err
+    written = json.loads(Path("all.json").read_text(encoding="utf-8"))["attacks"]
+    assert [one["tp"] for one in written if one["applies"]] == found
+    code, out, err = run("attack", "r.csv", "p.csv", *asked, "--attack", "labels")
+    assert code == 0, err
+    assert "nobody of the 60 people in both files is found: it claims nothing" in err
+    assert "recall" not in err
+    _, out, _ = run("attack", "r.csv", "p.csv", *asked, "--attack", "labels", "--attack", "register")
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [(row[0], row[rows[0].index("recall")] == "nobody") for row in rows[1:]] == [
+        ("register", False),
+        ("labels", True),
+    ]
+
+
+RELEASED = ("--out", "r.csv", "--key", "k.csv")

@@ -321,7 +321,7 @@ def test_the_command_takes_the_memory(tmp_path):
     people = dq.survey()[:12]
     people.to_csv(tmp_path / "people.csv", index=False)
     words = ["attack", *[str(tmp_path / "people.csv")] * 2, "--label", "sex", "--coordinates", "lon,lat"]
-    words += ["--id", "id", "--within", "1km", "--force", "--memory"]
+    words += ["--id", "id", "--within", "1km", "--attack", "clique", "--force", "--memory"]
     refused = CliRunner().invoke(app, [*words, "4"])
     assert "memory '4': write an amount with its unit" in str(refused.exception)
     done = CliRunner().invoke(app, [*words, "1GB"])

@@ -343,7 +343,9 @@ def test_every_command_reads_them(run: Run) -> None:
     seeds = ("--seeds", "s.xlsx", "--attack", "profiles", "--truth", "pid")
     code, _, err = run("attack", "t.sav", "k.xlsx", *columns, *points, *seeds)
     assert code == 0, err
-    code, _, err = run("attack", "t.sav", "k.xlsx", *columns, *points, "--within", "1m", "--truth", "pid")
+    code, _, err = run(
+        "attack", "t.sav", "k.xlsx", *columns, *points, "--within", "1m", "--truth", "pid", "--attack", "clique"
+    )
     assert code == 0, err
     assert "recall 1.000" in err
     code, _, err = run("attack", "t.sav", "k.xlsx", *columns, *points, "--within", "1m", "--codes")

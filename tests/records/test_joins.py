@@ -435,12 +435,12 @@ def test_every_command_joins_or_refuses(run: Run) -> None:
         (*audit, "--distances", "d.csv", "--processes", "1", "--out", "a"),
     )
     for command in commands:
-        more = ("--within", "1") if command[0] == "attack" else ()
+        more = ("--within", "1", "--attack", "clique") if command[0] == "attack" else ()
         code, out, err = run(*command, *more)
         assert (code, out, err.count("\n")) == (2, "", 1), err
         assert "they differ only in case" in err
     for command in commands[:3]:
-        more = ("--within", "1") if command[0] == "attack" else ()
+        more = ("--within", "1", "--attack", "clique") if command[0] == "attack" else ()
         code, _, err = run(*command, *more, "--unit", "km", "--by-position")
         assert code == 0, err
 

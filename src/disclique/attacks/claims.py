@@ -220,6 +220,7 @@ class AttackResult:
             return [
                 f"product graph: {work.vertices} vertices, {work.edges} edges",
                 f"{self.attack}: {work.clique.size} members ({sure}), {count} of this size",
+                "a clique is no bound on the risk: other attacks may find more people",
             ]
         if claims.doubt is not None:
             claimed = f"{len(self.matches)} matches" if len(self.matches) else "nothing"
@@ -238,6 +239,9 @@ def describe_risk(found: Risk | None) -> list[str]:
             return "undefined"
         return f"{value:.3f} (95 % interval {interval[0]:.3f} to {interval[1]:.3f})"
 
+    if found.found_nobody:  # an interval near zero would look like a proof of safety
+        claimed = f"all {found.fp} matches are false" if found.fp else "it claims nothing"
+        return [f"nobody of the {found.fn} people in both files is found: {claimed}; another attack may find them"]
     return [
         f"true {found.tp}, false {found.fp}, missed {found.fn}",
         f"precision {rate(found.precision, found.precision_interval)}",

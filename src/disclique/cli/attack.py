@@ -62,8 +62,9 @@ def command(
 ) -> None:
     """Link a released file to a known one by labels and distances, and say what that is worth.
 
-    For the paper's attack (clique) distances agree by one of --within, --relative, --between and --mask; profiles and
-    extend need none of them. Rows are counted from 1. Without --truth or --key the matches are listed but not judged;
+    All attacks that fit are carried out, unless --attack names some, and the one that finds most comes first. For the
+    paper's attack (clique) distances agree by one of --within, --relative, --between and --mask; profiles and extend
+    need none of them. Rows are counted from 1. Without --truth or --key the matches are listed but not judged;
     those that were given by --seeds are not judged either. Input that can only be mistaken ends it unless --force is
     said.
     """
@@ -178,7 +179,16 @@ def _carry_out(
     screen.say([f"{spec} does not apply: {why}" for spec, why in refused.items()])
     done = [one for one in results.values() if not isinstance(one, InputError)]
     screen.say([f"{one.attack}: no sign of safety: {one.claims.cut}" for one in done if one.lower_bound])
-    return results
+    return dict(sorted(results.items(), key=lambda one: _rank(one[1])))
+
+
+def _rank(found: AttackResult | InputError) -> tuple[int, int]:
+    """Return a key that puts whoever finds most people first: by the truth, else by what is claimed."""
+    if isinstance(found, InputError):
+        return 1, 0
+    if found.risk is None:
+        return 0, -len(found.matches)
+    return -found.risk.tp, found.risk.fp
 
 
 def _show(
@@ -206,7 +216,8 @@ def _show(
 
         save_figure(max(results, key=lambda result: len(result.matches)).plot(), to["plot"])
     if several:
-        screen.say(dict.fromkeys(str(note) for result in results for note in result.notes))
+        best = results[0].lines()  # of the others the table says what they found
+        screen.say(dict.fromkeys([*best, *(str(note) for result in results for note in result.notes)]))
         screen.table(pd.DataFrame([_row(result) for result in results]), title="Attacks")
     elif results:
         screen.say(results[0].lines())
@@ -227,7 +238,10 @@ def _row(result: AttackResult) -> dict[str, object]:
     def shown(rate: float | None) -> str:
         return "undefined" if rate is None else f"{rate:.3f}"
 
-    worth = {} if risk is None else {"true": risk.tp, "precision": shown(risk.precision), "recall": shown(risk.recall)}
+    worth: dict[str, object] = {}
+    if risk is not None:
+        found = "nobody" if risk.found_nobody else shown(risk.recall)  # no rate that looks like a proof of safety
+        worth = {"true": risk.tp, "precision": shown(risk.precision), "recall": found}
     cut, doubt = result.claims.cut, result.claims.doubt
     said = [] if cut is None else [f"LOWER BOUND: {cut}"]
     if doubt is not None and not result.failed:

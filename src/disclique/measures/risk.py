@@ -55,6 +55,11 @@ class Risk:
     fn: int
 
     @property
+    def found_nobody(self) -> bool:
+        """Whether there are common people and none of them is found: that another attack fails too is not said."""
+        return self.tp == 0 < self.fn
+
+    @property
     def precision(self) -> float | None:
         """Share of the claimed matches that are true."""
         return self.tp / (self.tp + self.fp) if self.tp + self.fp else None

@@ -30,7 +30,9 @@ class AttackOptions(ReadOptions):
     known_vectors: Path | None = option("File of the known vectors.", INPUT, metavar="FILE")
     target_encodings: str | None = option("Encodings of the target.", INPUT, metavar="COL|FILE")
     known_encodings: str | None = option("Encodings of the known file.", INPUT, metavar="COL|FILE")
-    attack: list[str] | None = option("{attacks}; repeatable.", SEARCH, default=["clique"])
+    attack: list[str] | None = option(
+        "{attacks}; repeatable; without it all that fit, the best first.", SEARCH, default=["all"]
+    )
     within: str | None = option("Distances agree if |d - d'| < X (5, 500m, 5km).", AGREE, metavar="X")
     relative: str | None = option("... if |d - d'| < X·d' (0.05, 5%).", AGREE, metavar="X")
     between: str | None = option("... if LO < d - d' < HI.", AGREE, metavar="LO,HI")
