@@ -370,7 +370,7 @@ def test_a_mistake_in_another_file_must_be_confirmed(visitor: Visitor) -> None:
     assert not visitor.project(at).forced  # only a look at all files may say so
     assert visitor.post(f"{at}/start", again).status_code == 307
     assert visitor.project(at).forced
-    assert "--force" in Page(visitor.get(f"{at}/ask").text).by_id["plan-command"]
+    assert "--accept" in Page(visitor.get(f"{at}/ask").text).by_id["plan-command"]
     assert visitor.post(f"{at}/ask", again | {"known": ""}).status_code == 303
     assert not visitor.project(at).forced  # other files, another question
 

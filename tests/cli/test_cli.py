@@ -72,12 +72,12 @@ def test_output_in_a_pipe_has_no_decoration(run: Run) -> None:
     assert (code, out, err) == (0, "", "")
 
 
-def test_no_label_in_common_is_a_mistake_and_forced_a_result(run: Run) -> None:
-    """It says why and writes nothing; forced, it says so, writes an empty table and exits with 0."""
+def test_no_label_in_common_is_a_mistake_and_accepted_a_result(run: Run) -> None:
+    """It says why and writes nothing; accepted, it says so, writes an empty table and exits with 0."""
     Path("k.csv").write_text("sex,age,lon,lat\nf ,30,10,50\n")
     code, _, err = run(*ATTACK, *BY_POINTS, "--within", "1", "--out", "m.csv")
     assert (code, "white space" in err, Path("m.csv").exists()) == (2, True, False)
-    code, _, err = run(*ATTACK, *BY_POINTS, "--within", "1", "--out", "m.csv", "--force")
+    code, _, err = run(*ATTACK, *BY_POINTS, "--within", "1", "--out", "m.csv", "--accept", "labels-never-meet")
     assert code == 0
     assert "no label in common" in err
     assert "white space" in err

@@ -344,7 +344,7 @@ def test_an_attack_is_judged_by_the_key(run: Run) -> None:
 
 
 def test_an_attack_on_labels_that_never_meet_ends_with_the_fix(run: Run) -> None:
-    """The known file in capitals: refused with the reason; with --force it is carried out and finds nobody."""
+    """The known file in capitals: refused with the reason; accepted by name it is carried out and finds nobody."""
     assert run(*MASK, "--mask", "affine", "--out", "r.csv")[0] == 0
     table = pd.read_csv("f.csv")
     table.assign(sex=table.sex.str.upper()).to_csv("k.csv", index=False)
@@ -352,11 +352,12 @@ def test_an_attack_on_labels_that_never_meet_ends_with_the_fix(run: Run) -> None
     attack = (*attack, "--known-coordinates", "lon,lat", "--within", "1m", "--attack", "clique", "--id", "id")
     code, _, err = run(*attack)
     assert (code, "differ only in case" in err) == (2, True), err
-    assert run(*attack, "--force")[0] == 0
+    assert run(*attack, "--force")[0] == 2  # which only replaces files
+    assert run(*attack, "--accept", "labels-never-meet")[0] == 0
 
 
 def test_a_file_that_can_only_be_mistaken_is_not_released(run: Run) -> None:
-    """Records at 0,0, an id among the labels: nothing is written unless it is forced."""
+    """Records at 0,0, an id among the labels: nothing is written unless that is accepted."""
     table = pd.read_csv("f.csv")
     table.assign(lon=table.lon.where(table.index > 0, 0.0), lat=table.lat.where(table.index > 0, 0.0)).to_csv(
         "zero.csv", index=False
@@ -366,4 +367,5 @@ def test_a_file_that_can_only_be_mistaken_is_not_released(run: Run) -> None:
     assert (code, "0,0" in err, list(Path().glob("z*.csv"))) == (2, True, [Path("zero.csv")])
     code, _, err = run(*MASK, "--label", "name", *SIGMA, "--out", "z.csv")
     assert (code, "looks like an id" in err) == (2, True)
-    assert run(*command, "--force")[0] == 0
+    assert run(*command, "--force")[0] == 2  # which only replaces files
+    assert run(*command, "--accept", "places-at-zero")[0] == 0

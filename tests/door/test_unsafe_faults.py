@@ -9,8 +9,9 @@ import pytest
 
 import disclique as dq
 from conftest import Run
-from disclique.messages import Message
-from small_files import COLUMNS, make_file, people
+from disclique.messages import Message, has_sentence
+from disclique.records.checks.names import LIKELY_WRONG, name_remark
+from small_files import COLUMNS, LIGHT, make_file, people
 
 
 def test_a_marketer_who_knows_few_breaks_a_limit_above_the_overlap() -> None:
@@ -122,3 +123,68 @@ def test_an_attack_of_two_files_is_by_all_that_fit_and_the_best_comes_first(run:
 
 
 RELEASED = ("--out", "r.csv", "--key", "k.csv")
+
+
+def twice(n: int = 60) -> pd.DataFrame:
+    """Everybody twice, under another id."""
+    table = people(n)
+    return pd.concat([table, table.assign(id=table["id"] + "b")], ignore_index=True)
+
+
+def at_zero(n: int = 60) -> pd.DataFrame:
+    """Some people at 0,0, where geocoding puts what it does not find."""
+    table = people(n)
+    table.loc[:4, ["lon", "lat"]] = 0.0
+    return table
+
+
+QUICK = ("--attack", "labels", "--repetitions", "1", "--processes", "1", *LIGHT)
+
+
+def test_force_replaces_files_and_a_mistake_is_accepted_by_its_name(run: Run) -> None:
+    """The message that refuses says the name; with it the work is done, and the result says what was accepted."""
+    at_zero().to_csv("p.csv", index=False)
+    mask = ("mask", "p.csv", *COLUMNS, "--mask", "gaussian:sigma=1km", "--out", "r.csv")
+    for more in ((), ("--force",), ("--accept", "doubled-records")):
+        code, _, err = run(*mask, *more)
+        assert code == 2
+        assert "--accept places-at-zero" in err
+        assert not Path("r.csv").exists()
+    assert run(*mask, "--accept", "places-at-zero")[0] == 0
+    code, _, err = run(*mask, "--accept", "places-at-zero")
+    assert (code, "--force" in err) == (2, True)
+    assert run(*mask, "--accept", "places-at-zero", "--force")[0] == 0
+    audit = ("audit", "p.csv", *COLUMNS, "--mask", "affine", *QUICK, "--out", "a")
+    assert run(*audit)[0] == 2
+    Path("plan.toml").write_text('accept = ["places-at-zero"]\n')
+    code, _, err = run(*audit, "--config", "plan.toml")
+    assert code == 0, err
+    written = json.loads(Path("a/result.json").read_text(encoding="utf-8"))
+    assert written["inspection"]["accepted"] == ["places-at-zero"]
+    assert "--accept places-at-zero" in written["command"]
+    with pytest.raises(dq.InputError) as caught:
+        dq.audit(dq.read("p.csv", **READ), "affine", attacks="labels", repetitions=1)
+    name = caught.value.message.values["name"]
+    found = dq.audit(dq.read("p.csv", **READ), "affine", attacks="labels", repetitions=1, accept=[name])
+    assert found.inspection.accepted == ("places-at-zero",)
+
+
+READ = {"labels": ["sex", "age"], "id": "id", "coordinates": "lon,lat"}
+
+
+def test_what_is_likely_wrong_stays_so_until_it_is_accepted() -> None:
+    """Everybody twice: each hides the other. The look knows that nobody has said that it is right."""
+    columns = {"coordinates": ["lon", "lat"], "ids": "id"}
+    found = dq.inspect(dq.microdata(twice(), ["sex", "age"], **columns))
+    assert [remark.name for remark in found.check().unaccepted] == ["doubled-records"]
+    assert found.check(accept=["doubled-records"]).unaccepted == ()
+    assert found.check(accept=["doubled-records"]).accepted == ("doubled-records",)
+    assert not dq.inspect(dq.microdata(people(), ["sex", "age"], **columns)).unaccepted
+
+
+def test_remarks_have_names_of_their_own() -> None:
+    """Codes that are called likely wrong are codes of the package, and no two facts share a name by accident."""
+    assert all(has_sentence(Message(code), "en") for code in LIKELY_WRONG)
+    names = [name_remark(code) for code in LIKELY_WRONG]
+    assert len(set(names)) == len(names)
+    assert all(name.replace("-", "").isalpha() and name == name.lower() for name in names)

@@ -140,7 +140,7 @@ ODD: dict[str, tuple[Change, str, bool]] = {  # what was done, what is said, whe
 
 @pytest.mark.parametrize("what", ODD)
 def test_a_file_that_means_something_else_is_remarked_on(what: str) -> None:
-    """Each change leaves the file well formed; what can only be a mistake ends a run unless it is forced."""
+    """Each change leaves the file well formed; what can only be a mistake ends a run unless it is accepted."""
     change, said, mistake = ODD[what]
     table = dq.survey()
     table["id"] = table["id"].astype(str)
@@ -152,7 +152,10 @@ def test_a_file_that_means_something_else_is_remarked_on(what: str) -> None:
         with pytest.raises(dq.InputError) as error:
             found.check()
         assert error.value.message.code == "mistake_ends_the_run"
-        found.check(force=True)
+        names = [remark.name for remark in found.mistakes]
+        assert error.value.message.values["name"] == names[0]
+        assert found.check(accept=names).forced
+        assert not [one for one in found.check(accept=names).unaccepted if one.mistake]
     else:
         found.check()
 

@@ -104,7 +104,7 @@ def test_a_known_file_that_codes_a_label_in_another_way_ends_the_audit(run: Run,
     change, words = CODED[how]
     known = write(change(towns().iloc[:150]), "k.csv")
     code, out, err = run("audit", write(towns()), *COLUMNS, "--known", known, "--mask", "affine", *LIMIT, *QUICK)
-    refused((code, out, err), *words, "--force")
+    refused((code, out, err), *words, "--accept")
 
 
 def test_an_attack_that_cannot_see_the_map_does_not_clear_it(run: Run) -> None:

@@ -31,10 +31,15 @@ TRIED = 60  # records on which a mask is tried to see whether it applies
 
 @dataclass(frozen=True)
 class Finding:
-    """What a look at the input found: what it says, and whether it can only be a mistake."""
+    """What a look at the input found: what it says, whether it can only be a mistake, or is likely wrong.
+
+    ``name`` is that by which it is accepted.
+    """
 
     message: Message
     mistake: bool = False
+    likely_wrong: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,11 @@ class Seen:
     def mistakes(self) -> tuple[Finding, ...]:
         """What can only be a mistake."""
         return tuple(remark for remark in self.remarks if remark.mistake)
+
+    @property
+    def doubts(self) -> tuple[Finding, ...]:
+        """What is likely wrong, and lets nothing be shown until somebody says that it is right."""
+        return tuple(remark for remark in self.remarks if remark.likely_wrong)
 
     @property
     def records(self) -> int:
@@ -181,12 +191,12 @@ def show_inspection(found: Inspection, names: list[str], hidden: Callable[[Messa
     )
     extents = [file.extent for file in files if file.extent is not None]
     pictures = {language: draw_boxes(extents, texts_in(language)) for language in LANGUAGES}
-    return Seen(files, pictures, tuple(Finding(hidden(one.message), one.mistake) for one in list_findings(found)))
+    return Seen(files, pictures, tuple(replace(one, message=hidden(one.message)) for one in list_findings(found)))
 
 
 def list_findings(found: Inspection) -> list[Finding]:
     """Return what a look found that looks wrong."""
-    return [Finding(remark.message, remark.mistake) for remark in found.remarks]
+    return [Finding(one.message, one.mistake, one.likely_wrong, one.name) for one in found.remarks]
 
 
 def _try_masks(data: Microdata) -> list[tuple[str, Message | None]]:

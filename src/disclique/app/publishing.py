@@ -150,7 +150,7 @@ def read_for_release(project: Project, setting: str) -> tuple[Microdata, str]:
     refuse_bare(options.unit, [asked.mask.spec])
     refuse_hidden(options)
     data = read_target(Path(project.file), options)
-    inspect(data).check(force=project.forced)
+    inspect(data).check(accept=project.said.get("accept", ()))
     coarse = asked.labels.apply(data)
     made = [one.into for one in asked.labels.made if one.into in coarse.labels.columns]
     table = data.table.assign(**{name: list(coarse.labels[name]) for name in made})

@@ -180,7 +180,9 @@ def read_questions(project: Project, form: FormData, offered: Questions) -> Proj
     made = replace(project, said=layout).with_said(
         generalise=[*_dials(project, dial=False), *_read_labels(form, offered.labels)]
     )
-    made = replace(made.with_said(**said), declared=_read_decision(form), forced=bool(form.get("forced")))
+    forced = bool(form.get("forced"))
+    said["accept"] = project.said.get("accept") if forced else None
+    made = replace(made.with_said(**said), declared=_read_decision(form), forced=forced)
     check_plan(made)
     return made
 

@@ -55,7 +55,7 @@ def carry_out_project(project: Project, out: str, processes: int | None, board: 
     board.say(found.messages())
     file = f"./{project.shown}" if project.shown.startswith("-") else project.shown
     command = write_command(["audit", file], differing(named(project).options.filled()) | {"out": out})
-    about = Context(declare(project.declared), command, inspection=found.check(force=project.forced))
+    about = Context(declare(project.declared), command, inspection=found.check(accept=project.said.get("accept", ())))
     board.plans(audit.plan)
     board.doing(Message("preparing"))
     carry_out(audit, Path(), choose_executor(processes), told=board, about=about)

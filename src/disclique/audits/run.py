@@ -53,7 +53,7 @@ def audit(  # noqa: PLR0913 - the public door
     executor: Executor | None = None,
     progress: Progress | None = None,
     with_records: bool = False,
-    force: bool = False,
+    accept: Sequence[str] = (),
     memory: str | int | None = None,
     **options: Any,
 ) -> AuditResult:
@@ -75,8 +75,9 @@ def audit(  # noqa: PLR0913 - the public door
     progress : function of releases done, releases wanted so far, and the one that has just come in
     with_records : bool
         Put places and ids of people into the result, for a report that stays with the data holder.
-    force : bool
-        Go on although a look at the input (``dq.inspect``) finds what can only be a mistake.
+    accept : list of names
+        What a look at the input (``dq.inspect``) finds wrong and is right so, by the names that it says:
+        ``["doubled-records"]``. What can only be a mistake ends an audit unless it is accepted.
     memory : bytes, or a text such as "4GB"
         For what is kept of a known register (``dq.read_register``); half of the machine's by default.
     options
@@ -105,7 +106,7 @@ def audit(  # noqa: PLR0913 - the public door
     plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
     theirs, thinned = hold_known(known, target, plan, None if memory is None else parse_memory(memory))
     work = Audit(plan, target, theirs, hold_others(others, target, plan), thinned=thinned)
-    about = Context(declared, inspection=inspect_audit(work).check(force=force))
+    about = Context(declared, inspection=inspect_audit(work).check(accept=accept))
     result = run_audit(
         work, folder=folder, executor=executor, progress=progress, with_records=with_records, about=about
     )

@@ -65,8 +65,8 @@ def command(
     All attacks that fit are carried out, unless --attack names some, and the one that finds most comes first. For the
     paper's attack (clique) distances agree by one of --within, --relative, --between and --mask; profiles and extend
     need none of them. Rows are counted from 1. Without --truth or --key the matches are listed but not judged;
-    those that were given by --seeds are not judged either. Input that can only be mistaken ends it unless --force is
-    said.
+    those that were given by --seeds are not judged either. Input that can only be mistaken ends it unless that is
+    accepted by its name (--accept).
     """
     from disclique.attacks import LabelRule, Search, build_attacks, parse_attacks
     from disclique.attacks import attacks as every_attack
@@ -108,7 +108,7 @@ def command(
             shared_unit(shown[0].distances, shown[1].distances, (shown[0].name, shown[1].name))
             knowledge = _know(options, *shown)
             found = inspect(*shown, forgiven=rule.comparators)
-        screen.look(found, force=force, yes=True)
+        screen.look(found, accept=list_of(options.accept), yes=True)
         with screen.steps("attacking") as step:
             truth = options.truth if options.key is None else options.id
             built = build_attacks(specs, knowledge, search)

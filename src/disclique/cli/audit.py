@@ -22,7 +22,7 @@ from disclique.cli.options import (
 from disclique.cli.screen import Screen
 from disclique.errors import InputError
 from disclique.options.audits import WORK, AuditOptions
-from disclique.options.table import differing
+from disclique.options.table import differing, list_of
 
 if TYPE_CHECKING:
     from disclique.audits import Audit
@@ -65,12 +65,11 @@ def command(
         bool, typer.Option("--with-records", help="Put places and ids into the report.", rich_help_panel=OUTPUT)
     ] = False,
     language: LANGUAGE = "en",
-    force: FORCE = False,
     yes: YES = False,
 ) -> None:
     """Mask a file in the ways considered, attack each release as a snooper would, and report risk and usefulness.
 
-    First it says what it understood of the input, and ends if that can only be a mistake (--force goes on); on a
+    First it says what it understood of the input, and ends if that can only be a mistake (--accept goes on); on a
     terminal it asks before it goes on with something odd (--yes does not ask). Without --known and --overlap the
     snooper is assumed to know the whole file, the worst case. The exit status is 0 if a release is shown to keep the
     limit (or none was set), 3 if none is shown to although the attacks keep it, and 4 if no release tried keeps it.
@@ -94,7 +93,7 @@ def command(
     if work.thinned:
         allowed = default_memory() if asked.memory is None else parse_memory(asked.memory)
         screen.say([f"memory allowed for what is kept of a register: {say_memory(allowed)}"])
-    about = replace(about, inspection=screen.look(found, force=force, yes=yes or dry_run))
+    about = replace(about, inspection=screen.look(found, accept=list_of(asked.accept), yes=yes or dry_run))
     executor = choose_executor(processes, dask)
     if dry_run:
         with screen.opened(executor) as running:
@@ -175,5 +174,5 @@ def demo(
     with screen.steps("reading the survey"):
         work = read_audit(survey_file(), AuditOptions(**DEMO).filled())
         found = inspect_audit(work)
-    about = Context(command=write_command(["demo"], {"out": out}), inspection=screen.look(found, force=False, yes=True))
+    about = Context(command=write_command(["demo"], {"out": out}), inspection=screen.look(found, accept=(), yes=True))
     _carry_out(work, out, choose_executor(processes), screen=screen, about=about)

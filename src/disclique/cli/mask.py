@@ -11,6 +11,7 @@ from disclique.cli.options import FORCE, OUTPUT, RELEASED, with_options
 from disclique.cli.screen import Screen
 from disclique.errors import InputError
 from disclique.options.files import FileOptions, refuse_hidden
+from disclique.options.table import list_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ def command(
 
     A mask that encodes text puts a column of encodings into the table instead; the text itself is never released.
 
-    First it says what it understood of the file, and ends if that can only be a mistake (--force goes on).
+    First it says what it understood of the file, and ends if that can only be a mistake (--accept goes on).
 
     Beside it goes a recipe with mask, seed, versions and hashes, which only you can read. With the recipe the noise can
     be taken off again: keep it, and do not publish it. A seed of your own is for trials: a short one is found by
@@ -72,7 +73,7 @@ def command(
     data = read(file, layout, distances=options.distances, vectors=options.vectors)
     made = release(data, mask, seed)
     kind = choose_kind(made, matrix)
-    screen.look(inspect(data), force=force, yes=True)  # before anything is written
+    screen.look(inspect(data), accept=list_of(options.accept), yes=True)  # before anything is written
     size = None if kind == NO_MATRIX else describe_size(made.masked, kind)
     if size is not None:
         screen.say([str(size)])

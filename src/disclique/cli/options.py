@@ -27,7 +27,7 @@ FORCE = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Replace files that are there already, and go on with input that can only be mistaken.",
+        help="Replace files that are there already.",
         rich_help_panel=OUTPUT,
     ),
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,11 +58,12 @@ class Screen:
             for line in lines:
                 self.err.print(str(line), markup=False)
 
-    def look(self, found: Inspection, *, force: bool, yes: bool) -> Inspection:
+    def look(self, found: Inspection, *, accept: Sequence[str], yes: bool) -> Inspection:
         """Show a look at the input; end if it can only be mistaken, and on a terminal ask about what looks odd."""
         self.say(found.lines())
-        checked = found.check(force=force)
-        if found.remarks and not (yes or force or self.quiet) and self.err.is_terminal and sys.stdin.isatty():
+        checked = found.check(accept=accept)
+        odd = [remark for remark in found.remarks if remark.name not in checked.accepted]
+        if odd and not (yes or self.quiet) and self.err.is_terminal and sys.stdin.isatty():
             import typer
 
             if not typer.confirm("Go on with this input?", err=True):

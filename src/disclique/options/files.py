@@ -10,7 +10,7 @@ from disclique.errors import InputError
 from disclique.locale import mark
 from disclique.options.table import Options, list_of, option, rows_of
 
-INPUT = "The file"
+INPUT, LOOK = "The file", "The look at the input"
 NO_COLUMNS: dict[str, Any] = {"coordinates": None, "text": (), "encodings": None}  # distances come from a file
 _METRICS = "sphere wgs84 euclidean cosine gower dice dice:q=2 levenshtein damerau jaro-winkler jaccard hamming"
 
@@ -106,6 +106,14 @@ class ReadOptions(Options):
         hint=mark("For files of Stata, SPSS and SAS, in which codes have names."),
     )
 
+    accept: list[str] | None = option(
+        "Go on with what the look at the input calls wrong, by the name that it says (doubled-records); repeatable.",
+        LOOK,
+        default=[],
+        metavar="NAME",
+        records=False,
+    )
+
     @property
     def texts(self) -> list[str]:
         """The columns of text, also given as one text ``first,last``."""
@@ -124,7 +132,7 @@ class ReadOptions(Options):
     @property
     def columns(self) -> dict[str, Any]:
         """The fields of ``Layout``: which columns mean what."""
-        same = {name: getattr(self, name) for name in rows_of(ReadOptions) if name != "label"}
+        same = {name: getattr(self, name) for name in rows_of(ReadOptions) if name not in ("label", "accept")}
         return same | {"labels": list_of(self.label), "generalise": list_of(self.generalise), "text": self.texts}
 
 

@@ -96,12 +96,12 @@ async def estimate(request: Request, form: FormData) -> Response:
         if not asked.said.get("mask"):
             raise InputError(NO_MASK)
         forced = project.forced and asked.forced and _files(asked) == _files(project)  # another file needs another yes
-        asked = await in_thread(site.projects.save, replace(asked, forced=forced))
+        asked = await in_thread(site.projects.save, _accept(asked, project.said.get("accept") if forced else None))
         request_ = {"file": asked.file, "said": asked.said}
         await in_thread(site.estimates.start, project.id, _key(asked), request_)
     except InputError as problem:
         heard = Expected(problem=_hide(problem.message, project, site))
-        return page(request, "ask_estimate", project=project, heard=heard, running=False, mistakes=[], shown="")
+        return page(request, "ask_estimate", project=project, heard=heard, running=False, doubts=[], shown="")
     return await follow(request)
 
 
@@ -112,13 +112,13 @@ async def follow(request: Request) -> Response:
     found = site.estimates.get(project.id)
     heard = Expected() if found is None else found.heard
     hidden = Expected(
-        look=[Finding(_hide(one.message, project, site), one.mistake) for one in heard.look or []],
+        look=[replace(one, message=_hide(one.message, project, site)) for one in heard.look or []],
         does=[_hide(line, project, site) for line in heard.does or []],
         settings=heard.settings,
         takes=heard.takes,
         problem=None if heard.problem is None else _hide(heard.problem, project, site),
     )
-    mistakes = [one.message for one in hidden.look or [] if one.mistake]
+    doubts = [one for one in hidden.look or [] if one.likely_wrong]
     running = found is not None and not found.ended
     return page(
         request,
@@ -126,8 +126,8 @@ async def follow(request: Request) -> Response:
         project=project,
         heard=hidden,
         running=running,
-        mistakes=mistakes,
-        shown=_digest(mistakes),
+        doubts=doubts,
+        shown=_digest(doubts),
     )
 
 
@@ -136,7 +136,7 @@ async def stop_estimate(request: Request, form: FormData) -> Response:
     site = site_of(request)
     project = site.projects.get(request.path_params["id"])
     await in_thread(site.estimates.stop, project.id)
-    return page(request, "ask_estimate", project=project, heard=Expected(), running=False, mistakes=[], shown="")
+    return page(request, "ask_estimate", project=project, heard=Expected(), running=False, doubts=[], shown="")
 
 
 async def start(request: Request, form: FormData) -> Response:
@@ -150,11 +150,13 @@ async def start(request: Request, form: FormData) -> Response:
         remarks = await in_thread(_look_at_all, site, asked)
     except DiscliqueError as problem:
         return await _page(request, before, form, problem=problem.message)
-    said = [Finding(_hide(one.message, asked, site), one.mistake) for one in remarks]
-    mistakes = [one.message for one in said if one.mistake]
-    if mistakes and _digest(mistakes) not in map(str, form.getlist(CONFIRMED)):
+    said = [replace(one, message=_hide(one.message, asked, site)) for one in remarks]
+    doubts = [one for one in said if one.likely_wrong]
+    confirmed = _digest(doubts) in map(str, form.getlist(CONFIRMED))
+    if not confirmed and any(one.mistake for one in doubts):
         return await _page(request, before, form, remarks=said, refused=True)
-    project, problem_page = await _take(request, form, forced=bool(mistakes))
+    accepted = list(dict.fromkeys(one.name for one in doubts)) if confirmed else []
+    project, problem_page = await _take(request, form, accepted)
     if problem_page is not None:
         return problem_page
     site.estimates.stop(project.id)
@@ -163,15 +165,15 @@ async def start(request: Request, form: FormData) -> Response:
     )  # the browser posts the same form, with its token, there
 
 
-async def _take(request: Request, form: FormData, *, forced: bool | None = None) -> tuple[Project, Response | None]:
+async def _take(request: Request, form: FormData, accepted: list[str] | None = None) -> tuple[Project, Response | None]:
     """Read and keep what the form asks, in the folder that it names; else return the page that says what is wrong."""
     site = site_of(request)
     before = site.projects.get(request.path_params["id"])
     try:
         asked = await in_thread(_read, site, before, form)
-        if forced is None:
-            forced = before.forced and asked.forced and _files(asked) == _files(before)
-        asked = replace(asked, forced=forced)
+        if accepted is None and before.forced and asked.forced and _files(asked) == _files(before):
+            accepted = before.said.get("accept")
+        asked = _accept(asked, accepted)
         name = str(form.get("folder", "")).strip()
         keep = name and not site.projects.is_kept(before)
         if keep:
@@ -234,8 +236,8 @@ async def _page(
         plan = await in_thread(write_plan, asked, _folder_of(site, asked, form) or folder)
     except InputError:
         plan = None
-    remarks = list(remarks) or [remark for remark in seen.remarks if remark.mistake]
-    mistakes = [one.message for one in remarks if one.mistake]
+    remarks = list(remarks) or list(seen.doubts)
+    mistakes, doubts = [one for one in remarks if one.mistake], [one for one in remarks if one.likely_wrong]
     content = {
         "project": project,
         "here": "ask",
@@ -254,8 +256,9 @@ async def _page(
         "unread": seen.problem,
         "remarks": remarks,
         "mistakes": mistakes,
-        "shown": _digest(mistakes),
-        "forced": project.forced if form is None else _digest(mistakes) in map(str, form.getlist(CONFIRMED)),
+        "doubts": doubts,
+        "shown": _digest(doubts),
+        "forced": project.forced if form is None else _digest(doubts) in map(str, form.getlist(CONFIRMED)),
         "kept": site.projects.is_kept(project),
         "saved": saved,
         **await in_thread(explain_choices),
@@ -282,15 +285,21 @@ def _files(project: Project) -> dict[str, Any]:
     return {name: value for name, value in project.said.items() if name in (*FILES, "label_error")}
 
 
-def _digest(mistakes: list[Message]) -> str:
-    return hashlib.sha256("\n".join(sorted(map(repr, mistakes))).encode()).hexdigest()[:16]
+def _digest(doubts: list[Finding]) -> str:
+    return hashlib.sha256("\n".join(sorted(repr(one.message) for one in doubts)).encode()).hexdigest()[:16]
+
+
+def _accept(project: Project, names: list[str] | None) -> Project:
+    """Return the project with what the person said to be right so, by its names."""
+    return replace(project, forced=bool(names)).with_said(accept=names)
 
 
 def _key(project: Project) -> str:
     """Return a text that only the same question about the same files has."""
     paths = [project.file, *(str(value) for value in project.said.values() if Path(str(value)).is_absolute())]
     stamps = [(path, Path(path).stat().st_mtime_ns) for path in paths if Path(path).exists()]
-    return json.dumps([stamps, project.said], sort_keys=True, default=str)
+    said = {name: value for name, value in project.said.items() if name != "accept"}
+    return json.dumps([stamps, said], sort_keys=True, default=str)
 
 
 routes = [

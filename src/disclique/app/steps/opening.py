@@ -82,7 +82,9 @@ async def confirm(request: Request, form: FormData) -> Response:
     seen = await in_thread(site.looks.look, asked, site.places)
     if seen.problem or (seen.mistakes and not asked.forced):
         return await _page(request, project, asked, form, problem=seen.problem, seen=seen)
-    asked = replace(asked, checked=True, forced=bool(seen.mistakes) and asked.forced)
+    forced = asked.forced and bool(seen.doubts)
+    accepted = list(dict.fromkeys(one.name for one in seen.doubts)) if forced else None
+    asked = replace(asked, checked=True, forced=forced).with_said(accept=accepted)
     if asked != project:
         site.projects.save(asked)
     return go(f"/work/{project.id}/ask", request)

@@ -12,6 +12,7 @@ from html import escape
 
 from disclique.errors import InputError
 from disclique.messages import ENGLISH, Message, mark, say
+from disclique.records.checks.names import LIKELY_WRONG, name_remark
 from disclique.records.joins import BY_ID, BY_POSITION, BY_ROW
 
 KINDS = {  # what the records of a file are
@@ -34,6 +35,16 @@ class Remark:
     mistake: bool = False
 
     @property
+    def name(self) -> str:
+        """By what it is accepted."""
+        return name_remark(self.message.code)
+
+    @property
+    def likely_wrong(self) -> bool:
+        """Whether the input is probably not what it is taken for; a mistake certainly is not."""
+        return self.mistake or self.message.code in LIKELY_WRONG
+
+    @property
     def sentence(self) -> str:
         """The remark in English."""
         return str(self.message)
@@ -41,7 +52,8 @@ class Remark:
     @property
     def marked(self) -> Message:
         """The remark, and before it what it is."""
-        return Message(mark("remark_mistake") if self.mistake else mark("remark_look"), remark=self.message)
+        code = mark("remark_mistake") if self.mistake else mark("remark_look")
+        return Message(code, remark=self.message, name=self.name)
 
     def __str__(self) -> str:
         return str(self.marked)
@@ -190,7 +202,8 @@ class Inspection:
     """A look at the input before any work.
 
     ``files`` are facts about each file, ``shared_ids`` how many ids two files share (None: nobody asked), ``meetings``
-    how their label values meet, ``remarks`` what looks wrong. ``forced`` says that mistakes were overridden.
+    how their label values meet, ``remarks`` what looks wrong. ``accepted`` are the names of those that somebody
+    said to be right so.
 
     >>> import disclique as dq
     >>> dq.inspect(dq.cities())
@@ -201,12 +214,22 @@ class Inspection:
     shared_ids: int | None = None
     meetings: tuple[Meeting, ...] = ()
     remarks: tuple[Remark, ...] = ()
-    forced: bool = False
+    accepted: tuple[str, ...] = ()
 
     @property
     def mistakes(self) -> tuple[Remark, ...]:
         """What can only be a mistake."""
         return tuple(remark for remark in self.remarks if remark.mistake)
+
+    @property
+    def forced(self) -> bool:
+        """Whether what can only be a mistake was accepted."""
+        return any(remark.name in self.accepted for remark in self.mistakes)
+
+    @property
+    def unaccepted(self) -> tuple[Remark, ...]:
+        """What is likely wrong, and nobody said to be right: as long as there is any, no limit is shown to be kept."""
+        return tuple(one for one in self.remarks if one.likely_wrong and one.name not in self.accepted)
 
     def messages(self) -> list[Message]:
         """Return what was found, the remarks last."""
@@ -227,12 +250,20 @@ class Inspection:
             more.insert(0, Message("look_shared_ids", shared=self.shared_ids, sizes=sizes))
         return [*more, *(remark.marked for remark in self.remarks)]
 
-    def check(self, *, force: bool = False) -> Inspection:
-        """Raise an error if something can only be a mistake, unless told to go on; then that is noted."""
-        if self.mistakes and not force:
-            more = Message("and_more_mistakes", count=len(self.mistakes) - 1) if len(self.mistakes) > 1 else None
-            raise InputError("mistake_ends_the_run", remark=self.mistakes[0].message, more=more)
-        return replace(self, forced=bool(self.mistakes))
+    def check(self, *, accept: Iterable[str] = ()) -> Inspection:
+        """Raise an error if something can only be a mistake, unless it is accepted by name; note what was accepted.
+
+        >>> from disclique.records.checks.values import Inspection, Remark
+        >>> found = Inspection(remarks=(Remark(Message("places_at_zero", file="f", records=2), mistake=True),))
+        >>> found.check(accept=["places-at-zero", "doubled-records"]).accepted
+        ('places-at-zero',)
+        """
+        named = [accept] if isinstance(accept, str) else list(accept)
+        open_ = [one for one in self.mistakes if one.name not in named]
+        if open_:
+            more = Message("and_more_mistakes", count=len(open_) - 1) if len(open_) > 1 else None
+            raise InputError("mistake_ends_the_run", remark=open_[0].message, more=more, name=open_[0].name)
+        return replace(self, accepted=tuple(dict.fromkeys(one.name for one in self.remarks if one.name in named)))
 
     def __repr__(self) -> str:
         records = ", ".join(f"{file.records} records" for file in self.files)
