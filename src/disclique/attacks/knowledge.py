@@ -6,7 +6,9 @@ the mask itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +34,7 @@ from disclique.model import UNLIMITED, Agreement, Budget, Candidates, Executor, 
 from disclique.spaces import Points, ScaledMatrix, shared_unit
 from disclique.spaces.base import Distances
 from disclique.units import KM, Quantity, length_in
+from disclique.values import IntArray
 
 ALPHA = 0.5  # the paper's middle of the detection probabilities
 
@@ -49,7 +52,8 @@ class Knowledge:
     share people, and follows the best alignment of the maps where another one would find it too doubtful to claim
     anything. ``seeds`` are pairs (target row, known row), counted from 0, that an insider knows to be one person
     beforehand. ``mask`` is how the release was made, with which the snooper may mask their own file, and
-    ``law`` the law of a masked place given the true one, of which ``noise`` is the second moment.
+    ``law`` the law of a masked place given the true one, of which ``noise`` is the second moment. ``learned`` keeps
+    what was learned from draws of the mask, for other questions about the same files.
 
     >>> Knowledge(noise=Spread(0.5, 0.5, "km"), common=0.1).common
     0.1
@@ -69,6 +73,7 @@ class Knowledge:
     mask: Mask | None = None
     law: PlaceLaw | None = None
     relative_noise: float | None = None
+    learned: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     __repr__ = short_repr
 
@@ -172,12 +177,25 @@ class Search:
 
 
 @dataclass(frozen=True, eq=False)
+class Across:
+    """A file that holds the people of both files, with the row there of each known and of each released record.
+
+    The distances between the two files come from it where neither has them: of bare matrices.
+    """
+
+    source: Distances
+    known: IntArray
+    released: IntArray
+
+
+@dataclass(frozen=True, eq=False)
 class Holder:
     """What only the data holder has: the records before they were masked, how that was done, and who is who.
 
     ``candidates`` are the pairs of a released record and one of the ``known`` file that labels allow, with what their
     errors allow besides; ``alike`` those whose labels fit, among whom is guessed where nothing else is known (the same
-    unless said). ``seeds`` are pairs that the snooper knows beforehand, and who are not sought.
+    unless said). ``seeds`` are pairs that the snooper knows beforehand, and who are not sought. ``across`` is the file
+    of which both are parts, if there is one: bare matrices have no distances between the two else.
     """
 
     exact: Microdata
@@ -187,6 +205,7 @@ class Holder:
     knowledge: Knowledge = Knowledge()
     alike: Candidates | None = None
     seeds: tuple[tuple[int, int], ...] = ()
+    across: Across | None = None
 
     @property
     def sought(self) -> Truth:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from disclique.engine.kernels.likelihoods import marginalise_many
 from disclique.engine.kernels.pairs import marginalise_matchings
 from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
-ROUNDS = 400
+ROUNDS, FEWER_ROUNDS = 400, 60  # the latter for very many pairs, of which none stands out
+MANY = 100_000  # pairs
 FAINT = 1e-4  # a pair less probable than that, were the target alone, is left out
 NEARLY = 0.05  # of a record's most likely pair: those likelier than that stay however faint they are
 
 
 def matching_posterior(
-    target: Ints, known: Ints, ratio: FloatArray, *, sizes: tuple[int, int], common: float
+    target: Ints, known: Ints, ratio: FloatArray, *, sizes: tuple[int, int], common: float, rounds: int = ROUNDS
 ) -> FloatArray:
     """Return the probability that each pair is one person, when nobody is twice in a file.
 
@@ -31,8 +33,11 @@ def matching_posterior(
     alone = weight / (1 + np.bincount(target, weights=weight, minlength=targets))[target]
     live = np.flatnonzero((alone > FAINT) | _is_best(target, weight, targets) | _is_best(known, weight, knowns))
     found = np.zeros(len(weight))
-    rows, columns = _group_edges(target[live], targets), _group_edges(known[live], knowns)
-    found[live] = marginalise_matchings(weight[live], rows, columns, ROUNDS)
+    if len(live) > MANY:
+        found[live] = marginalise_many(weight[live], target[live], known[live], sizes, min(rounds, FEWER_ROUNDS))
+    else:
+        rows, columns = _group_edges(target[live], targets), _group_edges(known[live], knowns)
+        found[live] = marginalise_matchings(weight[live], rows, columns, rounds)
     for record, records in ((target, targets), (known, knowns)):  # cycles may leave a little more than certainty
         found /= np.maximum(np.bincount(record, weights=found, minlength=records), 1.0)[record]
     return found

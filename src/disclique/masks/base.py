@@ -12,6 +12,7 @@ import numpy as np
 
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, Spread
+from disclique.masks.distance_laws import DistanceLaw
 from disclique.masks.entrywise import Entrywise, draw_key
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
 from disclique.messages import Message
@@ -258,6 +259,10 @@ class Mask:
 
     def possible(self, masked: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray] | None:
         """Return the least and the largest distance that can have been published so, where only some can."""
+        return None
+
+    def distance_law(self, unit: str | None) -> DistanceLaw | None:
+        """Return the law of a published distance given the true one; None where it is not written down."""
         return None
 
     def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray] | None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from disclique.masks.base import LENGTH, EntryMask, between, parameter_in
+from disclique.masks.distance_laws import CutOff, DistanceLaw, Factor, GaussianNoise, LaplaceNoise, Rounded
 from disclique.masks.registry import register_mask
 from disclique.messages import Message
 from disclique.units import KM_IN, Quantity
@@ -36,6 +37,10 @@ class MatrixGaussian(EntryMask):
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
         """Return distances plus noise, at least 0."""
         return np.asarray(np.maximum(d + rng.normal(0.0, parameter_in(unit, self, "sd"), d.shape), 0.0))
+
+    def distance_law(self, unit: str | None) -> DistanceLaw:
+        """Return it in the unit of the distances."""
+        return GaussianNoise(parameter_in(unit, self, "sd"))
 
     def score(self, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray]:
         """Return the deviation over the variance, and one over the variance."""
@@ -71,6 +76,10 @@ class MatrixLaplace(EntryMask):
         """Return distances plus noise, at least 0."""
         return np.asarray(np.maximum(d + rng.laplace(0.0, parameter_in(unit, self, "b"), d.shape), 0.0))
 
+    def distance_law(self, unit: str | None) -> DistanceLaw:
+        """Return it in the unit of the distances."""
+        return LaplaceNoise(parameter_in(unit, self, "b"))
+
     def score(self, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray]:
         """Return the sign of the deviation over the scale, and one over its square."""
         scale = parameter_in(unit, self, "b")
@@ -105,6 +114,10 @@ class Multiplicative(EntryMask):
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
         """Return distances times their factors."""
         return np.asarray(d * rng.lognormal(-(self.sd**2) / 2, self.sd, d.shape))
+
+    def distance_law(self, unit: str | None) -> DistanceLaw:
+        """Return the lognormal factor."""
+        return Factor(self.sd)
 
     def score(self, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray]:
         """Return those of Gaussian noise on the logarithm: a short distance tells more than a long one."""
@@ -145,6 +158,10 @@ class Round(EntryMask):
         step = parameter_in(unit, self, "to")
         return np.asarray(np.round(d / step) * step)
 
+    def distance_law(self, unit: str | None) -> DistanceLaw:
+        """Return it in the unit of the distances."""
+        return Rounded(parameter_in(unit, self, "to"))
+
     def possible(self, masked: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the rounding interval."""
         half = parameter_in(unit, self, "to") / 2
@@ -173,6 +190,10 @@ class TopCode(EntryMask):
     def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
         """Return distances cut at the top."""
         return np.asarray(np.minimum(d, parameter_in(unit, self, "max")))
+
+    def distance_law(self, unit: str | None) -> DistanceLaw:
+        """Return it in the unit of the distances."""
+        return CutOff(parameter_in(unit, self, "max"))
 
     def possible(self, masked: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray]:
         """Return the distance itself; at the top it may be any larger one."""

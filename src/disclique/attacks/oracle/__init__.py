@@ -9,7 +9,7 @@ distances are possible. And whoever finds out a function that was drawn once for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,10 @@ from disclique.attacks.align import AttackInputs
 from disclique.attacks.align.likelihood import find_pairs
 from disclique.attacks.claims import make_claims
 from disclique.attacks.knowledge import Holder
+from disclique.attacks.oracle.answer import Answer, KnownPairs
+from disclique.attacks.oracle.encodings import ask_encodings
+from disclique.attacks.oracle.profiles import WEIGHING, weigh_profiles
+from disclique.attacks.oracle.vectors import weigh_vectors
 from disclique.attacks.population import Population, prepare
 from disclique.attacks.posterior import matching_posterior
 from disclique.attacks.registration import ceiling
@@ -26,7 +30,6 @@ from disclique.attacks.weigh.pairs import weigh_matchings
 from disclique.errors import InputError
 from disclique.geodesy import Spread
 from disclique.masks.base import Mask
-from disclique.measures.risk import SCENARIOS, Hits, find_chances
 from disclique.messages import Message, mark
 from disclique.model import Claims
 from disclique.spaces import Points, spaced
@@ -34,6 +37,8 @@ from disclique.spaces.base import Distances
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.positions import KnownMap, locate_known
 from disclique.values import FloatArray, IntArray
+
+__all__ = ["ASKING", "NAME", "Answer", "Asking", "KnownPairs", "ask_oracle"]
 
 NAME = "oracle"
 Ints = NDArray[np.int64]
@@ -48,7 +53,7 @@ class Asking:
     unknown_share: float = 0.5  # of common records where it is not known
     first: int = 40  # distances by which most strangers are told apart before all are compared
     partners: int = 2000  # records of a large file from whose distances the error of a place is found
-    vector_pairs: int = 20_000_000  # pairs of vectors that are weighed at the most
+    profiled: float = 3e9  # pairs times records of a map that are weighed by all their distances
 
 
 ASKING = Asking()
@@ -84,40 +89,39 @@ def _measure_gap(holder: Holder, places: Places) -> float:
     return float(np.median((apart**2).sum(axis=1)) / (2 * np.log(2)))
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What the oracle says of every person sought (``holder.sought``, in that order).
-
-    ``chances`` are those to be identified, by scenario; where nothing is known of a person, that of a guess by labels.
-    ``learned`` says that the law of the mask was learned from draws of it.
-    """
-
-    chances: Mapping[str, FloatArray]
-    learned: bool = False
-
-    def of(self, scenario: str) -> FloatArray:
-        """Return the chance of each person in a scenario."""
-        return self.chances[scenario]
-
-    @property
-    def hits(self) -> Hits:
-        """How many people are expected to be found in each scenario."""
-        return Hits(*(round(float(self.of(name).sum()), 6) for name in SCENARIOS))
-
-    @staticmethod
-    def of_claims(claims: Claims, holder: Holder, *, learned: bool = False) -> Answer:
-        """Return what claims are worth for the people sought."""
-        told = holder.sought, holder.alike or holder.candidates, holder.seeds
-        return Answer({name: find_chances(claims, *told, name) for name in SCENARIOS}, learned)
-
-
 def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING) -> Answer:
     """Say of every person sought how surely one names them who knows how the releases lie; each is one draw.
 
     InputError says that the law of the mask is not modelled for such data.
     """
-    law = holder.knowledge.law
+    law, mask = holder.knowledge.law, holder.knowledge.mask
+    if mask is not None and mask.on == "text":
+        return ask_encodings(masked, holder)
+    if mask is not None and (found := _weigh_elsewhere(masked, holder, by)) is not None:
+        return Answer.of_claims(found[0], holder, learned=found[1])
     return Answer.of_claims(_weigh_pairs(masked, holder, by), holder, learned=law is not None and law.simulated)
+
+
+def _weigh_elsewhere(masked: Sequence[Distances], holder: Holder, by: Asking) -> tuple[Claims, bool] | None:
+    """Weigh pairs where records have no place on a map, or are few enough to be weighed by all their distances.
+
+    The second value says that the law of the mask was learned. None is the answer where places are to be weighed.
+    """
+    mask, error, places = holder.knowledge.mask, holder.knowledge.coordinate_error, _find_places(holder)
+    assert mask is not None
+    if (mask.rigid or mask.replayed) and not error:
+        return None
+    moved = [points for one in masked if (points := one.points()) is not None]
+    if places is not None and places.are_maps:
+        sizes = holder.candidates.count * holder.exact.distances.size, holder.exact.distances.size
+        entries = mask.distance_law(holder.exact.distances.unit) is not None and not error
+        if moved or not entries or sizes[0] > by.profiled or sizes[1] > WEIGHING.records:
+            return None
+    elif places is not None and len(moved) == len(masked):
+        claims = weigh_vectors(moved, places.theirs, places.own, holder)
+        if claims is not None:
+            return claims, False
+    return weigh_profiles(masked, holder)
 
 
 def _weigh_pairs(masked: Sequence[Distances], holder: Holder, by: Asking) -> Claims:
@@ -131,16 +135,11 @@ def _weigh_pairs(masked: Sequence[Distances], holder: Holder, by: Asking) -> Cla
     places = _find_places(holder)
     if mask.rigid or mask.replayed:
         return _replay(holder, places)
-    if places is None:
-        raise _not_modelled(mask, mark("data_bare_distances"))
+    assert places is not None  # all else is weighed elsewhere
     points = [points for one in masked if (points := one.points()) is not None]
     if len(points) == len(masked):
-        if places.are_maps:
-            people = prepare(holder.known).population or places.theirs
-            return ceiling(points, people, candidates=holder.candidates, knowledge=knowledge)
-        return _weigh_vectors(points, places.theirs, holder, by)
-    if not places.are_maps:
-        raise _not_modelled(mask, mark("data_vectors"))
+        people = prepare(holder.known).population or places.theirs
+        return ceiling(points, people, candidates=holder.candidates, knowledge=knowledge)
     if knowledge.coordinate_error == 0 and mask.possible(np.zeros(1), holder.exact.distances.unit) is not None:
         return _list_possible(masked, holder, places, by)
     return _undo_noise(masked, holder, places, by)
@@ -156,8 +155,7 @@ def _replay(holder: Holder, places: Places | None) -> Claims:
     For a snooper whose own places are not exact each lies around the true one.
     """
     if holder.knowledge.coordinate_error:
-        if places is None or not places.are_maps:
-            raise InputError("oracle_not_modelled_for_errors")
+        assert places is not None
         there = locate_known(places.theirs).place(Points(places.own.coordinates, metric=places.theirs.metric))
         return _weigh(there, np.zeros(places.own.size), places.theirs, holder)
     find_twins = _twins(holder.exact.distances)
@@ -167,7 +165,9 @@ def _replay(holder: Holder, places: Places | None) -> Claims:
         twins = same[holder.candidates.allowed(same, known)]
         rows.append(twins)
         columns.append(np.full(len(twins), known, np.int32))
-        chances.append(np.full(len(twins), 1 / max(len(twins), 1)))
+        odds = holder.candidates.log_odds(twins, np.full(len(twins), known))
+        weight = np.exp(odds - odds.max(initial=-np.inf)) if len(twins) else odds
+        chances.append(weight / max(weight.sum(), 1e-300))
     return _claims(rows, columns, chances)
 
 
@@ -185,7 +185,12 @@ def _twins(distances: Distances) -> Callable[[int], IntArray]:
 
     def find_twins(row: int) -> IntArray:
         apart = distances.block(np.array([row], np.int32), everybody)[0]
-        return np.flatnonzero((apart == 0) | (everybody == row)).astype(np.int32)
+        same = np.flatnonzero((apart == 0) | (everybody == row)).astype(np.int32)
+        # at no distance, but farther from others or less far: no twin where distances need not fit each other
+        there = distances.block(same, everybody)
+        others = (everybody != row) & (everybody != same[:, None])
+        alike = (~others | (there == apart) | (np.isnan(there) & np.isnan(apart))).all(axis=1)
+        return np.asarray(same[alike])
 
     return find_twins
 
@@ -200,36 +205,10 @@ def _claims(rows: Sequence[IntArray], columns: Sequence[IntArray], chances: Sequ
     return make_claims(parts, attack=NAME, floor=0.0)
 
 
-def _weigh_vectors(masked: Sequence[Points], theirs: Points, holder: Holder, by: Asking) -> Claims:
-    """Weigh vectors that Gaussian noise has moved, by their straight distance from every known one, one-to-one."""
-    knowledge, mask = holder.knowledge, holder.knowledge.mask
-    assert mask is not None
-    spread = mask.displacement_spread()
-    if spread is None or not mask.gaussian or theirs.metric != "euclidean":
-        raise _not_modelled(mask, mark("data_vectors"))
-    variance = spread.east**2 / len(masked) + knowledge.coordinate_error**2
-    mean = np.mean([one.coordinates for one in masked], axis=0)
-    if theirs.size * len(mean) > by.vector_pairs and holder.candidates.count > by.vector_pairs:
-        raise _not_modelled(mask, mark("data_many_vectors"))
-    known_rows, target = holder.candidates.swapped.pairs()
-    ratio = np.concatenate(
-        [
-            -((mean[target[part]] - theirs.coordinates[known_rows[part]]) ** 2).sum(axis=1) / (2 * variance)
-            for part in np.array_split(np.arange(len(target)), max(len(target) * mean.shape[1] // 10_000_000, 1))
-        ]
-    )
-    top = np.full(len(mean), -np.inf)
-    np.maximum.at(top, target, ratio)
-    # a stranger lies where the known vectors are
-    many = np.maximum(np.bincount(target, minlength=len(mean)), 1)
-    total = np.bincount(target, np.exp(ratio - top[target]), len(mean)) / many
-    ratio = ratio - top[target] - np.log(total[target])
-    return _match(target, known_rows, ratio, holder, by)
-
-
 def _match(target: Ints, known: Ints, ratio: FloatArray, holder: Holder, by: Asking) -> Claims:
     """Claim pairs by their log likelihood ratios, when nobody is twice in a file."""
     share = by.unknown_share if holder.knowledge.common is None else holder.knowledge.common
+    ratio = ratio + holder.candidates.log_odds(target, known)
     chances = matching_posterior(target, known, ratio, sizes=holder.candidates.sizes, common=share)
     return _claims([target.astype(np.int32)], [known.astype(np.int32)], [chances])
 
