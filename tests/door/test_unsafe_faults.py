@@ -188,3 +188,17 @@ def test_remarks_have_names_of_their_own() -> None:
     names = [name_remark(code) for code in LIKELY_WRONG]
     assert len(set(names)) == len(names)
     assert all(name.replace("-", "").isalpha() and name == name.lower() for name in names)
+
+
+def test_the_report_says_who_accepted_what() -> None:
+    """With the author of the decision, or without a name; what nobody accepted is said to be open."""
+    file = dq.microdata(twice(20), ["sex", "age"], coordinates=["lon", "lat"], ids="id")
+    asked = {"attacks": "labels", "repetitions": 1, "person_trials": 10, "sensitivity": False}
+    left_open = dq.audit(file, "affine", **asked)
+    assert "Nobody has said that this is right (doubled-records)" in left_open.report()
+    signed = dq.audit(file, "affine", accept=["doubled-records"], decision={"author": "A. Meyer"}, **asked)
+    assert "Accepted as right (doubled-records) by A. Meyer." in signed.report()
+    assert "Nobody has said" not in signed.report()
+    unsigned = dq.audit(file, "affine", accept="doubled-records", **asked)
+    assert "by whoever carried out the audit" in unsigned.report()
+    assert dq.inspect(file).check().open_question == Message("input_likely_wrong", names=("doubled-records",))

@@ -231,6 +231,19 @@ class Inspection:
         """What is likely wrong, and nobody said to be right: as long as there is any, no limit is shown to be kept."""
         return tuple(one for one in self.remarks if one.likely_wrong and one.name not in self.accepted)
 
+    def accepted_by(self, author: str) -> Message | None:
+        """Say who accepted what; None where nothing was accepted."""
+        if not self.accepted:
+            return None
+        who = author or Message("whoever_ran_the_audit")
+        return Message("input_accepted_by", names=self.accepted, who=who)
+
+    @property
+    def open_question(self) -> Message | None:
+        """What somebody has to accept before a limit can be shown to be kept; None where there is nothing."""
+        names = tuple(dict.fromkeys(one.name for one in self.unaccepted))
+        return Message("input_likely_wrong", names=names) if names else None
+
     def messages(self) -> list[Message]:
         """Return what was found, the remarks last."""
         return [*(one for file in self.files for one in file.messages()), *self._of_both()]
