@@ -202,3 +202,22 @@ def test_the_report_says_who_accepted_what() -> None:
     unsigned = dq.audit(file, "affine", accept="doubled-records", **asked)
     assert "by whoever carried out the audit" in unsigned.report()
     assert dq.inspect(file).check().open_question == Message("input_likely_wrong", names=("doubled-records",))
+
+
+def test_a_missing_label_excludes_nobody_in_an_attack_as_in_an_audit(run: Run) -> None:
+    """Forty per cent of the ages empty: everybody behind a rigid motion is found all the same, at every door."""
+    table = people()
+    table.loc[np.random.default_rng(0).random(60) < 0.4, "age"] = None
+    file = dq.microdata(table, ["sex", "age"], coordinates=["lon", "lat"], ids="id")
+    seen, who = dq.mask(file, "affine", seed=1, key=True)
+    assert dq.attack(seen, file, by="register", truth=who).risk.recall == 1.0
+    strict = dq.attack(seen, file, by="register", truth=who, labels=dq.LabelRule("never")).risk
+    assert strict.recall is not None
+    assert strict.recall < 0.7
+    table.to_csv("p.csv", index=False)
+    assert run("mask", "p.csv", *COLUMNS, "--mask", "affine", *RELEASED)[0] == 0
+    both = ("--target-distances", "r_distances.csv", "--known-coordinates", "lon,lat", "--unit", "km")
+    labels = ("--id", "id", "--label", "sex", "--label", "age", "--key", "k.csv")
+    code, _, err = run("attack", "r.csv", "p.csv", *both, *labels, "--attack", "register", "--json", "j.json")
+    assert code == 0, err
+    assert json.loads(Path("j.json").read_text(encoding="utf-8"))["attacks"][0]["recall"] == 1.0

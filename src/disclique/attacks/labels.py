@@ -20,7 +20,9 @@ from disclique.records.labels import MISSING_POLICIES, Comparator, candidates
 
 @dataclass(frozen=True)
 class LabelRule:
-    """When labels coincide: how missing values match (``never`` or ``any``), and comparators that forgive errors.
+    """When labels coincide: how missing values match (``any`` value or ``never``), and comparators that forgive errors.
+
+    By default an empty cell excludes nobody, in an attack as in an audit: a person may be behind it.
 
     >>> import disclique as dq
     >>> target, known = dq.poets()
@@ -28,7 +30,7 @@ class LabelRule:
     (4, 2)
     """
 
-    missing: str = "never"
+    missing: str = "any"
     comparators: Mapping[str, Comparator] = field(default_factory=dict)
 
     __repr__ = short_repr

@@ -50,7 +50,7 @@ class AttackOptions(ReadOptions):
     seeds: Path | None = option(
         "Pairs that an insider knows beforehand (profiles): columns target_id, known_id.", KNOWS, metavar="FILE"
     )
-    missing: str | None = option("A missing label value matches never or any value.", LABELS, default="never")
+    missing: str | None = option("A missing label value matches any value or never.", LABELS, default="any")
     compare: list[str] | None = option(
         "Forgive label errors: age=tolerance:1, name=similar:0.85, sex=exact:0.01, place=hierarchy:FILE.",
         LABELS,

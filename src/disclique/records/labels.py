@@ -107,14 +107,15 @@ def candidates(
     target: pd.DataFrame,
     known: pd.DataFrame,
     *,
-    missing: str = "never",
+    missing: str = "any",
     comparators: Mapping[str, Comparator] | None = None,
     counts: NDArray[np.integer] | None = None,
 ) -> Candidates:
     """Return the pairs of label classes that may match: vertices of the product graph come from these.
 
     Without label columns every record may match every other. ``missing`` says whether a missing value matches
-    ``never`` (its record is left out) or ``any`` value. ``counts`` says for how many people each known row stands.
+    ``any`` value, so that it excludes nobody, or ``never`` (its record is left out). ``counts`` says for how many
+    people each known row stands.
     """
     if missing not in MISSING_POLICIES:
         raise InputError("missing_policy_unknown", missing=missing, known=MISSING_POLICIES)
@@ -129,7 +130,8 @@ def candidates(
     if missing == "never":
         target_class = _without_missing(target_class, target_labels)
         known_class = _without_missing(known_class, known_labels)
-    if missing == "never" and all(rule == Exact() for rule in rules.values()):
+    whole = missing == "never" or not any(None in label for label in (*target_labels, *known_labels))
+    if whole and all(rule == Exact() for rule in rules.values()):
         there = {label: j for j, label in enumerate(known_labels)}
         both = [(i, there[label]) for i, label in enumerate(target_labels) if label in there]
         relation = np.array(both, dtype=np.int32).reshape(-1, 2)
