@@ -1,7 +1,7 @@
 """What the masked data would give a snooper who need not find out how they lie, under the exact law of the mask.
 
 No attack: only the data holder can carry it out, who knows who is who. It tells a release that protects from one that
-only was not broken. Displaced points are weighed where they truly lie (``ceiling``). Noise on single distances is
+only was not broken. Displaced points are weighed where they truly lie (``places``). Noise on single distances is
 undone for every record as well as it can be from the true places of all others: at Fisher's information, a limit for
 every attack. Where distances are rounded or cut off, a record may be anybody from whose place all its published
 distances are possible. And whoever finds out a function that was drawn once for the whole file can replay it.
@@ -15,20 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.align import AttackInputs
-from disclique.attacks.align.likelihood import find_pairs
 from disclique.attacks.claims import make_claims
 from disclique.attacks.knowledge import Holder
 from disclique.attacks.oracle.answer import Answer, KnownPairs
 from disclique.attacks.oracle.encodings import ask_encodings
+from disclique.attacks.oracle.places import Chances, weigh_placed, weigh_points
 from disclique.attacks.oracle.profiles import WEIGHING, weigh_profiles
 from disclique.attacks.oracle.vectors import weigh_vectors
 from disclique.attacks.population import Population, prepare
 from disclique.attacks.posterior import matching_posterior
-from disclique.attacks.registration import ceiling
-from disclique.attacks.weigh.pairs import weigh_matchings
 from disclique.errors import InputError
-from disclique.geodesy import Spread
 from disclique.masks.base import Mask
 from disclique.messages import Message, mark
 from disclique.model import Claims
@@ -99,7 +95,10 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING)
         return ask_encodings(masked, holder)
     if mask is not None and (found := _weigh_elsewhere(masked, holder, by)) is not None:
         return Answer.of_claims(found[0], holder, learned=found[1])
-    return Answer.of_claims(_weigh_pairs(masked, holder, by), holder, learned=law is not None and law.simulated)
+    weighed, learned = _weigh_pairs(masked, holder, by), law is not None and law.simulated
+    if isinstance(weighed, Claims):
+        return Answer.of_claims(weighed, holder, learned=learned)
+    return Answer(weighed, learned)
 
 
 def _weigh_elsewhere(masked: Sequence[Distances], holder: Holder, by: Asking) -> tuple[Claims, bool] | None:
@@ -124,7 +123,7 @@ def _weigh_elsewhere(masked: Sequence[Distances], holder: Holder, by: Asking) ->
     return weigh_profiles(masked, holder)
 
 
-def _weigh_pairs(masked: Sequence[Distances], holder: Holder, by: Asking) -> Claims:
+def _weigh_pairs(masked: Sequence[Distances], holder: Holder, by: Asking) -> Claims | Chances:
     """Weigh the pairs of two files as one could who knows how the releases lie; each is one draw of the same mask.
 
     InputError says that the law of the mask is not modelled for such data.
@@ -138,8 +137,7 @@ def _weigh_pairs(masked: Sequence[Distances], holder: Holder, by: Asking) -> Cla
     assert places is not None  # all else is weighed elsewhere
     points = [points for one in masked if (points := one.points()) is not None]
     if len(points) == len(masked):
-        people = prepare(holder.known).population or places.theirs
-        return ceiling(points, people, candidates=holder.candidates, knowledge=knowledge)
+        return weigh_points(points, _find_people(holder, places.theirs), holder)
     if knowledge.coordinate_error == 0 and mask.possible(np.zeros(1), holder.exact.distances.unit) is not None:
         return _list_possible(masked, holder, places, by)
     return _undo_noise(masked, holder, places, by)
@@ -149,7 +147,7 @@ def _not_modelled(mask: Mask, data: str) -> InputError:
     return InputError("oracle_not_modelled", mask=mask.name, data=Message(data))
 
 
-def _replay(holder: Holder, places: Places | None) -> Claims:
+def _replay(holder: Holder, places: Places | None) -> Claims | Chances:
     """Name for every known person the released records that nothing tells apart: those at the same place.
 
     For a snooper whose own places are not exact each lies around the true one.
@@ -157,7 +155,7 @@ def _replay(holder: Holder, places: Places | None) -> Claims:
     if holder.knowledge.coordinate_error:
         assert places is not None
         there = locate_known(places.theirs).place(Points(places.own.coordinates, metric=places.theirs.metric))
-        return _weigh(there, np.zeros(places.own.size), places.theirs, holder)
+        return weigh_placed(there, np.zeros(places.own.size), _find_people(holder, places.theirs), holder)
     find_twins = _twins(holder.exact.distances)
     rows, columns, chances = [], [], []
     for target, known in holder.truth.pairs.tolist():
@@ -254,7 +252,7 @@ def _list_possible(masked: Sequence[Distances], holder: Holder, places: Places, 
     return _match(target_rows, known_rows, np.full(len(target_rows), by.possible), holder, by)
 
 
-def _undo_noise(masked: Sequence[Distances], holder: Holder, places: Places, by: Asking) -> Claims:
+def _undo_noise(masked: Sequence[Distances], holder: Holder, places: Places, by: Asking) -> Chances:
     """Place every record as well as its published distances to the true places of all others allow, and weigh it.
 
     Of many records the distances to some say how large and of which shape the error is that those to all would leave.
@@ -291,7 +289,8 @@ def _undo_noise(masked: Sequence[Distances], holder: Holder, places: Places, by:
         variance[rows] = np.trace(doubt, axis1=1, axis2=2) / 2
     if map_.radius:
         moved *= map_.radius / np.linalg.norm(moved, axis=1, keepdims=True)
-    return _weigh(moved, variance + _measure_gap(holder, places), places.theirs, holder)
+    error = variance + _measure_gap(holder, places)
+    return weigh_placed(moved, error, _find_people(holder, places.theirs), holder)
 
 
 def _score(mask: Mask, masked: FloatArray, true: FloatArray, unit: str | None) -> tuple[FloatArray, FloatArray] | None:
@@ -315,15 +314,6 @@ def _directions(map_: KnownMap, rows: IntArray, others: IntArray) -> FloatArray:
     return np.asarray(along / np.maximum(np.linalg.norm(along, axis=2, keepdims=True), 1e-300))
 
 
-def _weigh(positions: FloatArray, variance: FloatArray, theirs: Points, holder: Holder) -> Claims:
-    """Weigh records at ``positions``, each off by a further ``variance``, against all known ones around."""
-    people = prepare(holder.known).population or Population.of(theirs)
-    inputs = AttackInputs(people, holder.candidates, holder.knowledge)
-    exact = Spread(0.0, 0.0, "plane" if inputs.known_map.flat else "km")
-    model = inputs.build_model(exact, inputs.finest)
-    who = np.flatnonzero(model.matchable)
-    pairs = find_pairs(model, positions[who], variance[who], who)
-    _, probability = weigh_matchings(pairs, (len(positions), theirs.size), holder.knowledge.common)
-    return make_claims(
-        (pairs.target.astype(np.int32), pairs.known.astype(np.int32), probability), attack=NAME, floor=0.0
-    )
+def _find_people(holder: Holder, theirs: Points) -> Population:
+    """Return the known people, with what was worked out of them before."""
+    return prepare(holder.known).population or Population.of(theirs)
