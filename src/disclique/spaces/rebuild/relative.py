@@ -59,8 +59,10 @@ class _LogFit:
     def __init__(self, published: FloatArray, radius: float, noise: float | None, how: Rebuilding) -> None:
         self.radius, self.told, self.how = radius, noise, how
         self.use = (published > 0) & ~np.eye(len(published), dtype=bool)
-        self.typical = float(np.median(published[self.use])) if self.use.any() else 1.0
         self.log = np.log(np.where(self.use, published, 1.0))
+        # the median of a strong factor is far below its mean of 1: lengths on the map are those before it
+        middle = float(np.median(self.log[self.use])) if self.use.any() else 0.0
+        self.typical = float(np.exp(np.clip(middle + (noise or 0.0) ** 2 / 2, -200, 200)))
         self.published = published
 
     def deviations(self, drawn: FloatArray) -> tuple[FloatArray, float]:
