@@ -21,7 +21,6 @@ from threadpoolctl import threadpool_limits
 from disclique.attacks.claims import make_claims, no_claims
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.kroll import CliqueAttack
-from disclique.attacks.posterior import estimated_share, matching_posterior
 from disclique.attacks.profiles.anchors import (
     FEWEST_PAIRS,
     NOBODY_PAIRED,
@@ -39,11 +38,12 @@ from disclique.attacks.profiles.evidence import (
     Ints,
     Scoring,
     allowed_pairs,
-    best_of_each,
-    learn_meaning,
     near,
 )
+from disclique.attacks.profiles.joint import Joining
+from disclique.attacks.profiles.rehearsal import Joined, align_jointly
 from disclique.attacks.profiles.sides import Sampling, both_sides
+from disclique.attacks.profiles.weighed import NOTHING, Weighed, weigh_sight
 from disclique.attacks.registry import Attack, Fetch
 from disclique.engine.kernels.compiled import count_cores
 from disclique.errors import InputError
@@ -51,7 +51,6 @@ from disclique.masks import Mask
 from disclique.messages import Message
 from disclique.model import Budget, Candidates, Claims, Microdata
 from disclique.progress import tell
-from disclique.values import FloatArray
 
 TURNED, REFINED = "turned", "refined"
 
@@ -64,8 +63,11 @@ class Tuning:
     turning: Turning = Turning()  # noqa: RUF009
     scoring: Scoring = Scoring()  # noqa: RUF009
     anchoring: Anchoring = Anchoring()  # noqa: RUF009
+    joining: Joining = Joining()  # noqa: RUF009
     starts: tuple[tuple[int, int], ...] = ((1500, 40), (3000, 16), (8000, 8))  # tried, by records of the larger file
     fewest_starts: int = 4
+    joined_starts: int = 12  # tried at the most where the whole files were assigned before
+    doubtful: float = 0.2  # of a probability is left where an assignment may be chance
     clique_bytes: int = 64 * 1024**2  # of a product graph from which it pays to start: the labels are selective
     clique_work: float = 0.2  # billions of operations
     cold: tuple[float, float] = (0.04, 0.16)  # between which the last heat of a start is drawn
@@ -149,8 +151,16 @@ class ProfilesAttack(Attack):
             task = Task(files, clouds, self.common, self.chance, tuning)
             features = discriminate(theirs, ours, rng, tuning.turning)
             starts = next((n for most, n in tuning.starts if max(sizes) <= most), tuning.fewest_starts)
+            joined = align_jointly(files, self.chance, tuning.joining, tuning.turning, self.starts)
+            given = [seeds, pairs]
+            if joined is not None:
+                starts = min(starts, tuning.joined_starts)
+                given.append(joined.pairs)
             threads = self.threads or count_cores()
-            found, tried = search(task, features, [seeds, pairs], starts=self.starts or starts, threads=threads)
+            found, tried = search(task, features, given, joined, starts=self.starts or starts, threads=threads)
+            if joined is not None:
+                joined = joined.improved(found)
+                found = self._choose(found, joined)
         details = {
             "starts": tried,
             "common": found.share,
@@ -158,11 +168,31 @@ class ProfilesAttack(Attack):
             "unexplained": found.excess,
             "draws": len(ours.draws) if len(ours.draws) > 1 else 0,
         }
-        if found.confirmed <= tuning.by_chance or len(found.claimed) < tuning.few:
-            why = Message("no_alignment_better_than_chance", tried=tried)
+        if joined is not None:
+            groups = int(joined.group.max()) + 1
+            details |= {"worth": joined.worth, "by_chance": joined.held.usual, "groups": groups}
+        if found.confirmed > tuning.by_chance and len(found.claimed) >= tuning.few:
+            rows = found.target.astype(np.int32), found.known.astype(np.int32)
+            return make_claims((*rows, found.probability), attack=self.name, details=details)
+        why = Message("no_alignment_better_than_chance", tried=tried)
+        if joined is None:
             return no_claims(why, attack=self.name, details=details)
-        rows = found.target.astype(np.int32), found.known.astype(np.int32)
-        return make_claims((*rows, found.probability), attack=self.name, details=details)
+        # who is sure that a person took part names the likeliest record, however doubtful
+        doubtful = joined.weighed
+        rows = doubtful.target.astype(np.int32), doubtful.known.astype(np.int32)
+        chances = doubtful.probability * tuning.doubtful
+        return make_claims((*rows, chances), attack=self.name, doubt=why, details=details)
+
+    def _choose(self, found: Weighed, joined: Joined) -> Weighed:
+        """Return what is believed: the likeliest assignment of the whole files where it is no chance.
+
+        Displaced points change all distances of a record together, of which the law of single distances knows nothing:
+        there the one that expects more to be right is believed.
+        """
+        if not joined.clear:
+            return found
+        believed = found.confirmed > self.tuning.by_chance and (self.mask is None or self.mask.on == "coordinates")
+        return found if believed and found.sure > joined.weighed.sure else joined.weighed
 
     def _check_seeds(self, sizes: tuple[int, int]) -> None:
         """Raise if a seed is no pair of these files."""
@@ -170,33 +200,6 @@ class ProfilesAttack(Attack):
             for side, row, records in zip(("target", "known"), pair, sizes, strict=True):
                 if not 0 <= row < records:
                     raise InputError("seed_row_outside", side=side, row=row, last=records - 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Weighed:
-    """Candidate pairs with their probabilities, and the share of the target that is expected to be common."""
-
-    target: Ints
-    known: Ints
-    probability: FloatArray
-    share: float = 0.0
-    confirmed: float = 0.0  # share of the claimed pairs that others confirm, by which they were not found
-    excess: float = 1.0  # variance of their errors relative to what the mask explains
-
-    @property
-    def sure(self) -> float:
-        """Right pairs that can be expected among the claimed ones."""
-        return float(self.probability[self.probability > 0.5].sum())
-
-    @property
-    def claimed(self) -> Pairs:
-        """The pairs that are more probable than not, the most probable first."""
-        order = np.argsort(-self.probability, kind="stable")
-        order = order[self.probability[order] > 0.5]
-        return Pairs(self.target[order], self.known[order])
-
-
-NOTHING = Weighed(*NOBODY_PAIRED, np.zeros(0))
 
 
 class Task(NamedTuple):
@@ -218,9 +221,12 @@ class Start(NamedTuple):
 
 
 def search(
-    task: Task, features: tuple[F4, F4], given: list[Pairs], *, starts: int, threads: int
+    task: Task, features: tuple[F4, F4], given: list[Pairs], joined: Joined | None, *, starts: int, threads: int
 ) -> tuple[Weighed, int]:
-    """Return the best alignment found and how many were tried; ``given`` are pairs to start from."""
+    """Return the best alignment found and how many were tried; ``given`` are pairs to start from.
+
+    None are tried where the assignment of the whole files is clearly better than chance.
+    """
     best, tried, tuning = NOTHING, 0, task.tuning
 
     def worth(found: Weighed) -> float:
@@ -230,6 +236,8 @@ def search(
     for pairs in given:
         if len(pairs) >= FEWEST_PAIRS:
             best = max(best, weigh(task, pairs), key=worth)
+    if joined is not None and joined.clear:
+        return best, tried
     chances = np.random.default_rng(task.chance).spawn(starts)
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         while tried < starts and not (best.confirmed >= tuning.confirmed and len(best.claimed) >= tuning.few):
@@ -302,7 +310,7 @@ def _look_from_all(task: Task, found: Weighed) -> Weighed:
         return found
     rng = np.random.default_rng(task.chance)
     look = by_anchors(task.files, pairs, task.tuning.shares[1:], rng, halves=False)
-    again = replace(_weigh(task, look), confirmed=found.confirmed)
+    again = replace(weigh_sight(task.files, look, task.common, task.chance), confirmed=found.confirmed)
     return found if look.excess > explained or again.sure < found.sure else again
 
 
@@ -314,7 +322,7 @@ def _settle(task: Task, pairs: Pairs, look: Callable[[Pairs, Weighed | None, int
         if len(pairs) < (2 * FEWEST_PAIRS if done >= task.tuning.growing else FEWEST_PAIRS):
             return NOTHING
         before = pairs
-        found = _weigh(task, look(pairs, found, done))
+        found = weigh_sight(task.files, look(pairs, found, done), task.common, task.chance)
         pairs = with_seeds(found.claimed, task.files.seeds)
         kept = np.isin(_numbers(task, before), _numbers(task, pairs)).mean()
         found = replace(found, confirmed=float(kept))
@@ -344,18 +352,3 @@ def _by_anchors(task: Task, pairs: Pairs, last: Weighed | None, done: int) -> Si
     rng, shares = np.random.default_rng(task.chance), task.tuning.shares
     halves = done >= task.tuning.growing
     return by_anchors(task.files, pairs, shares if done == 0 else shares[1:], rng, halves=halves)
-
-
-def _weigh(task: Task, look: Sight) -> Weighed:
-    files, scoring = task.files, task.tuning.scoring
-    allowed, sizes = files.allowed, (files.target.size, files.known.size)
-    meaning = learn_meaning(look.trial, allowed, np.random.default_rng(task.chance), scoring)
-    if meaning is None:
-        return NOTHING
-    rows, others, score = best_of_each(look.target, allowed.hard, scoring)
-    ratio = meaning.ratio(rows, score.astype(float), files.target.size)
-    if allowed.table is not None:
-        ratio = ratio + allowed.table[allowed.target[rows], allowed.known[others]]
-    share = estimated_share(rows, others, ratio, sizes=sizes) if task.common is None else task.common
-    probability = matching_posterior(rows, others, ratio, sizes=sizes, common=share)
-    return Weighed(rows, others, probability, share, excess=look.excess)

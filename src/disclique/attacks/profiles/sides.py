@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 from disclique.attacks.profiles.evidence import F4, Ints
 from disclique.errors import DiscliqueError
 from disclique.masks import Mask
-from disclique.spaces import spaced
+from disclique.spaces import matrix_like, spaced
 from disclique.spaces.base import Distances
 
 
@@ -29,6 +29,8 @@ class Sampling:
     draws: int = 5  # times the snooper masks their own file
     paths_at_once: int = 50  # records from which shortest paths are sought: nothing else is heard of meanwhile
     sparse: float = 0.2  # published share below which gaps are filled by shortest paths
+    proportion: float = 1e7  # of the largest distance to the smallest from which on logarithms are compared
+    smallest: float = 1e-300  # distance whose logarithm counts as 0
     same_scale: float = 0.2  # relative difference of location and spread up to which two files are on one scale
 
 
@@ -47,6 +49,7 @@ class Side:
     exact: bool = False  # what is expected is known, not the mean of some draws
     curve: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None  # bends the scale to that of the other file
     sampling: Sampling = Sampling()
+    true: F4 | None = None  # distances before the mask, where the draws are the snooper's own
 
     @property
     def size(self) -> int:
@@ -141,10 +144,17 @@ def both_sides(
             return Side(tuple(map(_held, draws)), np.arange(size), directed, sampling=sampling)
         return Side(draws, np.sort(rng.choice(size, sampling.landmarks, replace=False)), directed, sampling=sampling)
 
-    theirs = take(target)
     draws = _masked(known, mask, rng, sampling)
+    tamed = [_tamed(one, sampling) for one in (target, *draws)]
+    if any(one is not other for one, other in zip(tamed, (target, *draws), strict=True)):
+        logarithms = replace(sampling, proportion=0.0)
+        target, *shown = (_tamed(one, logarithms) for one in (target, *draws))
+        draws = tuple(shown)
+    theirs = take(target)
     if draws:
         ours = take(*draws)
+        if known.size <= sampling.whole:
+            ours = replace(ours, true=_held(known))
         expected = _expected(known, mask, ours.draws) if known.size <= sampling.whole else None
         if expected is None and known.size <= sampling.whole:
             mean = _mean([draw for draw in ours.draws[1:] if isinstance(draw, np.ndarray)])
@@ -157,6 +167,23 @@ def both_sides(
 def _held(source: Distances) -> F4:
     every = np.arange(source.size, dtype=np.int32)
     return _block(source, every, every)
+
+
+def _tamed(source: Distances, sampling: Sampling) -> Distances:
+    """Return distances of which the largest is not out of all proportion to the smallest: else their logarithms.
+
+    A strong random factor makes them so. Zero stays zero, which no factor changes.
+    """
+    if source.size > sampling.whole:
+        return source
+    every = np.arange(source.size, dtype=np.int32)
+    values = source.block(every, every)
+    there = values[values > 0]
+    if not len(there) or there.max() <= sampling.proportion * there.min():
+        return source
+    with np.errstate(divide="ignore"):
+        logs = np.log(values) - np.log(sampling.smallest)
+    return matrix_like(np.where(values > 0, np.maximum(logs, 1.0), values), source)
 
 
 def _masked(known: Distances, mask: Mask | None, rng: np.random.Generator, sampling: Sampling) -> tuple[Distances, ...]:
