@@ -216,6 +216,8 @@ class _Weighing:
     def _bound(self, asked: Question) -> FloatArray:
         """Return how near pairs must lie whose labels hardly fit: anywhere in reach, unless these are very many."""
         n, related = len(asked.masked.classes), asked.related
+        if len(related.gain) < len(related.start):  # labels are sure
+            return asked.least
         rows = spaced(n, self.how.probed) if n else np.zeros(0, np.int64)
         owner = np.repeat(np.arange(len(related.start) - 1), np.diff(related.start))
         top = np.full(len(related.start), -np.inf)
