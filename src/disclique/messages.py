@@ -177,6 +177,8 @@ class _Writer(Formatter):
         match format_spec:
             case "p":
                 return percent(value, self.language)
+            case "h":  # of 100
+                return percent(value, self.language).removesuffix("%").rstrip()
             case "n":
                 return self._number(value)
             case "opt" | "cap" | "text":

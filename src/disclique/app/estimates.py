@@ -111,13 +111,13 @@ class Estimates:
 
 
 def estimate(file: Path, said: dict[str, Any], tell: Callable[[Expected], None]) -> None:
-    """Look at the input and try a few releases; tell what is found as soon as it is."""
+    """Look at the input and estimate the work; tell what is found as soon as it is."""
     from disclique.audits.caveats import inspect_audit
     from disclique.audits.estimate import describe_work, estimate_audit
     from disclique.audits.from_options import read_audit
     from disclique.errors import DiscliqueError
     from disclique.options.audits import AuditOptions
-    from disclique.runs import choose_executor, keep_open
+    from disclique.runs import choose_executor
 
     told = Expected()
     try:
@@ -129,9 +129,7 @@ def estimate(file: Path, said: dict[str, Any], tell: Callable[[Expected], None])
         told.does = describe_work(audit)
         told.settings = len(audit.plan.settings)
         tell(told)
-        with keep_open(choose_executor()) as executor:
-            made = estimate_audit(audit, executor)
-        told.takes = made.sentence(executor.parallel or 1, mark("releases_to_attack"))
+        told.takes = estimate_audit(audit).sentence(choose_executor().parallel or 1, mark("releases_to_measure"))
     except DiscliqueError as problem:
         told.problem = problem.message
     tell(told)

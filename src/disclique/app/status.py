@@ -15,7 +15,6 @@ from disclique.messages import Message
 
 if TYPE_CHECKING:
     from disclique.audits import Plan
-    from disclique.audits.rates import Records
     from disclique.masks.settings import Setting
     from disclique.runs import Executor, Forecast
     from disclique.runs.progress import Counter, UnitNames
@@ -35,8 +34,7 @@ class Words(msgspec.Struct):
 class SettingRow(msgspec.Struct):
     """A setting: how often it was tried of how often it will be, and what came out so far.
 
-    ``risk`` is that of the worst attack, ``bound`` says that work was cut short; ``oracle`` is what the masked data
-    give one who knows how they lie, and decides where it is known; ``use`` is the usefulness.
+    ``risk`` is what the release gives away, None where there is no oracle; ``use`` is the usefulness.
     """
 
     spec: str
@@ -45,8 +43,6 @@ class SettingRow(msgspec.Struct):
     done: int
     wanted: int
     risk: float | None = None
-    bound: bool = False
-    oracle: float | None = None
     use: float | None = None
 
 
@@ -90,7 +86,7 @@ class Board:
         before = read_status(folder)
         self.about: dict[str, Any] = {name: getattr(before, name) for name in ("limit", "utility", "masks")}
         self.rows: dict[str, SettingRow] = {row.spec: row for row in before.settings}
-        self.known: dict[str, tuple[int, int]] = {}  # releases of each setting of which the row speaks
+        self.known: dict[str, int] = {}  # releases of each setting of which the row speaks
         self.lines: list[Message] = []
         self.state = RUNNING
         self.step: Message | None = None
@@ -192,18 +188,15 @@ class Board:
         fresh = {}
         with counter.lock:  # as records come in under it
             for setting, found in heard.found.items():
-                spec, many = str(setting), (len(found), len(heard.later.get(setting, {})))
-                if self.known.get(spec) == many or (spec in self.rows and self.rows[spec].done > many[0]):
+                spec, many = str(setting), len(found)
+                if self.known.get(spec) == many or (spec in self.rows and self.rows[spec].done > many):
                     continue
                 self.known[spec] = many
-                risk, cut = heard.measure(setting)
                 uses = [(record.utility or {}).get(plan.utility) for record in found.values()]
                 fresh[spec] = msgspec.structs.replace(
-                    _row(setting, many[0], plan.repetitions),
-                    risk=risk,
-                    bound=cut,
+                    _row(setting, many, plan.repetitions),
+                    risk=heard.measure(setting),
                     use=_mean([use for use in uses if use is not None]),
-                    oracle=_ask_oracle(found, plan),
                 )
         if fresh:
             rows = self.rows | fresh
@@ -213,15 +206,6 @@ class Board:
 def _row(setting: Setting, done: int, wanted: int) -> SettingRow:
     """Return the row of a setting of which nothing is known yet but how often it was and will be tried."""
     return SettingRow(str(setting), setting.brief, setting.mask.name, done, wanted)
-
-
-def _ask_oracle(found: Records, plan: Plan) -> float | None:
-    """Return what the oracle found on average; None unless it was asked of every release."""
-    asked = [(record, record.oracle) for record in found.values()]
-    if any(oracle is None or not oracle.applies for _, oracle in asked):
-        return None
-    shares = [one.hits.share(plan.scenario, len(r.common), r.released) for r, one in asked if one is not None]
-    return _mean([min(max(share, 0.0), 1.0) for share in shares])
 
 
 def _mean(values: list[float]) -> float | None:

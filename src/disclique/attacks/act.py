@@ -37,14 +37,13 @@ Pairs = Sequence[tuple[int, int]]
 class Outcome:
     """How an attack went: its claims, and what they are worth where the truth is known.
 
-    Without claims, ``refusal`` says why it cannot be carried out here, or ``spared`` why it need not be.
+    Without claims, ``refusal`` says why it was not carried out.
     """
 
     spec: str
     claims: Claims | None = None
     judged: Judged | None = None
     refusal: InputError | None = None
-    spared: Message | None = None
     seconds: float = 0.0
 
     @property
@@ -54,7 +53,7 @@ class Outcome:
         return found is not None and len(found.target) > 0 and found.details.get("unlaid") == 0
 
 
-Spare = Callable[[Attack, Sequence[Outcome]], Message | None]
+Enough = Callable[[Attack, Sequence[Outcome]], InputError | None]
 
 
 def act(
@@ -63,13 +62,13 @@ def act(
     *,
     truth: Truth | None = None,
     seeds: Pairs | None = None,
-    spare: Spare | None = None,
+    enough: Enough | None = None,
 ) -> list[Outcome]:
     """Carry out attacks, given by their specs, and judge them; cheap ones first, returned in their own order.
 
     ``run`` carries out one of them; an InputError says that the attack does not apply, and the others go on.
     ``seeds`` are the pairs that were known beforehand and count for nothing: what the attacks were told unless said.
-    ``spare`` says of an attack, after those before it, why it need not be carried out.
+    ``enough`` says of an attack, after those before it, why it would show no more.
 
     >>> import disclique as dq
     >>> target, known = dq.poets()
@@ -81,9 +80,9 @@ def act(
     told = list(dict.fromkeys(pair for one in attacks.values() for pair in one.told)) if seeds is None else seeds
     outcomes: list[Outcome] = []
     for spec, attack in sorted(attacks.items(), key=lambda one: one[1].cost):
-        needless = None if spare is None else spare(attack, outcomes)
+        needless = None if enough is None else enough(attack, outcomes)
         if needless is not None:
-            outcomes.append(Outcome(spec, spared=needless))
+            outcomes.append(Outcome(spec, refusal=needless))
             continue
         tell(spec)
         outcomes.append(judge_outcome(spec, lambda: run(attack), truth, told))  # noqa: B023 - called at once

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.knowledge import ALPHA, Holder, Knowledge, Search
+from disclique.attacks.knowledge import ALPHA, Knowledge, Search
 from disclique.attacks.registry import Attack, Fetch, attacks
 from disclique.engine import maximum_clique, maximum_cliques
 from disclique.engine.cluster import Workers
@@ -20,7 +20,6 @@ from disclique.errors import TooLarge
 from disclique.messages import Message
 from disclique.model import (
     Agreement,
-    Budget,
     Candidates,
     Claims,
     Clique,
@@ -120,14 +119,6 @@ class CliqueAttack(Attack):
             work=replace(found.work, clique=clique, cliques=cliques),
             details={"thinned": len(pairs.target)},
         )
-
-    def find_most(self, target: Microdata, holder: Holder) -> int:
-        """Bound the true pairs in any clique: they are a clique among the true pairs, a graph that is small."""
-        rows, others = holder.truth.pairs.T
-        allowed = holder.candidates.allowed(rows, others)
-        only = single_pairs(rows[allowed], others[allowed], holder.candidates.sizes)
-        graph = product_graph(target.distances, holder.known.distances, candidates=only, agreement=self.agreement)
-        return maximum_clique(graph, budget=Budget(work=ENOUGH), threads=self.search.threads).bound
 
 
 @dataclass(frozen=True)

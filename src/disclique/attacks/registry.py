@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self, TypeVar
 
 from disclique.arguments import check_kind, short_repr, show
-from disclique.attacks.knowledge import Holder, Knowledge, Search
+from disclique.attacks.knowledge import Knowledge, Search
 from disclique.errors import InputError, TooLarge, guess_meant
 from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
@@ -86,14 +86,6 @@ class Attack:
                 raise TooLarge(
                     "too_many_records_for_attack", name=data.name, count=len(data), attack=self.name, most=most
                 )
-
-    def find_most(self, target: Microdata, holder: Holder) -> int | None:
-        """Return how many people the attack could find in ``target`` at the most, had its search come to the best end.
-
-        None where that is not known. An audit asks it of work that was cut short, and takes it for a proof: an attack
-        that only expects not to find more must not answer.
-        """
-        return None
 
 
 Fetch = Callable[[Attack], Claims]

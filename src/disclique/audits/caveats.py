@@ -10,8 +10,7 @@ from scipy.stats import spearmanr
 
 from disclique.audits.definition import Audit
 from disclique.audits.facts import SettingFacts, SnooperFacts
-from disclique.audits.plan import MOST_EFFORT, RAISE, Plan
-from disclique.audits.rates import AttackRisk, SettingRisk
+from disclique.audits.plan import Plan
 from disclique.audits.verdict import WORTH_SAYING, WorthSaying, name_mask
 from disclique.messages import Message, mark
 from disclique.records.checks import Inspection, Remark, inspect
@@ -89,7 +88,6 @@ def list_limits(
     """Say what the result does not show; ``chosen`` is the setting that the verdict names."""
     plan = audit.plan
     lines = [
-        *_cut_short(settings, plan),
         Message("only_listed_attacks"),
         foresee(chosen, plan),
         Message("risk_is_an_average"),
@@ -98,8 +96,6 @@ def list_limits(
         *_yardsticks(settings),
         *_idle(settings),
     ]
-    if any(one.spared for s in settings for one in s.attacks):
-        lines.append(Message("costly_attacks_spared"))
     guess = min(s.guess for s in settings) if plan.generalise else facts.guess
     if plan.max_risk is not None and guess > plan.max_risk:
         lines.append(Message(mark("guess_above_even_coarse") if plan.generalise else mark("guess_above"), share=guess))
@@ -120,7 +116,7 @@ def list_limits(
 
 def _idle(settings: Sequence[SettingFacts]) -> list[Message]:
     """Name the attacks that were not carried out, or not everywhere, because they do not apply."""
-    idle = {one.attack: one.why for s in settings for one in s.attacks if not one.applies and not one.spared}
+    idle = {one.attack: one.why for s in settings for one in s.attacks if not one.applies}
     busy = {one.attack for s in settings for one in s.attacks if one.applies}
     return [
         Message(mark("not_carried_out_everywhere") if name in busy else mark("not_carried_out"), attack=name, why=why)
@@ -129,56 +125,21 @@ def _idle(settings: Sequence[SettingFacts]) -> list[Message]:
 
 
 def _yardsticks(settings: Sequence[SettingFacts], worth: WorthSaying = WORTH_SAYING) -> list[Message]:
-    """Name the settings that protect only because a snooper does not find out how the released data lie."""
+    """Name the settings that protect only because attacks do not find out how the released data lie, and the others."""
     inside = [
-        Message("instead_of", share=s.oracle.value, risk=s.risk.value, setting=s.brief)
+        Message("instead_of", share=s.risk.value, risk=s.risk.found.value, setting=s.brief)
         for s in settings
-        if s.oracle is not None and s.oracle.value > s.risk.value + worth.share
+        if s.risk.found is not None and s.risk.value > s.risk.found.value + worth.share
     ]
-    seeded = [
-        Message("instead_of_with_seeds", share=one.value, risk=s.risk.value, seeds=one.seeds, setting=s.brief)
-        for s in settings
-        for one in s.seeded
-        if one.value > s.risk.value + worth.share
-    ]
-    learned = sorted({s.mask for s in settings if s.simulated})
+    beaten = [s.brief for s in settings if s.risk.beaten]
+    learned = sorted({s.mask for s in settings if s.oracle is not None and s.oracle.learned})
     whys = {s.oracle_why: s.brief for s in settings if s.oracle is None and s.oracle_why is not None}
     return [
         *([Message("oracle_finds_more", cases=inside)] if inside else []),
-        *([Message("insiders_find_more", cases=seeded)] if seeded else []),
+        *([Message("oracle_beaten_at", settings=beaten)] if beaten else []),
         *([Message("law_learned", masks=learned)] if learned else []),
         *(Message("not_modelled", setting=brief, why=why) for why, brief in whys.items()),
     ]
-
-
-def _cut_short(settings: Sequence[SettingFacts], plan: Plan, worth: WorthSaying = WORTH_SAYING) -> list[Message]:
-    """Name the settings whose risk is a lower bound, and those where what was cut short does not matter."""
-    lines = []
-    matters = [s for s in settings if s.risk.lower_bound]
-    if matters:
-        whys = {one.attack: one.cut_why for s in matters for one in s.attacks if one.cut}
-        lines.append(
-            Message(
-                "lower_bound",
-                settings=[s.brief for s in matters],
-                whys=[Message("attack_and_why", attack=name, why=why) for name, why in whys.items()],
-                times=RAISE**MOST_EFFORT,
-                budget=plan.budget,
-            )
-        )
-    settled = [(s.settled, s.brief) for s in settings if s.settled is not None]
-    cases = [Message("settled_case", said=said, setting=brief) for said, brief in settled]
-    if len(cases) > worth.examples:
-        cases = [*cases[: worth.examples], Message("likewise_with", count=len(cases) - worth.examples)]
-    return [*lines, Message("cut_where_it_cannot_matter", cases=cases)] if cases else lines
-
-
-def explain_settled(risk: SettingRisk, attacks: Sequence[AttackRisk]) -> Message | None:
-    """Say why work that was cut short does not matter; None if nothing was cut short or if it matters."""
-    if not risk.cut or risk.lower_bound:
-        return None
-    most = min(max(one.most.high or 0.0 for one in attacks if one.cut), risk.interval[1])
-    return Message("cut_found_no_more_than", attacks=risk.cut, most=most)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pandas as pd
 
-from disclique.audits.plan import MOST_EFFORT, MOST_VARIED, Plan, Snooper
+from disclique.audits.plan import MOST_VARIED, Plan, Snooper
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian
@@ -20,7 +20,7 @@ from disclique.options.audits import GERMANY
 from disclique.records.coarsening import Recoding, check_sources
 from disclique.records.joins import describe_difference
 from disclique.records.labels import label_tuples
-from disclique.runs import Attacked, Chance, Stage, Unit, WrittenUnit
+from disclique.runs import Chance, Measured, Stage, Unit, WrittenUnit
 from disclique.spaces import Points, shared_unit
 from disclique.spaces.mapping import scale_together
 from disclique.units import KM_IN
@@ -28,10 +28,10 @@ from disclique.values import Json
 
 
 @dataclass(frozen=True)
-class Rest(Stage):
-    """Attacks are carried out on a release on which they were spared at first."""
+class Attacked(Stage):
+    """The release is attacked, to show how near a real snooper comes."""
 
-    sort: ClassVar[str] = "rest"
+    sort: ClassVar[str] = "attacked"
 
 
 @dataclass(frozen=True)
@@ -67,33 +67,6 @@ class Varied(Stage):
 
 
 @dataclass(frozen=True)
-class SparingRules:
-    """When attacks need not be carried out on a release, because nothing could be gained or cheaper ones suffice.
-
-    The oracle knows how the masked data lie, so that no attack is expected to find more people than it does. Where the
-    cheap attacks find about as many, the costly ones are spared. Where they do not, the costly ones are tried on the
-    first releases of a setting, and on all of them if they find more there. On large files they are left out: their
-    work grows with the product of both files or faster, and the decision rests on the oracle and on an attack that ran
-    in full. Nothing is spared where the oracle is not modelled, or only approximately: there every attack counts. A
-    journalist claims what is more probable than not, and an attack that is too sure of itself may rightly claim more
-    people than the oracle, though no more than the oracle would name: so that is the measure there, and size alone is
-    no reason.
-
-    ``gain_share``: what could be found beyond that share of the people is not looked for. ``promise_share``: how many
-    more people a costly attack must find on the first releases to be carried out on all. ``large_pairs``: pairs of a
-    released and a known record beyond which only attacks run whose work grows less fast. ``first_releases``: releases
-    of a setting on which costly attacks are tried before they are given up. ``cheap_cost``: the highest ``cost`` of
-    attacks that always run.
-    """
-
-    gain_share: float = 0.01
-    promise_share: float = 0.01
-    large_pairs: int = 1_500_000
-    first_releases: int = 3
-    cheap_cost: int = 1
-
-
-@dataclass(frozen=True)
 class UnitTuning:
     """How a unit is carried out.
 
@@ -102,9 +75,11 @@ class UnitTuning:
     alignments that profiles tries, ``starts_on_map`` on a map, where others find what it would.
     ``sampled_repetitions``: in which the control is run, insiders are asked, and utility is measured.
     ``whole_records``: up to which the matrix is formed; most attacks on larger releases need some of it only.
-    ``controlled_records``: after which the control shows no more, so that of large files one repetition has them.
     ``known_groups``: of known people in one release, at the most, when the oracle is asked for everybody.
-    ``sparing``: when costly attacks need not be carried out.
+    ``demonstrations``: releases of a setting that are attacked, of files of more than ``large_records`` only
+    ``large_demonstrations``. ``enough_share``: of the people, by which an attack may find less than the oracle and show
+    enough.
+    ``most_named``: people whose chances are kept of every release.
     """
 
     most_common_share: float = 0.99
@@ -114,9 +89,12 @@ class UnitTuning:
     starts_on_map: int = 4
     sampled_repetitions: int = 3
     whole_records: int = 1500
-    controlled_records: int = 1500
     known_groups: int = 10
-    sparing: SparingRules = field(default_factory=SparingRules)
+    demonstrations: int = 3
+    large_records: int = 5000
+    large_demonstrations: int = 1
+    enough_share: float = 0.02
+    most_named: int = 5000
 
 
 UNIT_TUNING = UnitTuning()
@@ -142,7 +120,8 @@ class Audit:
     def __post_init__(self) -> None:
         if len(self.target) < 2:
             raise InputError("file_of_one_record", file=self.target.name, count=len(self.target))
-        object.__setattr__(self, "plan", self.plan.for_records(len(self.target)))
+        on_map = self.places is not None and self.places.is_map
+        object.__setattr__(self, "plan", self.plan.for_records(len(self.target), on_map=on_map))
         self._share_ranges()
         self._check_units()
         self._check_known()
@@ -188,11 +167,11 @@ class Audit:
             stage, most = varied, MOST_VARIED
         elif written.part == People.sort:
             stage, most = People(), plan.people_units
-        elif written.part == Rest.sort:
-            stage, most = Rest(), plan.repetitions
+        elif written.part == Attacked.sort:
+            stage, most = Attacked(), plan.repetitions
         else:
-            stage, most = Attacked(written.effort), plan.repetitions
-        if setting is None or not 0 <= written.repetition < most or not 0 <= written.effort <= MOST_EFFORT:
+            stage, most = Measured(), plan.repetitions
+        if setting is None or not 0 <= written.repetition < most:
             return None
         unit = Unit(setting, written.repetition, stage)
         return unit if unit.write() == written else None
@@ -298,6 +277,13 @@ class Audit:
             return len(set(self.known.ids) & set(self.target.ids))
         overlap = self.plan.snooper.overlap
         return len(self.target) if overlap is None else count_common(overlap, self.released_size)
+
+    @property
+    def demonstrations(self) -> int:
+        """How many releases of a setting are attacked."""
+        large = len(self.target) > self.tuning.large_records
+        wanted = self.tuning.large_demonstrations if large else self.tuning.demonstrations
+        return min(wanted, self.plan.repetitions)
 
     @property
     def splits(self) -> bool:

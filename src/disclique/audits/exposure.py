@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from disclique.audits.definition import Audit, Varied
 from disclique.audits.facts import CoarseMap, Decision, GroupRisk, MapCell, PeopleRisk
-from disclique.audits.rates import Records, measure_risk
+from disclique.audits.rates import ORACLE, Records, ReleaseRecord, find_best
 from disclique.locale import mark
 from disclique.masks.settings import Setting
 from disclique.messages import Message
@@ -107,24 +107,45 @@ class RecordRisks:
 
 
 def measure_people(audit: Audit, found: Findings, setting: Setting) -> RecordRisks:
-    """Measure the risk of every record: by the oracle where it was asked for everybody, else by the worst attack."""
-    records, size = found.records[setting], len(audit.target)
-    times = np.zeros(size, dtype=np.int64)
-    right = {name: np.zeros(size) for name in audit.plan.attack_names}
-    for record in records.values():
-        times[list(record.common)] += 1
-        for attempt in record.attempts:
-            for row, chance in attempt.named:
-                right[attempt.attack][row] += chance
-    with np.errstate(invalid="ignore"):
-        by_attack = {name: hits / np.where(times > 0, times, np.nan) for name, hits in right.items()}
+    """Measure the risk of every record: by the oracle, in many draws where it was asked so; else by the best attack."""
+    records, size, names = found.records[setting], len(audit.target), audit.plan.attack_names
+    by_attack = {
+        name: _average(
+            size, [(record, one.named) for record in records.values() for one in record.attempts if one.attack == name]
+        )[1]
+        for name in names
+    }
     asked, hits = add_trials(found.trials.get(setting, {}))
     if (asked > 0).any():
         with np.errstate(invalid="ignore"):
-            return RecordRisks(str(setting), "oracle", asked, hits / np.where(asked > 0, asked, np.nan), by_attack)
-    worst = measure_risk(records, audit.plan.attack_names, audit.plan.scenario).attack
-    chosen = by_attack.get(worst or "", np.where(times > 0, 0.0, np.nan))
-    return RecordRisks(str(setting), worst or "", times, chosen, by_attack)
+            return RecordRisks(str(setting), ORACLE, asked, hits / np.where(asked > 0, asked, np.nan), by_attack)
+    kept = [(record, one.named) for record in records.values() if (one := record.oracle) is not None and one.named]
+    if kept:
+        times, risk = _average(size, kept)
+        return RecordRisks(str(setting), ORACLE, times, risk, by_attack)
+    best = find_best(records, names, audit.plan.scenario)
+    attacked = [record for record in records.values() if record.attempts] or list(records.values())
+    times, none = _average(size, [(record, ()) for record in attacked])
+    return RecordRisks(
+        str(setting),
+        "" if best is None else best.attack,
+        times,
+        none if best is None else by_attack[best.attack],
+        by_attack,
+    )
+
+
+def _average(
+    size: int, releases: Sequence[tuple[ReleaseRecord, Sequence[tuple[int, float]]]]
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return how often each person was asked for in some releases, and the mean of their chances (NaN: never)."""
+    times, right = np.zeros(size, dtype=np.int64), np.zeros(size)
+    for record, named in releases:
+        times[list(record.common)] += 1
+        for row, chance in named:
+            right[row] += chance
+    with np.errstate(invalid="ignore"):
+        return times, right / np.where(times > 0, times, np.nan)
 
 
 def describe_people(found: RecordRisks, groups: Sequence[Group]) -> PeopleRisk:
@@ -140,7 +161,7 @@ def describe_people(found: RecordRisks, groups: Sequence[Group]) -> PeopleRisk:
     inside = np.any(few, axis=0) & there if few else np.zeros(len(there), dtype=bool)
     if inside.any():
         parts.append(Message("of_those_with_rare_labels", share=float(found.risk[inside].mean())))
-    by_oracle = found.source == "oracle"
+    by_oracle = found.source == ORACLE
     if parts:
         parts.append(Message("people_above_half", count=above) if above else Message("nobody_above_half"))
         message = Message(

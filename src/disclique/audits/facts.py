@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 from disclique.arguments import short_repr
-from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
+from disclique.audits.rates import AttackRisk, InsiderShare, OracleRisk, SettingRisk
 from disclique.errors import InputError
 from disclique.messages import Message
 
@@ -97,14 +97,6 @@ class SnooperFacts:
 
 
 @dataclass(frozen=True)
-class InsiderShare:
-    """The share of the other people that an insider finds who knows of ``seeds`` people which records they are."""
-
-    seeds: int
-    value: float
-
-
-@dataclass(frozen=True)
 class LabelUse:
     """What is done to the labels in a setting, as a spec and as it is said, and what they still tell.
 
@@ -124,14 +116,12 @@ class SettingFacts:
     """One setting of a mask: risk, attacks, yardsticks, utility.
 
     ``meets`` is None without a limit. ``open`` says that what was measured keeps the limit but that this is not shown,
-    ``open_why`` why; ``settled`` says why work that was cut short does not matter. ``guess`` is the risk of guessing by
-    labels, ``oracle`` what the masked data give one who knows how they lie, under the exact law of the mask (None, and
-    ``oracle_why``, where that is not modelled), ``simulated`` that this law was learned from draws of the mask, and
-    ``again`` what the oracle finds with one release more. ``seeded`` says what insiders find who know some people's
-    records beforehand, by the attacks that can start from these. ``person`` is the risk of the most exposed person
-    where it was measured. ``turns`` says, of a setting above the limit, that more repetitions might change that.
-    ``utility_error`` are the standard errors of what is an estimate from ``utility_sample`` records of a large file.
-    ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
+    ``open_why`` why. ``guess`` is the risk of guessing by labels, ``oracle`` what the masked data give one who knows
+    how they lie, under the law of the mask (None, and ``oracle_why``, where that is not modelled), and ``again`` what
+    the oracle finds with one release more. ``attacks`` were carried out on few releases or none; ``seeded`` says what
+    insiders found there who know some people's records beforehand. ``person`` is the risk of the most exposed person
+    where it was measured. ``utility_error`` are the standard errors of what is an estimate from ``utility_sample``
+    records of a large file. ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
     labels, in an audit that makes them coarser.
     """
 
@@ -147,11 +137,9 @@ class SettingFacts:
     meets: bool | None
     open: bool
     open_why: Message | None
-    settled: Message | None
     guess: float
     oracle: OracleRisk | None
     oracle_why: Message | None
-    simulated: bool
     again: float | None
     attacks: tuple[AttackRisk, ...]
     utility: dict[str, float | None] | None
@@ -159,7 +147,6 @@ class SettingFacts:
     person: float | None = None
     pareto: bool = False
     seeded: tuple[InsiderShare, ...] = ()
-    turns: bool = False
     brief: str = ""
     labels: LabelUse | None = None
     utility_error: dict[str, float | None] | None = None
@@ -252,7 +239,8 @@ class TypicalMatches:
 class SensitivityPoint:
     """The risk if one thing is assumed otherwise, or as ``declared``.
 
-    ``varied`` is ``overlap`` (the share of the released people who are known) or ``label-error``, ``value`` the share.
+    ``varied`` is ``overlap`` (the share of the released people who are known), ``label-error`` (a share),
+    ``coordinate-error`` (a length) or ``strangers`` (people in the snooper's file who are not released), ``value`` it.
     ``common`` is how many people are known, ``high`` the upper end over ``draws`` releases; ``keeps`` says whether that
     is under the limit.
     """
@@ -278,6 +266,15 @@ class Sensitivity:
     notes: tuple[Message, ...] = ()
 
     __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class Favour:
+    """Something that was assumed in the holder's favour, and the risk without it; None where that was not measured."""
+
+    said: Message
+    risk: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)

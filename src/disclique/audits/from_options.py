@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from disclique.audits.definition import Audit
-from disclique.audits.estimate import BESIDE, STAGES, RiskSoFar, describe_work, estimate_audit, list_trials
+from disclique.audits.estimate import BESIDE, STAGES, RiskSoFar, describe_work, estimate_audit
 from disclique.audits.facts import declare
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
@@ -132,7 +132,7 @@ def carry_out(
     with told.opened(executor) as running:
         forecast = announce(work, out, running, told, keep=True)
         releases = UnitNames(
-            Message("releases_attacked"), RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE), STAGES
+            Message("releases_measured"), RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE), STAGES
         )
         with told.units(releases, forecast, running) as progress:
             result = run_audit(
@@ -146,10 +146,7 @@ def carry_out(
 
 
 def announce(work: Audit, out: Path, executor: Executor, told: Listener, *, keep: bool = False) -> Forecast:
-    """Say what will be done and about how long it will take; return how the time left is to be told.
-
-    The releases that are attacked to find out are kept in the audit's folder, unless nothing is to be written there.
-    """
+    """Say what will be done and about how long it will take; return how the time left is to be told."""
     check_folder(out, (RESULT, RECORDS, REPORT, ANNEX))
     work.check_masks()
     told.say(describe_work(work))
@@ -158,15 +155,9 @@ def announce(work: Audit, out: Path, executor: Executor, told: Listener, *, keep
             told.say([] if keep else [Message("seems_finished", folder=out)])
             return Forecast({}, finished=True)
         told.say([Message("audit_goes_on", folder=out)])
-    trials = Forecast(dict.fromkeys(list_trials(work), 1.0))
-    heads = (*work.plan.attack_names, *BESIDE)
-    tried = UnitNames(Message("releases_on_trial"), RiskSoFar(work.plan), heads, STAGES)
-    with (
-        open_journal(out if keep else None, work, ReleaseRecord) as journal,
-        told.units(tried, trials, executor) as progress,
-    ):
-        made = estimate_audit(work, executor, journal=journal, progress=progress)
-    told.say([made.sentence(executor.parallel or 1, mark("releases_to_attack"))])
+    with open_journal(out if keep else None, work, ReleaseRecord) as journal:
+        made = estimate_audit(work)
+    told.say([made.sentence(executor.parallel or 1, mark("releases_to_measure"))])
     forecast = Forecast(made.expected)
     for unit in journal.done:  # before the first of them is heard of again
         forecast.took(unit, journal.seconds.get(unit, 0.0))

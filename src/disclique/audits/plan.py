@@ -29,18 +29,21 @@ from disclique.runs import Chance
 from disclique.units import LENGTH_UNITS, Quantity, parse_quantity
 from disclique.values import Json
 
-FORMAT = 8  # raised when the same plan no longer gives the same records
-RAISE = 5  # how much more work a search may do each time it is repeated
-MOST_EFFORT = 2  # how often it is repeated
+FORMAT = 9  # raised when the same plan no longer gives the same records
+ALL_ATTACKS = ("all",)
 DRAWS = 10  # releases in one unit that asks the oracle for every person
 MOST_VARIED = 10  # releases in which one thing is assumed otherwise
 
 
 @dataclass(frozen=True)
 class PersonDraws:
-    """How often every person is asked for: in files of up to so many records, and at the least in larger ones."""
+    """How often every person is asked for: in files of up to so many records, and at the least in larger ones.
+
+    ``off_map``: where records lie on no map, and each question costs more.
+    """
 
     usual: int = 200
+    off_map: int = 40
     small_file: int = 500
     fewest: int = 20
 
@@ -109,7 +112,7 @@ class Plan(PlanFields):
     ``inputs`` are names and hashes of the files, so that an audit is never continued on other data. ``generalise``
     makes labels coarser in steps, each tried with every mask: ``age=width:age:1..40``, ``plz=prefix:plz:2..5``, or
     ``drop:sex``, with and without. ``sensitivity`` asks how the risk depends on the overlap and on label errors.
-    Costly attacks that cannot be expected to find more are spared, unless the audit is ``thorough``.
+    Attacks show on a few releases how near a real snooper comes; if the audit is ``thorough``, on all.
 
     >>> str(Plan(("gaussian:sigma=1km..4km",), attacks=("labels",)).settings[0])
     'gaussian:sigma=1km'
@@ -180,14 +183,15 @@ class Plan(PlanFields):
         """How many units ask the oracle for every person."""
         return -(-(self.person_trials or PERSON_DRAWS.usual) // DRAWS)
 
-    def for_records(self, records: int, draws: PersonDraws = PERSON_DRAWS) -> Plan:
+    def for_records(self, records: int, *, on_map: bool = True, draws: PersonDraws = PERSON_DRAWS) -> Plan:
         """Return the plan for a file of so many records: how often every person is asked for is then settled.
 
         What many people have in common shows in fewer trials; a limit for every single person needs all of them.
         """
         if self.person_trials is not None:
             return self
-        few = draws.usual * draws.small_file // max(records, draws.small_file)
+        usual = draws.usual if on_map else draws.off_map
+        few = usual * draws.small_file // max(records, draws.small_file)
         many = draws.usual if self.max_risk_person is not None else few
         return replace(self, person_trials=max(many, draws.fewest))
 

@@ -1,45 +1,43 @@
 """What a unit leaves behind, and the rates that follow from many of them: the risk of a release.
 
-The risk of a setting is that of the *worst* attack in the scenario asked for, and never below guessing. Releases are
-the independent units, not people: an attack that finds its way in one release finds nearly everybody there, and nobody
-in the next. So the upper end is one that holds for any law of the risk of a release (``measures.bounds``), unless the
-oracle, which sees the masked data with the exact law of the mask and need not find any way, was asked: no release gives
-away more on average than that, and what it finds varies little between releases. Then the upper end is that of the
-oracle, unless an attack finds more on the same releases.
+The risk of a setting is what the release gives away: what the oracle finds, who knows how the masked data lie, and
+never less than the best attack or guessing by labels. The oracle is asked of every release and varies little between
+them, so that its upper end is a narrow one. Attacks only show how near a real snooper comes, on a few releases: one
+that finds its way in one release finds nearly everybody there, and nobody in the next, so that their own upper end,
+which holds for any law of the risk of a release (``measures.bounds``), decides only where there is no oracle, or where
+an attack finds more than the oracle says there is to be found: then the oracle is wrong there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 
-from disclique.measures.bounds import lower_end, repetitions_needed, smooth_upper_end, upper_end
+from disclique.measures.bounds import lower_end, smooth_upper_end, upper_end
 from disclique.measures.risk import Hits, trials
 from disclique.messages import Message
 
-GUESS = "guess"
+GUESS, ORACLE = "guess", "oracle"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attack on one release, or what the oracle makes of it.
+    """One attack on one release.
 
-    ``why`` says why it could not be carried out, ``spared`` why it need not be; both are None if it was. ``correct``
-    are the target rows it claimed rightly, ``wrong`` its wrong pairs. ``named`` are the rows of known people with the
-    chance that they are identified in the scenario of the audit, where there is any, and ``hits`` how many people are
-    expected to be found in each scenario. ``taken`` are pairs (target row, row of the known file) of people for whom
-    the wrong record was named, where the scenario names one for everybody. ``cut`` says what was cut short, and then at
-    most ``most`` people could have been claimed. ``control`` counts the claims on a known file without any of
-    ``control_targets`` released people: all false. ``unlaid`` counts the released records that lie on no map, or on a
-    part of one that could not be laid on the known file; None where none is needed.
+    ``why`` says why it was not carried out, None if it was. ``correct`` are the target rows it claimed rightly,
+    ``wrong`` its wrong pairs. ``named`` are the rows of known people with the chance that they are identified in the
+    scenario of the audit, where there is any, and ``hits`` how many people are expected to be found in each scenario.
+    ``taken`` are pairs (target row, row of the known file) of people for whom the wrong record was named, where the
+    scenario names one for everybody. ``cut`` says what was cut short. ``control`` counts the claims on a known file
+    without any of ``control_targets`` released people: all false. ``unlaid`` counts the released records that lie on no
+    map, or on a part of one that could not be laid on the known file; None where none is needed.
     """
 
     attack: str
     why: Message | None = None
-    spared: Message | None = None
     correct: tuple[int, ...] = ()
     wrong: tuple[tuple[int, int], ...] = ()
     named: tuple[tuple[int, float], ...] = ()
@@ -47,7 +45,6 @@ class Attempt:
     hits: Hits = field(default_factory=Hits)
     expected: float | None = None
     cut: Message | None = None
-    most: int | None = None
     doubt: Message | None = None
     seconds: float = 0.0
     control: int | None = None
@@ -57,7 +54,7 @@ class Attempt:
     @property
     def applies(self) -> bool:
         """True if the attack was carried out."""
-        return self.why is None and self.spared is None
+        return self.why is None
 
     @property
     def claims(self) -> int:
@@ -67,11 +64,30 @@ class Attempt:
 
 @dataclass(frozen=True)
 class InsiderHits:
-    """What an insider who knows so many true pairs finds of the ``sought`` other people, by the worst attack."""
+    """What one who knows so many true pairs finds of the ``sought`` other people."""
 
     seeds: int
     hits: Hits
     sought: int
+
+
+@dataclass(frozen=True)
+class OracleRecord:
+    """What the oracle finds in one release, or ``why`` it cannot be asked.
+
+    ``named`` are the rows of known people with the chance that they are identified, where they are few enough to be
+    kept. ``learned`` says that the law of the mask was learned from draws. ``curve`` says what is found by those who
+    know so many pairs beforehand, where the secret is a key; ``seeds`` is how many of them ``hits`` supposes.
+    """
+
+    why: Message | None = None
+    hits: Hits = field(default_factory=Hits)
+    sought: int = 0
+    named: tuple[tuple[int, float], ...] = ()
+    learned: bool = False
+    curve: tuple[InsiderHits, ...] = ()
+    seeds: int | None = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -88,56 +104,37 @@ class Trials:
 
 @dataclass(frozen=True)
 class ReleaseRecord:
-    """One release: who of it was known, what the yardsticks give, and what each attack did.
+    """One release: who of it was known, what guessing by labels and the oracle find, and what each attack did.
 
-    ``guess`` is what guessing by label gives, ``oracle`` what the masked data give one who knows how they lie, under
-    the exact law of the mask; its ``why`` says where that is not modelled, and None that it was not asked.
     ``released`` counts the records of the release; ``common`` are the known ones among them, without the seeds of an
-    insider, as rows of the audited file. ``seeded`` says what insiders would find. ``again`` is what the oracle makes
-    of two releases. Of a large file ``utility`` is an estimate from ``utility_sample`` records, with its standard
-    errors. A unit that only asks the oracle, for every person many times, leaves ``trials`` and no attempt.
+    insider, as rows of the audited file. ``again`` is what the oracle makes of one release more. Of a large file
+    ``utility`` is an estimate from ``utility_sample`` records, with its standard errors. A release that is attacked
+    leaves ``attempts``, and in ``seeded`` what insiders would find; a unit that only asks the oracle, for every person
+    many times, ``trials``.
     """
 
     known: int
     common: tuple[int, ...]
-    guess: Hits
-    oracle: Attempt | None
-    utility: dict[str, float | None] | None
-    attempts: tuple[Attempt, ...]
     released: int
-    seeded: tuple[InsiderHits, ...] = ()
+    guess: Hits = field(default_factory=Hits)
+    oracle: OracleRecord | None = None
     again: Hits | None = None
-    trials: Trials | None = None
+    utility: dict[str, float | None] | None = None
     utility_error: dict[str, float | None] | None = None
     utility_sample: int | None = None
+    attempts: tuple[Attempt, ...] = ()
+    seeded: tuple[InsiderHits, ...] = ()
+    trials: Trials | None = None
 
-    def with_more_effort(self, later: ReleaseRecord) -> ReleaseRecord:
-        """Return the record with attacks that were repeated with a larger budget: the worse result of both."""
-        again = {attempt.attack: attempt for attempt in later.attempts}
-        return replace(
-            self, attempts=tuple(_worse(a, again[a.attack]) if a.attack in again else a for a in self.attempts)
-        )
+    def with_attacks(self, attacked: ReleaseRecord | None) -> ReleaseRecord:
+        """Return the record with the attacks on the same release; without any if it was not attacked."""
+        if attacked is None:
+            return self
+        return replace(self, attempts=attacked.attempts, seeded=attacked.seeded)
 
-    def with_rest(self, rest: ReleaseRecord) -> ReleaseRecord:
-        """Return the record with attacks in the place of those that were spared at first."""
-        ran = {attempt.attack: attempt for attempt in rest.attempts}
-        return replace(
-            self,
-            attempts=tuple(ran[a.attack] if a.spared is not None and a.attack in ran else a for a in self.attempts),
-        )
-
-
-def _worse(first: Attempt, later: Attempt) -> Attempt:
-    """Return the attempt that found more people, as far from its end as the later one is."""
-    found = first if first.hits.prosecutor > later.hits.prosecutor else later
-    found = replace(found, cut=later.cut, most=later.most, why=later.why)
-    return replace(found, control=first.control, control_targets=first.control_targets)
-
-
-def fill_spared(record: ReleaseRecord, one: Attempt, scenario: str) -> Attempt:
-    """Return what a snooper has who spared an attack: what was found without it."""
-    ran = [other for other in record.attempts if other.applies]
-    return max(ran, key=lambda other: other.hits.of(scenario), default=one) if one.spared is not None else one
+    def share(self, hits: Hits, scenario: str) -> float:
+        """Return the share of people in a scenario, at the most all."""
+        return min(max(hits.share(scenario, len(self.common), self.released), 0.0), 1.0)
 
 
 Records = Mapping[int, ReleaseRecord]  # of one setting, by repetition
@@ -168,21 +165,19 @@ def _bound_mean(shares: tuple[float, ...]) -> Rate:
 
 @dataclass(frozen=True)
 class AttackRisk:
-    """One attack on one setting of a mask, over all repetitions made so far.
+    """One attack on one setting of a mask, over the releases that were attacked.
 
     ``risk`` is its risk in the scenario of the audit, ``highest`` that of the worst single release. ``recall`` and
     ``precision`` are of the pairs that it claims to be more probable than not, ``named`` is the share of people whose
-    most probable record is theirs. ``cut`` counts the repetitions in which its work was cut short, for instance because
-    of ``cut_why``; ``most`` is the risk that it could have reached at the very most. ``control`` is the share of
-    records falsely claimed in a file without any target. ``unlaid`` is the share of the released records that an
-    attack by maps could not lay on the known file; None for other attacks. ``spared`` counts the repetitions in which
-    it was not carried out because that could not be expected to find more: there it counts as what was found without
-    it, and ``why`` says the reason.
+    most probable record is theirs. ``cut`` counts the releases on which its work was cut short, for instance because of
+    ``cut_why``. ``control`` is the share of records falsely claimed in a file without any target. ``unlaid`` is the
+    share of the released records that an attack by maps could not lay on the known file; None for other attacks.
     """
 
     attack: str
     applies: bool
     why: Message | None = None
+    releases: int = 0
     risk: Rate = Rate()
     highest: float = 0.0
     named: Rate = Rate()
@@ -192,27 +187,20 @@ class AttackRisk:
     control: float | None = None
     cut: int = 0
     cut_why: Message | None = None
-    most: Rate = Rate()
     doubtful: int = 0
     seconds: float = 0.0
     unlaid: float | None = None
-    spared: int = 0
-    spared_why: Message | None = None
 
 
 def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk | None:
-    """Measure what one attack achieved; None if no repetition has tried it."""
+    """Measure what one attack achieved; None if no release was attacked so."""
     pairs = [(record, one) for record in records.values() for one in record.attempts if one.attack == attack]
     ran = [(record, one) for record, one in pairs if one.applies]
     if not pairs:
         return None
-    needless = [one.spared for _, one in pairs if one.spared is not None]
-    reason = needless[0] if needless else None
     if not ran:
-        why = pairs[0][1].why or reason
-        return AttackRisk(attack, applies=False, why=why, spared=len(needless), spared_why=reason)
-    filled = [(record, fill_spared(record, one, scenario)) for record, one in pairs if one.why is None]
-    shares = [_share(one.hits, record, scenario) for record, one in filled]
+        return AttackRisk(attack, applies=False, why=pairs[0][1].why)
+    shares = [record.share(one.hits, scenario) for record, one in ran]
     asked = sum(one.control_targets or 0 for _, one in ran)
     cut = [one.cut for _, one in ran if one.cut is not None]
     claimed = [len(one.correct) / one.claims for _, one in ran if one.claims]
@@ -220,84 +208,119 @@ def measure_attack(records: Records, attack: str, scenario: str) -> AttackRisk |
     return AttackRisk(
         attack=attack,
         applies=True,
-        why=_why_not(len(pairs), len(ran), needless),
+        why=None if len(ran) == len(pairs) else Message("carried_out_in", some=len(ran), all=len(pairs)),
+        releases=len(ran),
         risk=rate(shares),
         highest=max(shares),
-        named=rate([_share(one.hits, record, "prosecutor") for record, one in ran]),
+        named=rate([record.share(one.hits, "prosecutor") for record, one in ran]),
         precision=rate(claimed),
-        recall=rate([_share(one.hits, record, "journalist") for record, one in ran]),
+        recall=rate([record.share(one.hits, "journalist") for record, one in ran]),
         claims=float(np.mean([one.claims for _, one in ran])),
         control=sum(one.control or 0 for _, one in ran) / asked if asked else None,
         cut=len(cut),
         cut_why=cut[0] if cut else None,
-        most=rate([_most(record, one, scenario) for record, one in ran]),
         doubtful=sum(one.doubt is not None for _, one in ran),
         seconds=float(np.mean([one.seconds for _, one in ran])),
         unlaid=float(np.mean(unlaid)) if unlaid else None,
-        spared=len(needless),
-        spared_why=reason,
     )
 
 
-def _why_not(tried: int, ran: int, needless: Sequence[Message]) -> Message | None:
-    """Say in how many repetitions an attack was not carried out, and why."""
-    if ran == tried:
-        return None
-    if ran + len(needless) < tried:
-        return Message("carried_out_in", some=ran, all=tried)
-    return Message("spared_in", some=len(needless), all=tried, why=needless[0])
+@dataclass(frozen=True)
+class InsiderShare:
+    """The share of the other people found by one who knows of ``seeds`` people which records they are."""
+
+    seeds: int
+    value: float
 
 
-def _share(hits: Hits, record: ReleaseRecord, scenario: str) -> float:
-    return hits.share(scenario, len(record.common), record.released)
-
-
-def _most(record: ReleaseRecord, one: Attempt, scenario: str) -> float:
-    """Return the share of people that the attack could have found at the most, had its work not been cut short.
-
-    No more than the attack would with the truth for a guide, the others guessed, and no more than the oracle.
-    """
-    found = _share(one.hits, record, scenario)
-    if one.cut is None:
-        return found
-    people = len(record.common)
-    of = max(trials(scenario, people, record.released), 1)
-    bounds = [float(people)]
-    if one.most is not None:
-        bounds.append(one.most + (0.0 if scenario == "journalist" else record.guess.of(scenario)))
-    if record.oracle is not None and record.oracle.applies:
-        bounds.append(record.oracle.hits.of(scenario))
-    return max(found, min(1.0, min(bounds) / of))
+def average_insiders(
+    records: Iterable[ReleaseRecord], found: Sequence[Sequence[InsiderHits]], scenario: str
+) -> tuple[InsiderShare, ...]:
+    """Average what those find who know some pairs beforehand, by how many they know."""
+    shares: dict[int, list[float]] = {}
+    for record, many in zip(records, found, strict=True):
+        for one in many:
+            shares.setdefault(one.seeds, []).append(min(one.hits.share(scenario, one.sought, record.released), 1.0))
+    return tuple(InsiderShare(seeds, float(np.mean(values))) for seeds, values in sorted(shares.items()))
 
 
 @dataclass(frozen=True)
 class OracleRisk:
-    """What the oracle finds in the scenario of the audit: the mean over ``draws`` releases, and its upper end."""
+    """What the oracle finds in the scenario of the audit: the mean over ``draws`` releases, and its upper end.
+
+    ``learned`` says that the law of the mask was learned from draws of it. Where the secret of a mask is a key,
+    ``seeds`` is how many pairs are supposed to be known beforehand, and ``curve`` what others would find.
+    """
 
     value: float
     high: float
     draws: int
+    learned: bool = False
+    seeds: int | None = None
+    curve: tuple[InsiderShare, ...] = ()
 
 
 def measure_oracle(records: Records, scenario: str, extra: Sequence[Hits] = ()) -> OracleRisk | None:
-    """Measure what the masked data give one who knows how they lie; None unless every repetition asked the oracle.
+    """Measure what the masked data give one who knows how they lie; None unless every release has an oracle.
 
     ``extra`` are the shares of further draws.
     """
     asked = [(record, record.oracle) for record in records.values()]
-    if not asked or any(one is None or not one.applies for _, one in asked):
+    there = [(record, one) for record, one in asked if one is not None and one.why is None]
+    if not there or len(there) < len(asked):
         return None
-    shares = [_share(one.hits, record, scenario) for record, one in asked if one is not None]
-    people = [max(trials(scenario, len(record.common), record.released), 1) for record, _ in asked]
+    many = [one.sought or len(record.common) for record, one in there]
+    shares = [
+        one.hits.share(scenario, people, record.released) for (record, one), people in zip(there, many, strict=True)
+    ]
+    people = [max(trials(scenario, count, record.released), 1) for (record, _), count in zip(there, many, strict=True)]
     shares += [hits.of(scenario) for hits in extra]
     people += [round(float(np.mean(people)))] * len(extra)
     values = np.clip(shares, 0.0, 1.0)
-    return OracleRisk(float(values.mean()), smooth_upper_end(values, people), len(values))
+    first = there[0][1]
+    curve = average_insiders((record for record, _ in there), [one.curve for _, one in there], scenario)
+    high = smooth_upper_end(values, people)
+    return OracleRisk(float(values.mean()), high, len(values), any(o.learned for _, o in there), first.seeds, curve)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the best attack found on the releases that were attacked: shown in practice.
+
+    ``seeds`` is how many pairs it was told beforehand, ``cut`` says that it was cut short: it may find more.
+    """
+
+    attack: str
+    value: float
+    high: float
+    releases: int
+    seeds: int = 0
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class SettingRisk:
+    """The risk of one setting: what the release gives away.
+
+    ``value`` is the larger of what the oracle finds, the best attack and guessing, ``by`` says which. ``high`` is its
+    upper end, which decides, ``high_of`` of which number it is the end. ``found`` is what the best attack showed in
+    practice, None where no release was attacked. ``beaten`` says that an attack found more than the oracle says there
+    is to be found: the attack counts then. ``highest`` is the worst single release.
+    """
+
+    value: float
+    high: float
+    by: str
+    high_of: str
+    repetitions: int
+    found: Found | None = None
+    beaten: bool = False
+    highest: float = 1.0
 
 
 @dataclass(frozen=True)
 class OracleRoom:
-    """The share of people by which an attack may pass the oracle: it weighs by estimates, and may be lucky."""
+    """The share of people by which an attack may pass the oracle on the same releases: it may be lucky."""
 
     share: float = 0.02
 
@@ -305,29 +328,33 @@ class OracleRoom:
 ORACLE_ROOM = OracleRoom()
 
 
-@dataclass(frozen=True)
-class SettingRisk:
-    """The risk of one setting: that of its worst attack, or of guessing where that is more.
+def find_best(records: Records, attacks: Sequence[str], scenario: str) -> Found | None:
+    """Return what the best attack found without knowing any pair but those that the plan says; None without any."""
+    measured = [measure_attack(records, attack, scenario) for attack in attacks]
+    ran = [one for one in measured if one is not None and one.applies]
+    best = max(ran, key=lambda one: one.risk.value or 0.0, default=None)
+    if best is None:
+        return None
+    return Found(best.attack, best.risk.value or 0.0, best.risk.high or 0.0, best.releases, cut=bool(best.cut))
 
-    The upper end of ``interval`` decides. It is that of the oracle where there is one, and of every attack; else the
-    highest over all attacks, and where work was cut short what it could have found at the most. ``highest`` is the
-    worst single release. ``lower_bound`` says that the value may be higher because work was cut short. ``cut`` names
-    the attacks that were cut short, ``most`` is the mean that was or could have been reached, ``measured_high`` the
-    upper end by the attacks alone, as they ran, and ``needed`` how many repetitions like these would bring it under the
-    limit. ``by_oracle`` says that the upper end is that of the oracle.
-    """
 
-    attack: str | None
-    value: float
-    interval: tuple[float, float]
-    repetitions: int
-    lower_bound: bool
-    cut: tuple[str, ...] = ()
-    most: float = 1.0
-    measured_high: float = 1.0
-    highest: float = 1.0
-    needed: int | None = None
-    by_oracle: bool = False
+def _find_insider(records: Records, scenario: str) -> Found | None:
+    """Return what the best insider found who knows no more pairs than the oracle is asked for."""
+    there = [record for record in records.values() if record.seeded]
+    most = {record.oracle.seeds for record in records.values() if record.oracle is not None}
+    allowed = [one for one in most if one is not None]
+    shares = average_insiders(there, [record.seeded for record in there], scenario)
+    found = [one for one in shares if not allowed or one.seeds <= max(allowed)]
+    best = max(found, key=lambda one: one.value, default=None)
+    if best is None:
+        return None
+    seeded = [
+        min(one.hits.share(scenario, one.sought, record.released), 1.0)
+        for record in there
+        for one in record.seeded
+        if one.seeds == best.seeds
+    ]
+    return Found("insider", best.value, rate(seeded).high or 1.0, len(seeded), best.seeds)
 
 
 def measure_risk(
@@ -335,58 +362,46 @@ def measure_risk(
     attacks: Sequence[str],
     scenario: str,
     *,
-    limit: float | None = None,
     extra: Sequence[Hits] = (),
     room: OracleRoom = ORACLE_ROOM,
 ) -> SettingRisk:
-    """Find the worst attack of a setting; where none could be carried out, nothing is known."""
-    found = [measure_attack(records, attack, scenario) for attack in attacks]
-    tried = [one for one in found if one is not None and one.applies and one.risk.value is not None]
-    if not tried:
-        return SettingRisk(None, 1.0, (0.0, 1.0), len(records), lower_bound=True)
-    guesses = np.clip([_share(record.guess, record, scenario) for record in records.values()], 0.0, 1.0)
-    worst = max(tried, key=lambda one: one.risk.value or 0.0)
-    name, value, low = worst.attack, worst.risk.value or 0.0, worst.risk.low or 0.0
-    if value < guesses.mean():
-        name, value, low = GUESS, float(guesses.mean()), lower_end(guesses)
-    oracle = measure_oracle(records, scenario, extra)
-    guessed = smooth_upper_end(guesses, [max(len(record.common), 1) for record in records.values()])
-    measured = max([guessed, *(one.risk.high or 0.0 for one in tried)])
-    cut = [one for one in tried if one.cut]
-    most = max([value, *(one.most.value or 0.0 for one in cut)])
-    if oracle is None:
-        high = max([measured, *(one.most.high or 0.0 for one in cut)])
-    else:
-        # on the same releases no attack finds more than the oracle, unless the law is not quite what it is taken for
-        here = measure_oracle(records, scenario)
-        same = oracle.value if here is None else here.value
-        beyond = [one.risk.high or 0.0 for one in tried if (one.risk.value or 0.0) > same + room.share]
-        high = min(1.0, max([oracle.high, guessed, *beyond]))
-        most = max(value, oracle.value)
-    slack = 0.0 if oracle is None else room.share
-    settled = not cut or most <= value + slack or (limit is not None and high <= limit)
-    needed = None
-    if limit is not None and oracle is None:
-        shares = _shares(records, worst.attack, scenario)
-        needed = repetitions_needed(limit, shares) if shares else None
+    """Measure what a setting gives away; where neither an oracle nor an attack could be had, nothing is known."""
+    oracle, found = measure_oracle(records, scenario, extra), find_best(records, attacks, scenario)
+    guesses = [record.share(record.guess, scenario) for record in records.values()]
+    people = [max(len(record.common), 1) for record in records.values()]
+    values = {GUESS: float(np.mean(guesses))}
+    ends = {GUESS: smooth_upper_end(guesses, people)}
+    singles = list(guesses)
+    if oracle is not None:
+        values[ORACLE], ends[ORACLE] = oracle.value, oracle.high
+        singles += [one.share(one.oracle.hits, scenario) for one in records.values() if one.oracle is not None]
+    shown = [one for one in (found, _find_insider(records, scenario)) if one is not None]
+    beating = [one for one in shown if oracle is not None and _beats(one, oracle, records, scenario, room)]
+    for one in [found] if found is not None else []:
+        values[one.attack] = one.value
+    for one in shown if oracle is None else beating:
+        values[one.attack], ends[one.attack] = one.value, one.high
+    ran = [measure_attack(records, attack, scenario) for attack in attacks]
+    singles += [one.highest for one in ran if one is not None]
+    by, high_of = (max(which, key=lambda name: which[name]) for which in (values, ends))
+    known = oracle is not None or found is not None
     return SettingRisk(
-        attack=name,
-        value=value,
-        interval=(min(low, value), max(high, value)),
+        value=values[by] if known else 1.0,
+        high=max(ends[high_of], values[by]) if known else 1.0,
+        by=by,
+        high_of=high_of if ends[high_of] >= values[by] else by,
         repetitions=len(records),
-        lower_bound=not settled,
-        cut=tuple(one.attack for one in cut),
-        most=most,
-        measured_high=max(measured, value),
-        highest=max([float(guesses.max()), *(one.highest for one in tried)]),
-        needed=needed,
-        by_oracle=oracle is not None,
+        found=found,
+        beaten=bool(beating),
+        highest=max(singles),
     )
 
 
-def _shares(records: Records, attack: str, scenario: str) -> list[float]:
-    pairs = [(record, one) for record in records.values() for one in record.attempts if one.attack == attack]
-    return [min(_share(one.hits, record, scenario), 1.0) for record, one in pairs if one.applies]
+def _beats(one: Found, oracle: OracleRisk, records: Records, scenario: str, room: OracleRoom) -> bool:
+    """Say whether an attack found more than the oracle's upper end, and than the oracle on the same releases."""
+    same = {k: record for k, record in records.items() if (record.seeded if one.seeds else record.attempts)}
+    here = measure_oracle(same, scenario)
+    return one.value > oracle.high and (here is None or one.value > here.value + room.share)
 
 
 def average_utility(records: Records) -> dict[str, float | None] | None:

@@ -21,6 +21,7 @@ from disclique.audits.facts import (
     CoarseMap,
     Decision,
     Declaration,
+    Favour,
     FileFacts,
     GroupRisk,
     PeopleAtRisk,
@@ -42,7 +43,7 @@ from disclique.records.write import encode, whole_file, write_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KIND, VERSION = "disclique audit", 6
+KIND, VERSION = "disclique audit", 7
 RESULT, RECORDS, REPORT, ANNEX = "result.json", "records.csv", "report.html", "annex.html"
 
 
@@ -50,8 +51,9 @@ RESULT, RECORDS, REPORT, ANNEX = "result.json", "records.csv", "report.html", "a
 class ResultFacts:
     """What result.json holds.
 
-    ``again`` says what a further release would do, ``declared`` what the holder declared for the board, ``command``
-    what was called, and ``inspection`` what a look at the input found before any work.
+    ``favours`` are what was assumed in the holder's favour, ``again`` says what a further release would do,
+    ``declared`` what the holder declared for the board, ``command`` what was called, and ``inspection`` what a look at
+    the input found before any work.
     """
 
     made: str
@@ -70,6 +72,7 @@ class ResultFacts:
     seconds: float
     records: PeopleAtRisk | None = None
     sensitivity: Sensitivity | None = None
+    favours: tuple[Favour, ...] = ()
     coarse_map: CoarseMap | None = None
     again: Message | None = None
     declared: Declaration = field(default_factory=Declaration)
@@ -106,11 +109,12 @@ class AuditResult(ResultFacts):
             {
                 "mask": s.spec,
                 "risk": s.risk.value,
-                "low": s.risk.interval[0],
-                "high": s.risk.interval[1],
-                "attack": s.risk.attack,
+                "high": s.risk.high,
+                "by": s.risk.by,
+                "found": None if s.risk.found is None else s.risk.found.value,
+                "attack": None if s.risk.found is None else s.risk.found.attack,
                 "oracle": None if s.oracle is None else s.oracle.value,
-                "lower_bound": s.risk.lower_bound,
+                "guess": s.guess,
                 "meets": s.meets,
                 "utility": s.usefulness,
                 "repetitions": s.repetitions,
@@ -178,7 +182,7 @@ class AuditResult(ResultFacts):
 
     def __repr__(self) -> str:
         found = next((one.risk for one in self.settings if one.spec == self.verdict.setting), None)
-        risk = "" if found is None else f", risk {percent(found.value)}{' LOWER BOUND' if found.lower_bound else ''}"
+        risk = "" if found is None else f", risk {percent(found.value)} (at most {percent(found.high)})"
         return f"AuditResult({self.verdict.status}: {self.verdict.setting[:80]}{risk}, {len(self.settings)} settings)"
 
     def __str__(self) -> str:
@@ -275,14 +279,13 @@ def _risk(result: AuditResult) -> list[dict[str, Any]]:
             "precision": a.precision.value,
             "control": a.control,
             "cut_short": a.cut,
+            "releases": a.releases,
             "repetitions": s.repetitions,
             "guess": s.guess,
             "oracle": None if s.oracle is None else s.oracle.value,
             "oracle_high": None if s.oracle is None else s.oracle.high,
             "setting_risk": s.risk.value,
-            "setting_low": s.risk.interval[0],
-            "setting_high": s.risk.interval[1],
-            "lower_bound": s.risk.lower_bound,
+            "setting_high": s.risk.high,
             "meets": s.meets,
         }
         for s in result.settings

@@ -9,28 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from disclique.arguments import check_kind, check_path, show
-from disclique.attacks import parse_attack
 from disclique.audits.caveats import inspect_audit
-from disclique.audits.definition import Audit, People, Rest, Varied
+from disclique.audits.definition import Attacked, Audit, People, Varied
 from disclique.audits.exposure import Findings
 from disclique.audits.facts import Decision, SettingFacts, declare
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
-from disclique.audits.rates import Records, ReleaseRecord
+from disclique.audits.rates import Records, ReleaseRecord, measure_risk
 from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
-from disclique.audits.search import Request, Steps, search_range, settle
+from disclique.audits.search import search_range
 from disclique.audits.sensitivity import choose_variants, list_units
 from disclique.audits.summarise import Context, judge_setting, summarise
 from disclique.audits.unit import UnitRunner
 from disclique.audits.verdict import Judgement
-from disclique.audits.yardsticks import find_promising
 from disclique.errors import InputError, guess_meant
 from disclique.masks.settings import MaskRange, Setting
 from disclique.memory import parse_memory
+from disclique.messages import Message
 from disclique.model import Microdata
 from disclique.records.registers import Register
 from disclique.runs import (
-    Attacked,
     Executor,
     FullProgress,
     Journal,
@@ -93,8 +91,8 @@ def audit(  # noqa: PLR0913 - the public door
     >>> survey = dq.survey().iloc[:40]
     >>> people = dq.microdata(survey, ["sex"], coordinates=["lon", "lat"], ids="id")
     >>> result = dq.audit(people, "affine", attacks=["register"], repetitions=1)
-    >>> result.verdict.status, result.settings[0].risk.attack
-    ('measured', 'register')
+    >>> result.verdict.status, result.settings[0].risk.by, result.settings[0].risk.found.attack
+    ('measured', 'oracle', 'register')
     """
     for name, data in (("target", target), ("known", known), ("others", others)):
         if name == "target" or not (data is None or isinstance(data, Register)):
@@ -152,25 +150,26 @@ def run_audit(
     """
     begun = time.perf_counter()
     place = None if folder is None else Path(folder)
+    told = about or Context()
     audit.check_masks()
     with open_journal(place, audit, ReleaseRecord) as journal, keep_open(executor or Serial()) as running:
         for unit, record in (tried or {}).items():
             if unit not in journal.done:
                 journal.append(unit, record)
-        work = Work(audit, journal, running, progress)
-        decisions = tuple(work.carry_out())
+        work = Work(audit, journal, running, progress, told.doubt)
+        work.search()
         if isinstance(progress, FullProgress):
             progress.over("")
 
         def summary() -> AuditResult:
             seconds = time.perf_counter() - begun
-            found = Findings(work.records, decisions, seconds, journal.notes, work.trials, work.varied)
-            return summarise(audit, found, about or Context(), with_records=with_records)
+            found = Findings(work.records, work.decisions, seconds, journal.notes, work.trials, work.varied)
+            return summarise(audit, found, told, with_records=with_records)
 
         result = summary()
-        while work.ask_for_everybody([work.find(result.verdict.setting)]):  # which may change what is decided
+        while work.follow(result):  # which may change what is decided
             result = summary()
-        if work.plan.sensitivity and work.vary(result.setting(result.verdict.setting)):
+        if work.vary(result.setting(result.verdict.setting)):
             result = summary()
         if place is not None:
             write_result(result, place)
@@ -181,15 +180,22 @@ class Work:
     """The journal of an audit under way, and the way to have more units run."""
 
     def __init__(
-        self, audit: Audit, journal: Journal[ReleaseRecord], executor: Executor, progress: Progress | None
+        self,
+        audit: Audit,
+        journal: Journal[ReleaseRecord],
+        executor: Executor,
+        progress: Progress | None,
+        doubt: Message | None = None,
     ) -> None:
         self.audit, self.journal, self.executor, self.progress = audit, journal, executor, progress
         self.run_unit = UnitRunner(audit.lean())
-        # repetitions and effort asked for: a resumed search sees no more than the first one did
-        self.granted: dict[Setting, Request] = {}
+        self.doubt = doubt
+        # what was asked for: a resumed audit sees no more than the first one did
+        self.measured: list[Setting] = []
+        self.attacked: dict[Setting, int] = {}  # releases
         self.asked: list[Setting] = []  # settings in which the oracle was asked for everybody
-        self.promising: list[Setting] = []  # settings in which attacks that were spared are carried out after all
         self.changed: list[Unit] = []  # units in which one thing is assumed otherwise
+        self.decisions: tuple[Decision, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -209,18 +215,14 @@ class Work:
         return {setting: records for setting, records in found.items() if records}
 
     def _records(self, setting: Setting) -> Records:
-        granted = self.granted.get(setting, Request(setting, 0))
-        found: dict[int, ReleaseRecord] = {}
-        for repetition in range(granted.repetitions):
-            record = self.journal.done.get(Unit(setting, repetition))
-            if record is None:
-                continue
-            for effort in range(1, granted.effort + 1):
-                later = self.journal.done.get(Unit(setting, repetition, Attacked(effort)))
-                record = record if later is None else record.with_more_effort(later)
-            rest = self.journal.done.get(Unit(setting, repetition, Rest())) if setting in self.promising else None
-            found[repetition] = record if rest is None else record.with_rest(rest)
-        return found
+        if setting not in self.measured:
+            return {}
+        done, attacked = self.journal.done, self.attacked.get(setting, 0)
+        return {
+            k: done[unit].with_attacks(done.get(Unit(setting, k, Attacked())) if k < attacked else None)
+            for k in range(self.plan.repetitions)
+            if (unit := Unit(setting, k)) in done
+        }
 
     @property
     def trials(self) -> dict[Setting, Records]:
@@ -231,12 +233,6 @@ class Work:
         units = {k: Unit(setting, k, People()) for k in range(self.plan.people_units)} if setting in self.asked else {}
         return {k: self.journal.done[unit] for k, unit in units.items() if unit in self.journal.done}
 
-    def vary(self, setting: SettingFacts) -> bool:
-        """Measure a setting with one thing assumed otherwise; False if there is nothing to vary."""
-        self.changed = list_units(self.find(setting.spec), choose_variants(self.audit, setting))
-        self._run_units(self.changed)
-        return bool(self.changed)
-
     @property
     def varied(self) -> dict[Varied, Records]:
         """What is known of the verdict's setting with one thing assumed otherwise."""
@@ -245,6 +241,50 @@ class Work:
             if isinstance(unit.stage, Varied):
                 found.setdefault(unit.stage, {})[unit.repetition] = self.journal.done[unit]
         return dict(found)
+
+    def search(self) -> None:
+        """Ask what every fixed setting gives away, and search all ranges side by side, so that they share the cores."""
+        ranges, plan = self.plan.ranges, self.plan
+        wanted = [setting for mask in ranges if not plan.searched(mask) for setting in mask.settings]
+        searches = {mask: search_range(mask, self._judge) for mask in ranges if plan.searched(mask)}
+        decided: dict[MaskRange, Decision] = {}
+        while True:
+            for mask, under_way in searches.items():
+                if mask not in decided:
+                    try:
+                        wanted = wanted + next(under_way)
+                    except StopIteration as end:
+                        decided[mask] = end.value
+            if not wanted:
+                self.decisions = tuple(decided[mask] for mask in searches)
+                return
+            self._measure(wanted)
+            wanted = []
+
+    def follow(self, result: AuditResult) -> bool:
+        """Do what a result calls for, before it stands; False if nothing is left to be done.
+
+        The oracle is asked for everybody under the verdict's setting, and attacks demonstrate. Where one of them finds
+        more than the oracle says there is, the attack counts there: the setting and its neighbours are attacked in
+        full, and the search is gone through again.
+        """
+        chosen = self.find(result.verdict.setting)
+        if self.ask_for_everybody([chosen]):
+            return True
+        before = dict(self.attacked)
+        self._attack(dict.fromkeys(self._choose_shown(chosen), self.audit.demonstrations))
+        beaten = [setting for setting in self.attacked if self._is_beaten(setting)]
+        around = [one for setting in beaten for one in self._neighbours(setting)]
+        self._attack(dict.fromkeys([*beaten, *around], self.plan.repetitions))
+        if around:
+            self.search()
+        return self.attacked != before
+
+    def vary(self, setting: SettingFacts) -> bool:
+        """Measure a setting with one thing assumed otherwise; False if there is nothing to vary."""
+        self.changed = list_units(self.find(setting.spec), choose_variants(self.audit, setting))
+        self._run_units(self.changed)
+        return bool(self.changed)
 
     def ask_for_everybody(self, settings: Sequence[Setting]) -> bool:
         """Ask the oracle for every person under these settings, where it can be; False if nothing is left to ask."""
@@ -255,93 +295,47 @@ class Work:
 
     def _has_oracle(self, setting: Setting) -> bool:
         found = self._records(setting).values()
-        return bool(found) and all(one.oracle is not None and one.oracle.applies for one in found)
+        return bool(found) and all(one.oracle is not None and one.oracle.why is None for one in found)
 
-    def carry_out(self) -> list[Decision]:
-        """Try all fixed settings, and search all ranges side by side, so that their work shares the cores."""
-        ranges, plan = self.plan.ranges, self.plan
-        fixed = [setting for mask in ranges if not plan.searched(mask) for setting in mask.settings]
-        searches = {mask: self._search(mask) for mask in ranges if plan.searched(mask)}
-        decided: dict[MaskRange, Decision] = {}
-        requests = [Request(setting, plan.repetitions) for setting in fixed]
-        while True:
-            for mask, under_way in searches.items():
-                if mask not in decided:
-                    try:
-                        requests = requests + next(under_way)
-                    except StopIteration as end:
-                        decided[mask] = end.value
-            if not requests:
-                return [decided[mask] for mask in searches]
-            self._run(requests)
-            requests = [] if plan.max_risk is None else settle(fixed, self._judge)
+    def _choose_shown(self, chosen: Setting) -> list[Setting]:
+        """Return the settings on which attacks demonstrate: the verdict's, the next weaker one, and all fixed ones."""
+        if self.plan.thorough:
+            return list(self.measured)
+        fixed = [one for mask in self.plan.ranges if not self.plan.searched(mask) for one in mask.settings]
+        return list(dict.fromkeys([chosen, *self._neighbours(chosen)[:1], *fixed]))
 
-    def _search(self, mask: MaskRange) -> Steps:
-        return search_range(mask, self.plan.repetitions, self._judge)
+    def _neighbours(self, setting: Setting) -> list[Setting]:
+        """Return the nearest settings of the same range that were measured: the weaker one, then the stronger one."""
+        settings = next(mask.settings for mask in self.plan.ranges if setting in mask.settings)
+        place = settings.index(setting)
+        weaker = [one for one in settings[:place][::-1] if one in self.measured]
+        return weaker[:1] + [one for one in settings[place + 1 :] if one in self.measured][:1]
+
+    def _is_beaten(self, setting: Setting) -> bool:
+        plan = self.plan
+        return measure_risk(self._records(setting), plan.attack_names, plan.scenario).beaten
 
     def _judge(self, setting: Setting) -> Judgement | None:
-        effort = self.granted[setting].effort if setting in self.granted else 0
-        return judge_setting(self.audit, self._records(setting), self._trials(setting), effort=effort)
+        return judge_setting(self.audit, self._records(setting), self._trials(setting), self.doubt)
 
-    def _run(self, requests: Sequence[Request]) -> None:
-        """Run the units that are requested for and not yet in the journal."""
-        units: list[Unit] = []
-        for request in requests:
-            before = self.granted.get(request.setting, Request(request.setting, 0))
-            often, effort = max(request.repetitions, before.repetitions), max(request.effort, before.effort)
-            self.granted[request.setting] = Request(request.setting, often, effort)
-            units += [Unit(request.setting, repetition) for repetition in range(often)]
-        self._run_units(sorted(units, key=lambda unit: unit.repetition))
-        for effort in range(1, 1 + max(request.effort for request in self.granted.values())):
-            settings = [setting for setting, request in self.granted.items() if request.effort >= effort]
-            again = [Unit(setting, r, Attacked(effort)) for setting in settings for r in self._cut(setting, effort)]
-            if again:
-                self._run_units(again)
-        self._run_rest()
+    def _measure(self, settings: Sequence[Setting]) -> None:
+        """Ask what settings give away that were not asked about yet, and who is exposed where there is a limit."""
+        self.measured += [setting for setting in dict.fromkeys(settings) if setting not in self.measured]
+        units = [Unit(setting, k) for k in range(self.plan.repetitions) for setting in dict.fromkeys(settings)]
+        self._run_units(units)
         if self.plan.max_risk_person is not None:
-            tried = [
-                setting for setting, request in self.granted.items() if request.repetitions >= self.plan.repetitions
-            ]
-            self.ask_for_everybody([setting for setting in tried if self._keeps_mean(setting)])
-
-    def _run_rest(self) -> None:
-        """Carry out the attacks that were spared where they had found more on the releases on which they were tried."""
-        rules = self.audit.tuning.sparing
-        granted = [setting for setting, one in self.granted.items() if one.repetitions > rules.first_releases]
-        self.promising += [
-            setting
-            for setting in granted
-            if setting not in self.promising and find_promising(self._records(setting), self.plan.scenario, rules)
-        ]
-        again = [
-            Unit(setting, k, Rest()) for setting in self.promising for k in range(self.granted[setting].repetitions)
-        ]
-        again = [
-            unit
-            for unit in again
-            if any(one.spared is not None for one in self.journal.done[Unit(unit.setting, unit.repetition)].attempts)
-        ]
-        if again:
-            self._run_units(again)
+            self.ask_for_everybody([setting for setting in settings if self._keeps_mean(setting)])
 
     def _keeps_mean(self, setting: Setting) -> bool:
         judged = self._judge(setting)
-        return judged is not None and judged.figures.risk.most <= judged.limits.risk
+        return judged is not None and judged.figures.risk.value <= judged.limits.risk
+
+    def _attack(self, settings: Mapping[Setting, int]) -> None:
+        """Attack so many releases of settings; with ``thorough`` all."""
+        for setting, many in settings.items():
+            often = self.plan.repetitions if self.plan.thorough else many
+            self.attacked[setting] = max(often, self.attacked.get(setting, 0))
+        self._run_units([Unit(s, k, Attacked()) for s, many in self.attacked.items() for k in range(many)])
 
     def _run_units(self, units: Sequence[Unit]) -> None:
         run_units(self.run_unit, units, self.journal, executor=self.executor, progress=self.progress)
-
-    def _cut(self, setting: Setting, effort: int) -> list[int]:
-        """Return the repetitions whose work was still cut short with less effort."""
-        found = []
-        for repetition in range(self.granted[setting].repetitions):
-            record = self.journal.done[Unit(setting, repetition)]
-            for less in range(1, effort):
-                later = self.journal.done.get(Unit(setting, repetition, Attacked(less)))
-                record = record if later is None else record.with_more_effort(later)
-            if any(
-                attempt.cut is not None and parse_attack(attempt.attack).kind.by_agreement
-                for attempt in record.attempts
-            ):
-                found.append(repetition)
-        return found

@@ -1,6 +1,6 @@
 """The search over a dial: the weakest setting whose judgement is that the limits are kept; and the front of settings.
 
-It asks for repetitions and looks at judgements; what keeps a limit is said in ``verdict``.
+It asks for settings and looks at judgements; what keeps a limit is said in ``verdict``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from disclique.audits.facts import UNPROVEN, Decision
-from disclique.audits.plan import MOST_EFFORT
 from disclique.audits.verdict import Judgement
 from disclique.masks.settings import MaskRange, Setting
 from disclique.messages import Message, mark
@@ -17,87 +16,43 @@ from disclique.messages import Message, mark
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """How a range is searched: ``first`` repetitions of a first look, at every so many-th setting (``apart``)."""
+    """How a range is searched: first at every nth setting (``apart``), then in ``parts`` of a bracket."""
 
-    first: int = 5
     apart: int = 4
+    parts: int = 4
 
 
 SEARCH = SearchPlan()
+Steps = Generator[list[Setting], None, Decision]  # settings that must be measured before a search can go on
 
 
-@dataclass(frozen=True)
-class Request:
-    """Repetitions of a setting that must be run before a search can go on; with ``effort`` the budget is raised."""
+def search_range(mask: MaskRange, judge: Callable[[Setting], Judgement | None], how: SearchPlan = SEARCH) -> Steps:
+    """Search the weakest setting that keeps the limits.
 
-    setting: Setting
-    repetitions: int
-    effort: int = 0
-
-
-Steps = Generator[list[Request], None, Decision]
-
-
-def search_range(
-    mask: MaskRange, repetitions: int, judge: Callable[[Setting], Judgement | None], how: SearchPlan = SEARCH
-) -> Steps:
-    """Search the weakest setting whose risk, by the upper end of its interval, is at most the limit.
-
-    A generator that yields what must be run before it can go on. Few repetitions of every fourth setting bracket the
-    limit, further ones halve the bracket, and its two ends are then tried with all repetitions: the upper one must keep
-    the limit and the lower one must not. A setting that fails only because work was cut short is tried again with a
-    larger budget before it counts as failing. It relies on risk falling with the dial, which the bracket's ends confirm
-    where it matters.
+    A generator that yields the settings that must be measured before it can go on. Every fourth setting brackets the
+    limit, further ones halve the bracket. It relies on risk falling with the dial, which both ends of the last bracket,
+    two neighbours, confirm where it matters.
     """
-    few = min(how.first, repetitions)
     settings = mask.settings
     last = len(settings) - 1
-    yield [Request(settings[i], few) for i in sorted({*range(0, last, how.apart), last})]
+    yield [settings[i] for i in sorted({*range(0, last, how.apart), last})]
     while True:
-        looked = {i: found for i, spec in enumerate(settings) if (found := judge(spec)) is not None}
-        top = max((i for i, found in looked.items() if not found.keeps), default=-1)
-        if top >= 0 and (more := _raise(settings[top], looked[top])):
-            yield more
-            continue
-        # a setting that stays open is skipped: a weaker one may be decided
-        failing = max((i for i, found in looked.items() if not found.keeps and not found.is_cut), default=-1)
+        looked = {i: found for i, setting in enumerate(settings) if (found := judge(setting)) is not None}
+        failing = max((i for i, found in looked.items() if not found.keeps), default=-1)
         kept = [i for i, found in looked.items() if found.keeps and i > failing]
         if not kept:
-            if looked[last].figures.tried:
-                return _none(mask, looked)
-            yield [Request(settings[last], repetitions, looked[last].figures.effort)]
-            continue
+            return _none(mask, looked)
         enough = min(kept)
-        inner = {failing + (enough - failing) * part // 4 for part in (1, 2, 3)} - looked.keys() - {failing}
-        if inner:
-            yield [Request(settings[i], few) for i in sorted(inner)]
-            continue
-        ends = [i for i in (failing, enough) if i >= 0 and not looked[i].figures.tried]
-        if ends:
-            yield [Request(settings[i], repetitions, looked[i].figures.effort) for i in ends]
-            continue
-        return _found(mask, looked, enough)
-
-
-def settle(settings: Sequence[Setting], judge: Callable[[Setting], Judgement | None]) -> list[Request]:
-    """Ask for a larger budget where only work that was cut short stands between a setting and the limit."""
-    there = [(spec, found) for spec in settings if (found := judge(spec)) is not None]
-    return [wish for spec, found in there for wish in _raise(spec, found)]
-
-
-def _raise(setting: Setting, found: Judgement) -> list[Request]:
-    if not found.is_cut or found.figures.effort >= MOST_EFFORT:
-        return []
-    return [Request(setting, found.figures.risk.repetitions, found.figures.effort + 1)]
+        inner = {failing + (enough - failing) * part // how.parts for part in range(1, how.parts)} - looked.keys()
+        inner -= {failing}
+        if not inner:
+            return _found(mask, looked, enough)
+        yield [settings[i] for i in sorted(inner)]
 
 
 def _none(mask: MaskRange, looked: dict[int, Judgement]) -> Decision:
     last = max(looked)
-    code = mark("strongest_above")
-    if looked[last].is_cut:
-        code = mark("strongest_not_shown_cut")
-    elif looked[last].status == UNPROVEN:
-        code = mark("strongest_not_shown")
+    code = mark("strongest_not_shown") if looked[last].status == UNPROVEN else mark("strongest_above")
     return _decision(mask, looked, None, Message(code, setting=mask.settings[last].brief))
 
 

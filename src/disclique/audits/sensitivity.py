@@ -1,8 +1,9 @@
-"""How the risk depends on what was assumed: the verdict's setting under other overlaps and other label errors.
+"""How the risk depends on what was assumed: the verdict's setting under other overlaps and other errors.
 
-The same releases are measured again with a snooper who knows more or fewer people, or whose labels are worse: by the
-oracle where there is one, which takes seconds, else by the worst attack in a few repetitions. Each is a stage of its
-own, so that an interrupted audit goes on there too.
+The same releases are measured again with a snooper who knows more or fewer people, or whose data are better or worse:
+by the oracle where there is one, which takes seconds, else by the best attack in a few repetitions. Each is a stage of
+its own, so that an interrupted audit goes on there too. Whatever was assumed in the holder's favour is measured without
+it, always: a small figure must not come from an assumption of which nobody reads.
 """
 
 from __future__ import annotations
@@ -12,16 +13,15 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from disclique.audits.definition import Audit, Varied
-from disclique.audits.facts import Sensitivity, SensitivityPoint, SettingFacts
+from disclique.audits.facts import Favour, Sensitivity, SensitivityPoint, SettingFacts
 from disclique.audits.plan import Plan
-from disclique.audits.rates import Records, measure_attack, measure_oracle, measure_risk
+from disclique.audits.rates import ORACLE, OracleRisk, Records, measure_attack, measure_oracle, measure_risk
 from disclique.errors import InputError
 from disclique.masks.settings import Setting
 from disclique.messages import Message, mark
 from disclique.runs import Unit
 
-OVERLAP, LABELS = "overlap", "label-error"
-ORACLE = "oracle"
+OVERLAP, LABELS, PLACES, STRANGERS = "overlap", "label-error", "coordinate-error", "strangers"
 ALONE = "labels"  # an attack that costs nothing, beside the oracle
 
 BOTH, OR_IF = mark("both_cases"), mark("or_if")  # how cases are joined
@@ -36,7 +36,7 @@ class Variants:
 
 
 def choose_variants(audit: Audit, setting: SettingFacts) -> Variants:
-    """Choose two more overlaps and two more label errors for the verdict's setting."""
+    """Choose what is assumed otherwise of the verdict's setting: what is in the holder's favour always."""
     by = _measured_by(setting)
     if by is None:
         return Variants((), (Message("nothing_to_vary"),))
@@ -44,18 +44,19 @@ def choose_variants(audit: Audit, setting: SettingFacts) -> Variants:
 
 
 def find_variants(audit: Audit, by: str) -> Variants:
-    """Return two more overlaps and two more label errors, as far as the files allow them."""
+    """Return what is assumed otherwise, as far as the files allow it."""
     notes: list[Message] = []
     found: list[Varied] = []
-    wanted = [Varied(LABELS, value, by) for value in _label_errors(audit.plan)]
+    wanted = list_favours(audit, by)
+    if audit.plan.sensitivity:
+        wanted += [Varied(LABELS, value, by) for value in _label_errors(audit.plan)]
+        wanted += [] if audit.plan.snooper.given else [Varied(OVERLAP, share, by) for share in _overlaps(audit.plan)]
+        notes += [Message("only_label_errors_varied")] if audit.plan.snooper.given else []
     if not len(audit.target.labels.columns):
-        wanted = []
-        notes.append(Message("no_labels_to_vary"))
-    if audit.plan.snooper.given:
-        notes.append(Message("only_label_errors_varied"))
-    else:
-        wanted = [Varied(OVERLAP, share, by) for share in _overlaps(audit.plan)] + wanted
-    for variant in wanted:
+        wanted = [one for one in wanted if one.varied != LABELS]
+        notes += [Message("no_labels_to_vary")] if audit.plan.sensitivity else []
+    order = (OVERLAP, STRANGERS, LABELS, PLACES)
+    for variant in sorted(dict.fromkeys(wanted), key=lambda one: order.index(one.varied)):
         try:
             other = vary(audit, variant)
         except InputError as problem:
@@ -68,6 +69,17 @@ def find_variants(audit: Audit, by: str) -> Variants:
             notes.append(Message("variant_releases_others", sizes, what=_name(variant)))
         found.append(variant)
     return Variants(tuple(found), tuple(notes))
+
+
+def list_favours(audit: Audit, by: str) -> list[Varied]:
+    """Return what the plan assumes in the holder's favour, each as it would be without."""
+    snooper = audit.plan.snooper
+    found = [Varied(LABELS, 0.0, by)] if snooper.label_error else []
+    found += [Varied(PLACES, 0.0, by)] if snooper.coordinate_error is not None else []
+    if snooper.overlap is not None:
+        found += [Varied(OVERLAP, 1.0, by)] if snooper.overlap < 1 else []
+        found += [] if audit.splits else [Varied(STRANGERS, 0.0, by)]
+    return found
 
 
 def _measured_by(setting: SettingFacts) -> str | None:
@@ -95,7 +107,12 @@ def _label_errors(plan: Plan) -> tuple[float, ...]:
 
 def vary(audit: Audit, variant: Varied) -> Audit:
     """Return the audit with one thing assumed otherwise, and with the one attack that measures it."""
-    change = {"overlap": variant.value} if variant.varied == OVERLAP else {"label_error": variant.value}
+    change: dict[str, float | int | None] = {
+        OVERLAP: {"overlap": variant.value},
+        LABELS: {"label_error": variant.value},
+        PLACES: {"coordinate_error": None},
+        STRANGERS: {"size": audit.most_common},
+    }[variant.varied]  # type: ignore[assignment]
     snooper = replace(audit.plan.snooper, **change)  # type: ignore[arg-type]
     plan = replace(audit.plan, snooper=snooper, attacks=(ALONE if variant.by == ORACLE else variant.by,))
     plain = None if audit.uncoarsened is None else vary(audit.uncoarsened, variant)
@@ -163,24 +180,64 @@ def _measure(records: Records, by: str, scenario: str) -> tuple[float, float] | 
     if tried is None or not tried.applies:
         return (tried and tried.why) or Message("attack_does_not_apply")
     found = measure_risk(records, (by,), scenario)
-    return found.value, found.interval[1]
+    return found.value, found.high
 
 
 def _row(audit: Audit, setting: SettingFacts, name: str, points: Sequence[SensitivityPoint]) -> list[SensitivityPoint]:
     """Return the points of one assumption by size, with that of the audit itself among them."""
     snooper, limit = audit.plan.snooper, audit.plan.max_risk
-    oracle = setting.oracle
+    oracle, risk = setting.oracle, setting.risk
+    declared = {
+        OVERLAP: 1.0 if snooper.overlap is None else snooper.overlap,
+        LABELS: snooper.label_error,
+        PLACES: audit.coordinate_error,
+        STRANGERS: float((snooper.size or len(audit.target)) - audit.most_common),
+    }
+    high = risk.high if oracle is None else oracle.high
     own = SensitivityPoint(
         varied=name,
-        value=(1.0 if snooper.overlap is None else snooper.overlap) if name == OVERLAP else snooper.label_error,
+        value=declared[name],
         declared=True,
         common=float(audit.most_common - snooper.seeds),
-        risk=setting.risk.value if oracle is None else oracle.value,
-        high=setting.risk.interval[1] if oracle is None else oracle.high,
+        risk=risk.value if oracle is None else oracle.value,
+        high=high,
         draws=setting.repetitions if oracle is None else oracle.draws,
-        keeps=None if limit is None else (setting.risk.interval[1] if oracle is None else oracle.high) <= limit,
+        keeps=None if limit is None else high <= limit,
     )
     return sorted([own, *(one for one in points if one.varied == name)], key=lambda one: one.value)
+
+
+def describe_favours(
+    audit: Audit, setting: SettingFacts, found: Sensitivity | None, prosecutor: OracleRisk | None
+) -> tuple[Favour, ...]:
+    """Say what was assumed in the holder's favour, with the risk without it; ``prosecutor`` is that of one."""
+    snooper, plan = audit.plan.snooper, audit.plan
+    points = () if found is None else found.points
+    lines: list[Favour] = []
+    shares = {LABELS: snooper.label_error, OVERLAP: snooper.overlap}
+    for variant in list_favours(audit, ORACLE):
+        known = {"share": shares.get(variant.varied), "error": snooper.coordinate_error}
+        said = Message(_ASSUMED[variant.varied], known)
+        there = [one for one in points if one.varied == variant.varied and one.value == variant.value]
+        lines.append(Favour(said, there[0].risk, there[0].high) if there else Favour(said))
+    if setting.oracle is not None and setting.oracle.seeds is not None and setting.oracle.curve:
+        most = setting.oracle.curve[-1]
+        if most.value > setting.oracle.value:
+            lines.append(Favour(Message("assumed_key_secret", seeds=setting.oracle.seeds), most.value))
+    if plan.missing == "never" and audit.target.labels.isna().any(axis=None):
+        lines.append(Favour(Message("assumed_missing_never")))
+    if plan.scenario == "journalist":
+        without = (None, None) if prosecutor is None else (prosecutor.value, prosecutor.high)
+        lines.append(Favour(Message("assumed_journalist"), *without))
+    return tuple(lines)
+
+
+_ASSUMED = {
+    LABELS: mark("assumed_label_error"),
+    OVERLAP: mark("assumed_overlap"),
+    PLACES: mark("assumed_coordinate_error"),
+    STRANGERS: mark("assumed_strangers"),
+}
 
 
 def _judge(setting: SettingFacts, by: str, points: Sequence[SensitivityPoint], limit: float | None) -> list[Message]:
@@ -207,11 +264,25 @@ def _join(code: str, cases: Sequence[Message]) -> Message:
     return reduce(lambda one, other: Message(code, one=one, other=other), cases)
 
 
+_CASES = {
+    OVERLAP: mark("snooper_knows_share"),
+    LABELS: mark("labels_wrong_share"),
+    PLACES: mark("coordinates_are_exact"),
+    STRANGERS: mark("nobody_else_in_file"),
+}
+
+
 def _assume(point: SensitivityPoint) -> Message:
-    return Message(
-        mark("snooper_knows_share") if point.varied == OVERLAP else mark("labels_wrong_share"), share=point.value
-    )
+    return Message(_CASES[point.varied], share=point.value)
+
+
+_NAMES = {
+    OVERLAP: mark("share_known"),
+    LABELS: mark("share_wrong"),
+    PLACES: mark("exact_coordinates"),
+    STRANGERS: mark("no_strangers"),
+}
 
 
 def _name(variant: Varied) -> Message:
-    return Message(mark("share_known") if variant.varied == OVERLAP else mark("share_wrong"), share=variant.value)
+    return Message(_NAMES[variant.varied], share=variant.value)

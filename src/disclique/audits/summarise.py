@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.audits.caveats import describe_snooper, explain_settled, foresee, list_limits
+from disclique.audits.caveats import describe_snooper, foresee, list_limits
 from disclique.audits.definition import Audit
 from disclique.audits.exposure import (
     Findings,
@@ -30,7 +30,6 @@ from disclique.audits.facts import (
     CoarseMap,
     Declaration,
     FileFacts,
-    InsiderShare,
     LabelGroup,
     LabelUse,
     Line,
@@ -47,17 +46,18 @@ from disclique.audits.rates import (
     Attempt,
     Records,
     average_errors,
+    average_insiders,
     average_utility,
+    find_best,
     measure_attack,
     measure_oracle,
     measure_risk,
 )
 from disclique.audits.result import AuditResult
 from disclique.audits.search import pareto
-from disclique.audits.sensitivity import choose_variants, describe_sensitivity
+from disclique.audits.sensitivity import choose_variants, describe_favours, describe_sensitivity
 from disclique.audits.verdict import Figures, Judgement, Limits, decide
 from disclique.masks.settings import Setting
-from disclique.measures.bounds import smooth_upper_end
 from disclique.measures.label_information import count_classes, share_kept
 from disclique.measures.risk import Hits
 from disclique.measures.utility import usefulness
@@ -79,6 +79,11 @@ class Context:
     command: str = ""
     inspection: Inspection = field(default_factory=Inspection)
 
+    @property
+    def doubt(self) -> Message | None:
+        """What looks wrong with the input and was not accepted."""
+        return self.inspection.open_question
+
 
 def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bool = False) -> AuditResult:
     """Make the result; only with ``with_records`` a coordinate or id of a person is in it."""
@@ -86,7 +91,9 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
     recodings = dict.fromkeys(setting.labels for setting in found.records)
     uses = {labels: describe_labels(audit, labels) if plan.generalise else None for labels in recodings}
     settings = [
-        replace(_setting(audit, setting, records, found.trials.get(setting, {})), labels=uses[setting.labels])
+        replace(
+            _setting(audit, setting, records, found.trials.get(setting, {}), about.doubt), labels=uses[setting.labels]
+        )
         for setting, records in found.records.items()
     ]
     kept = {s.spec: s.label_information for s in settings}
@@ -106,6 +113,8 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
         for setting, facts in zip(found.records, settings, strict=True)
         if facts.spec == verdict.setting
     )
+    varied = _sensitivity(audit, best, found)
+    prosecutor = measure_oracle(found.records[chosen], "prosecutor")
     return AuditResult(
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         verdict=verdict,
@@ -130,7 +139,8 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
         versions=versions(),
         seconds=round(found.seconds, 1),
         records=_people(audit, found.records[chosen], risks[chosen], sizes[chosen.labels]) if with_records else None,
-        sensitivity=_sensitivity(audit, best, found),
+        sensitivity=varied,
+        favours=describe_favours(audit, best, varied, prosecutor),
         coarse_map=_coarse_map(audit, risks[chosen], about.declared.k),
         again=foresee(best, plan),
         declared=about.declared,
@@ -163,23 +173,27 @@ def _coarse_map(audit: Audit, risks: RecordRisks, k: int) -> CoarseMap | None:
     return draw_coarse_map(places, risks.risk, k=k, spec=risks.spec, earth=audit.file_kind == EARTH)
 
 
-def judge_setting(audit: Audit, records: Records, trials: Records, *, effort: int = 0) -> Judgement | None:
+def judge_setting(audit: Audit, records: Records, trials: Records, doubt: Message | None = None) -> Judgement | None:
     """Return how a setting stands against the limits; None without a limit or a record."""
     plan = audit.plan
     if plan.max_risk is None or not records:
         return None
     extra = _extra_draws(trials)
-    risk = measure_risk(records, plan.attack_names, plan.scenario, limit=plan.max_risk, extra=extra)
     asked, right = add_trials(trials)
     figures = Figures(
-        risk=risk,
+        risk=measure_risk(records, plan.attack_names, plan.scenario, extra=extra),
         repetitions=plan.repetitions,
-        effort=effort,
         person=float((right[asked > 0] / asked[asked > 0]).max()) if (asked > 0).any() else None,
         oracle=measure_oracle(records, plan.scenario, extra),
-        insider=max(_seeded(records, plan.scenario), key=lambda one: one.value, default=None),
+        oracle_why=_find_refusal(records),
+        doubt=doubt,
     )
     return Judgement(figures, Limits(plan.max_risk, plan.max_risk_person))
+
+
+def _find_refusal(records: Records) -> Message | None:
+    """Return why there is no oracle, if there is none."""
+    return next((one.oracle.why for one in records.values() if one.oracle is not None and one.oracle.why), None)
 
 
 def _extra_draws(trials: Records) -> list[Hits]:
@@ -187,17 +201,17 @@ def _extra_draws(trials: Records) -> list[Hits]:
     return [hits for one in trials.values() if one.trials is not None for hits in one.trials.draws]
 
 
-def _setting(audit: Audit, setting: Setting, records: Records, trials: Records) -> SettingFacts:
+def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, doubt: Message | None) -> SettingFacts:
     """Summarise one setting of a mask."""
     plan, mask = audit.plan, setting.mask
     asked = next(one for one in plan.ranges if setting in one.settings)
-    judged = judge_setting(audit, records, trials)
-    risk = measure_risk(records, plan.attack_names, plan.scenario) if judged is None else judged.figures.risk
+    judged, extra = judge_setting(audit, records, trials, doubt), _extra_draws(trials)
+    risk = measure_risk(records, plan.attack_names, plan.scenario, extra=extra)
     found = (measure_attack(records, name, plan.scenario) for name in plan.attack_names)
     attacks = [one for one in found if one is not None]
     useful = average_utility(records)
-    oracle = measure_oracle(records, plan.scenario, _extra_draws(trials))
-    refusals = [one.oracle.why for one in records.values() if one.oracle is not None]
+    oracle = measure_oracle(records, plan.scenario, extra)
+    there = [record for record in records.values() if record.seeded]
     return SettingFacts(
         spec=str(setting),
         mask=mask.name,
@@ -211,18 +225,15 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records) 
         meets=None if judged is None else judged.status == MEETS,
         open=judged is not None and judged.status == UNPROVEN,
         open_why=None if judged is None else judged.reason,
-        settled=explain_settled(risk, attacks),
         guess=_mean_share(records, [record.guess for record in records.values()], plan.scenario),
         oracle=oracle,
-        oracle_why=None if oracle is not None else next((why for why in refusals if why is not None), None),
-        simulated=mask.on == "coordinates" and audit.has_map and mask.place_law(audit.points) is None,
+        oracle_why=None if oracle is not None else _find_refusal(records),
         again=_again(records, plan.scenario),
         attacks=tuple(attacks),
         utility=useful,
         usefulness=None if useful is None else usefulness(useful, plan.utility),
         person=None if judged is None else judged.figures.person,
-        seeded=_seeded(records, plan.scenario),
-        turns=judged is not None and _may_turn(judged, records, plan.scenario),
+        seeded=average_insiders(there, [record.seeded for record in there], plan.scenario),
         brief=setting.brief,
         utility_error=average_errors(records),
         utility_sample=min((one.utility_sample for one in records.values() if one.utility_sample), default=None),
@@ -246,30 +257,6 @@ def _again(records: Records, scenario: str) -> float | None:
     there = {k: record for k, record in records.items() if record.again is not None}
     hits = [record.again for record in there.values() if record.again is not None]
     return _mean_share(there, hits, scenario) if there else None
-
-
-def _may_turn(judged: Judgement, records: Records, scenario: str) -> bool:
-    """Say whether a mean above the limit might come out under it, had there been more repetitions."""
-    limit, risk, oracle = judged.limits.risk, judged.figures.risk, judged.figures.oracle
-    worst = risk.attack
-    if risk.value <= limit or (oracle is not None and oracle.value > limit):
-        return False
-    tries = [(record, one) for record in records.values() for one in record.attempts if one.attack == worst]
-    ran = [(record, one.hits if one.applies else Hits()) for record, one in tries]
-    if not ran:
-        ran = [(record, record.guess) for record in records.values()]
-    people = [max(len(record.common), 1) for record, _ in ran]
-    shares = [min(one.share(scenario, len(record.common), record.released), 1.0) for record, one in ran]
-    return 1 - smooth_upper_end([1 - share for share in shares], people) <= limit
-
-
-def _seeded(records: Records, scenario: str) -> tuple[InsiderShare, ...]:
-    """Average what insiders find of the people they do not know beforehand."""
-    shares: dict[int, list[float]] = {}
-    for record in records.values():
-        for one in record.seeded:
-            shares.setdefault(one.seeds, []).append(one.hits.share(scenario, one.sought, record.released))
-    return tuple(InsiderShare(seeds, float(np.mean(found))) for seeds, found in sorted(shares.items()))
 
 
 def _snooper(audit: Audit, found: Findings) -> SnooperFacts:
@@ -334,13 +321,13 @@ def _taken(audit: Audit, attempt: Attempt) -> tuple[tuple[int, int], ...]:
 
 
 def _typical(audit: Audit, records: Records) -> tuple[int, Attempt] | None:
-    """Find the repetition in which the worst attack had its median number of hits, and what it claimed there."""
-    worst = measure_risk(records, audit.plan.attack_names, audit.plan.scenario).attack
+    """Find the repetition in which the best attack had its median number of hits, and what it claimed there."""
+    best = find_best(records, audit.plan.attack_names, audit.plan.scenario)
     tries = [
         (one.hits.of(audit.plan.scenario), repetition, one)
         for repetition, record in records.items()
         for one in record.attempts
-        if one.attack == worst and one.applies
+        if best is not None and one.attack == best.attack and one.applies
     ]
     if not tries:
         return None

@@ -1,8 +1,8 @@
-"""One unit of an audit carried out: a release, attacked in every way and held against all yardsticks.
+"""One unit of an audit carried out: what a release gives away, or how near real attacks come.
 
-The attacks are tried some twenty times, which tells a mean but no person's risk. The oracle costs little, and is asked
-for each person many times: fresh draws of the mask, and in each of them every released person in turn is among those
-whom the snooper knows.
+The oracle is asked of every release. It costs little, and so is asked for each person many times, too: in fresh draws
+of the mask, in each of which every released person in turn is among those whom the snooper knows. Attacks only
+demonstrate: they are carried out on a few releases, the same that the oracle was asked about.
 """
 
 from __future__ import annotations
@@ -13,29 +13,39 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from disclique.attacks import Attack, Holder, Knowledge, Search, act, fetcher, learn, parse_attacks
+from disclique.attacks import (
+    Attack,
+    Knowledge,
+    Outcome,
+    Search,
+    act,
+    fetcher,
+    learn,
+    parse_attack,
+    parse_attacks,
+)
 from disclique.attacks.act import link_releases
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
 from disclique.attacks.population import prepare
-from disclique.audits.definition import Audit, People, Rest, Varied, count_common
+from disclique.audits.definition import Attacked, Audit, People, Varied, count_common
 from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
-from disclique.audits.plan import DRAWS, RAISE
-from disclique.audits.rates import ReleaseRecord, Trials
+from disclique.audits.plan import ALL_ATTACKS, DRAWS
+from disclique.audits.rates import ORACLE, InsiderHits, ReleaseRecord, Trials
 from disclique.audits.sensitivity import vary
 from disclique.audits.yardsticks import (
+    Consulted,
     ask_insiders,
     consult_oracle,
-    find_spared,
     guess_by_labels,
     match_labels,
     run_control,
     weigh_attempt,
 )
-from disclique.errors import DiscliqueError, InputError
+from disclique.errors import InputError
 from disclique.masks import Mask
-from disclique.measures.risk import SCENARIOS, Hits, Truth
+from disclique.measures.risk import SCENARIOS, Hits, Truth, find_chances
 from disclique.measures.utility import utility
-from disclique.model import Budget, Microdata
+from disclique.model import Budget, Candidates
 from disclique.progress import tell
 from disclique.records.reading import select_records
 from disclique.runs import Unit
@@ -60,18 +70,20 @@ class UnitRunner:
         return UnitRunner, (self.audit,)
 
     def __call__(self, unit: Unit) -> ReleaseRecord:
-        """Mask the file, attack the release, and judge what was claimed.
-
-        With more effort only the attacks that rest on a budgeted search are repeated. ``People`` asks the oracle alone,
-        for every person; what assumes one thing otherwise leaves out what is only measured beside the risk.
-        """
+        """Mask the file and ask what the release gives away; or attack it; or ask the oracle for every person."""
         audit, mask = self.at_labels(unit.setting.labels), unit.setting.mask
         if isinstance(unit.stage, People):
             return ask_for_everybody(audit, unit, partial(self.knowledge, audit.plain, mask))
         if isinstance(unit.stage, Varied):
             audit = self.assuming(audit, unit.stage)
         known = self.known_file(audit, unit.repetition)
-        return attack_release(audit, unit, known, self.knowledge(audit.plain, mask, known.share))
+        knowledge = self.knowledge(audit.plain, mask, known.share)
+        if isinstance(unit.stage, Attacked):
+            return attack_release(audit, unit, known, knowledge)
+        measured = measure_release(audit, unit, known, knowledge)
+        if isinstance(unit.stage, Varied) and unit.stage.by != ORACLE:
+            return measured.with_attacks(attack_release(audit, unit, known, knowledge))
+        return measured
 
 
 def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
@@ -79,60 +91,110 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     return UnitRunner(audit)(unit)
 
 
-def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowledge) -> ReleaseRecord:
-    """Mask the file of a repetition, attack the release, and hold it against the yardsticks."""
-    mask = unit.setting.mask
-    plan, rng = audit.plan, audit.chance.rng
+def measure_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowledge) -> ReleaseRecord:
+    """Mask the file of a repetition, ask the oracle and guess, and measure how useful the release is.
+
+    What assumes one thing otherwise leaves out what is only measured beside the risk.
+    """
+    mask, plan, tuning = unit.setting.mask, audit.plan, audit.tuning
+    sampled = unit.repetition < tuning.sampled_repetitions and not isinstance(unit.stage, Varied)
     # one more than is published, for what a further release would give away
-    masked = draw_releases(mask, known, plan.releases + 1, lambda k: rng("noise", mask.name, unit.repetition, *k))
-    attacks = build_attacks(audit, unit, known, knowledge)
-    published = _publish(audit, unit, known, masked[: plan.releases], knowledge)
-    target = replace(known.released, distances=published)
-    labels = match_labels(audit, target, known.data)
-    more = unit.effort > 0 or isinstance(unit.stage, Rest)  # than was carried out before on the same release
-    tell("oracle")
-    asked = None if more else consult_oracle(masked[: plan.releases], known, knowledge, labels)
-    saved = None
-    if asked is not None and not plan.thorough:
-        saved = find_spared(asked, knowledge, known, labels.exact, audit, unit.repetition)
-    run = fetcher(target, known.data, labels)
-    tries = act(attacks, run, truth=known.truth, seeds=known.seeds, spare=saved)
-    attempts = []
-    for tried in tries:
-        attempt, attack = weigh_attempt(tried, known, labels.exact, plan.scenario), attacks[tried.spec]
-        if attempt.cut is not None:
-            holder = Holder(known.released, known.data, labels(attack), known.truth, knowledge)
-            attempt = replace(attempt, most=_find_most(attack, target, holder))
-        attempts.append(attempt)
-    common = tuple(known.rows[known.sought.pairs[:, 0]].tolist())
-    record = ReleaseRecord(len(known.data), common, Hits(), None, None, tuple(attempts), len(target))
-    if asked is None:
-        return record
+    masked = _draw(audit, unit, known, plan.releases + sampled)
+    labels = match_labels(audit, known.released, known.data)
+    tell(ORACLE)
+    asked = consult_oracle(masked[: plan.releases], known, knowledge, labels)
+    few = len(known.sought) <= tuning.most_named or unit.repetition == 0
+    record = _begin(known)
     record = replace(
         record,
         guess=guess_by_labels(known, labels.exact),
-        oracle=asked.attempt(known, plan.scenario),
+        oracle=asked.record(known, plan.scenario, most_named=len(known.sought) if few else 0),
     )
-    if unit.repetition >= audit.tuning.sampled_repetitions or isinstance(unit.stage, Varied):
+    if not sampled:
         return record
-    spared = {one.spec for one in tries if one.spared is not None}
-
-    def build(told: KnownFile) -> dict[str, Attack]:
-        return build_attacks(audit, unit, told, knowledge, without=spared)
-
     again = consult_oracle(masked, known, knowledge, labels)
-    useful = utility(known.released.distances, masked[0], rng=rng("utility", unit.repetition), mask=mask)
-    if unit.repetition == 0 or unit.repetition * len(target) < audit.tuning.controlled_records:
-        attempts = run_control(audit, unit.repetition, attempts, target, known, build)
+    rng = audit.chance.rng("utility", unit.repetition)
+    useful = utility(known.released.distances, masked[0], rng=rng, mask=mask)
     return replace(
         record,
         utility=useful.to_dict(),
         utility_error=dict(useful.errors) or None,
         utility_sample=useful.sample,
-        attempts=tuple(attempts),
-        seeded=ask_insiders(audit, unit.repetition, target, known, tries, build),
         again=None if again.answer is None else again.answer.hits,
     )
+
+
+def _begin(known: KnownFile) -> ReleaseRecord:
+    """Return the record of a release of which only is said who is known."""
+    common = tuple(known.rows[known.sought.pairs[:, 0]].tolist())
+    return ReleaseRecord(len(known.data), common, len(known.released))
+
+
+def _draw(audit: Audit, unit: Unit, known: KnownFile, count: int) -> list[Distances]:
+    """Draw the releases of a repetition: the same ones whatever is done to them."""
+    mask, rng = unit.setting.mask, audit.chance.rng
+    return draw_releases(mask, known, count, lambda k: rng("noise", mask.name, unit.repetition, *k))
+
+
+def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowledge) -> ReleaseRecord:
+    """Attack the release of a repetition, so that it shows how near a real snooper comes.
+
+    The best attack is held against a control. Insiders are asked where the oracle does not know better than they do.
+    """
+    plan = audit.plan
+    masked = _draw(audit, unit, known, plan.releases)
+    published = _publish(audit, unit, known, masked, knowledge)
+    target = replace(known.released, distances=published)
+    labels = match_labels(audit, target, known.data)
+    shown = Shown(consult_oracle(masked, known, knowledge, labels), known, labels.exact, knowledge, audit, unit)
+    attacks = build_attacks(audit, known, knowledge)
+    run = fetcher(target, known.data, labels)
+    tries = act(attacks, run, truth=known.truth, seeds=known.seeds, enough=None if shown.all else shown.find_enough)
+    attempts = [weigh_attempt(tried, known, labels.exact, plan.scenario) for tried in tries]
+
+    def build(told: KnownFile, specs: Collection[str]) -> dict[str, Attack]:
+        return {spec: one for spec, one in build_attacks(audit, told, knowledge).items() if spec in specs}
+
+    ran = {one.spec for one in tries if one.claims is not None}
+    best = max((one for one in attempts if one.applies), key=lambda one: one.hits.of(plan.scenario), default=None)
+    if best is not None and unit.repetition == 0:
+        held = ran if plan.thorough else {best.attack}
+        attempts = run_control(audit, unit.repetition, attempts, target, known, lambda told: build(told, held))
+    seeded: tuple[InsiderHits, ...] = ()
+    if not shown.exact and unit.repetition == 0:
+        seeded = ask_insiders(audit, unit.repetition, target, known, tries, lambda told: build(told, ran))
+    return replace(_begin(known), attempts=tuple(attempts), seeded=seeded)
+
+
+class Shown:
+    """How much attacks have to show of a release.
+
+    Where the oracle knows the exact law, an attack that used the whole map, or found what the oracle finds, is enough.
+    Elsewhere the first release is attacked in every way, since what an oracle overlooks shows only there. ``all``: an
+    audit that is thorough, and one that names its attacks, carries out all of them.
+    """
+
+    def __init__(
+        self, asked: Consulted, known: KnownFile, alike: Candidates, knowledge: Knowledge, audit: Audit, unit: Unit
+    ) -> None:
+        self.asked, self.known, self.alike, self.audit = asked, known, alike, audit
+        answer, law = asked.answer, knowledge.law
+        self.exact = answer is not None and not answer.learned and (law is None or law.exact)
+        self.first = unit.repetition == 0
+        self.all = audit.plan.thorough or audit.plan.attacks != ALL_ATTACKS
+
+    def find_enough(self, attack: Attack, tries: Sequence[Outcome]) -> InputError | None:
+        """Say after some attacks why the next one shows no more; None if it may."""
+        answer, ran = self.asked.answer, [one for one in tries if one.claims is not None]
+        before = [one for one in ran if parse_attack(one.spec).kind.cost < attack.cost]
+        if answer is None or not before or (self.first and not self.exact):
+            return None
+        if self.exact and any(one.used_whole_map for one in before):
+            return InputError("attack_not_needed_on_map")
+        scenario, told = self.audit.plan.scenario, (self.known.sought, self.alike, self.known.seeds)
+        found = max(float(find_chances(one.claims, *told, scenario).sum()) for one in before)
+        room = self.audit.tuning.enough_share * len(self.known.sought)
+        return InputError("attack_shows_no_more") if found >= answer.hits.of(scenario) - room else None
 
 
 def _publish(
@@ -153,21 +215,14 @@ def _publish(
     return link_releases(mixed, knowledge, metric=metric)
 
 
-def build_attacks(
-    audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowledge, without: Collection[str] = ()
-) -> dict[str, Attack]:
-    """Build the attacks, each told how the mask works; with more effort only those that rest on a budgeted search.
-
-    An insider is told the seeds of the known file. ``Rest`` has only the attacks that may have been spared.
-    """
+def build_attacks(audit: Audit, known: KnownFile, knowledge: Knowledge) -> dict[str, Attack]:
+    """Build the attacks, each told how the mask works; an insider is told the seeds of the known file."""
     plan, tuning = audit.plan, audit.tuning
     starts = tuning.starts_on_map if audit.places is not None and audit.places.is_map else tuning.starts
-    budget = Budget(work=plan.budget * RAISE**unit.effort)
+    budget = Budget(work=plan.budget)
     search = Search(budget=budget, threads=1, limit=tuning.ties, starts=starts, memory=tuning.graph_bytes)
-    specs = [spec for spec in parse_attacks(plan.attacks) if spec.kind.by_agreement or not unit.effort]
-    specs = [spec for spec in specs if spec.kind.cost > tuning.sparing.cheap_cost or not isinstance(unit.stage, Rest)]
     told = replace(knowledge, seeds=known.seeds)
-    return {spec.spec: spec.build(told, search) for spec in specs if spec.spec not in without}
+    return {spec.spec: spec.build(told, search) for spec in parse_attacks(plan.attacks)}
 
 
 def learn_mask(audit: Audit, mask: Mask, share: float) -> Knowledge:
@@ -193,14 +248,6 @@ def calibrate_for(audit: Audit, mask: Mask) -> Calibration:
     vectors = audit.points is not None and not audit.points.is_map
     across = audit.points.coordinates.shape[1] - 1 if audit.points is not None and vectors else 0
     return found.blurred(audit.coordinate_error, rng, across=across)
-
-
-def _find_most(attack: Attack, target: Microdata, holder: Holder) -> int | None:
-    """Return how many people an attack that was cut short could have found; None where nobody knows."""
-    try:
-        return attack.find_most(target, holder)
-    except DiscliqueError:
-        return None
 
 
 def draw_releases(
@@ -237,7 +284,7 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
         total = [sum(hits.of(name) for _, hits in shares) for name in SCENARIOS]
         draws.append(Hits(total[0] / people, total[1] / people, total[2] / people))
     trials = Trials(tuple(asked.tolist()), tuple(np.round(right, 4).tolist()), tuple(draws))
-    return ReleaseRecord(known_size, (), Hits(), None, None, (), released, trials=trials)
+    return ReleaseRecord(known_size, (), released, trials=trials)
 
 
 def count_groups(audit: Audit) -> int:

@@ -1,8 +1,9 @@
 """The decision of an audit: from figures and limits to a status and its reasons. Pure, and all of it is here.
 
-A setting *meets* the limits only where that is shown: all repetitions were made, the upper end of its risk and the most
-exposed person are under their limits, and nothing is hidden. It is *unproven* where what was measured keeps the limits
-and that is no proof, and it *fails* otherwise. The file meets them by the most useful setting that does.
+A setting *meets* the limits only where that is shown: all repetitions were made, an oracle was asked, the upper end of
+what the release gives away and the most exposed person are under their limits, and nobody doubts the input. It is
+*unproven* where what was measured keeps the limits and that is no proof, and it *fails* otherwise. The file meets them
+by the most useful setting that does.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from disclique.attacks import parse_attack, parse_attacks
-from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, InsiderShare, PeopleRisk, SettingFacts, Verdict
+from disclique.attacks import parse_attacks
+from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, PeopleRisk, SettingFacts, Verdict
 from disclique.audits.plan import Plan
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
 from disclique.masks.settings import Setting
@@ -22,10 +23,9 @@ from disclique.specs import parse_spec
 
 @dataclass(frozen=True)
 class WorthSaying:
-    """What is worth a sentence: a ``share`` of people, or a difference between two; and how many examples."""
+    """What is worth a sentence: a ``share`` of people, or a difference between two."""
 
     share: float = 0.02
-    examples: int = 2
 
 
 WORTH_SAYING = WorthSaying()
@@ -43,17 +43,17 @@ class Limits:
 class Figures:
     """What is known of a setting so far, as far as its status depends on it.
 
-    ``repetitions`` is how many are asked for, ``effort`` how often the budget of its searches was raised. ``person`` is
-    the risk of the most exposed person and ``oracle`` what the masked data give away, None where they were not
-    measured; ``insider`` is the one who finds most, None where none was asked.
+    ``repetitions`` is how many are asked for. ``person`` is the risk of the most exposed person and ``oracle`` what the
+    masked data give away, None where they were not measured; ``oracle_why`` says why there is none. ``doubt``
+    says what looks wrong with the input and was not accepted.
     """
 
     risk: SettingRisk
     repetitions: int
-    effort: int = 0
     person: float | None = None
     oracle: OracleRisk | None = None
-    insider: InsiderShare | None = None
+    oracle_why: Message | None = None
+    doubt: Message | None = None
 
     @property
     def tried(self) -> bool:
@@ -65,9 +65,7 @@ class Figures:
 class Judgement:
     """How a setting stands against the limits, and why.
 
-    ``keeps`` says that the limits are kept as far as is known, whatever is hidden: by the upper end of the interval
-    once it is tried often, before that by the mean. ``is_cut`` says that only work that was cut short stands between it
-    and the limit.
+    ``keeps`` says that the limits are kept as far as is known, by the upper end of the risk, whatever is hidden.
     """
 
     figures: Figures
@@ -77,21 +75,12 @@ class Judgement:
     def keeps(self) -> bool:
         """The limits are kept, as far as is known."""
         risk, person = self.figures.risk, self.figures.person
-        mean_kept = (risk.interval[1] if self.figures.tried else risk.most) <= self.limits.risk
-        return mean_kept and (self._person_kept or (person is None and not self.figures.tried))
+        return risk.high <= self.limits.risk and (self._person_kept or (person is None and not self.figures.tried))
 
     @property
     def _person_kept(self) -> bool:
         limit, person = self.limits.person, self.figures.person
         return limit is None or (person is not None and person <= limit)
-
-    @property
-    def is_cut(self) -> bool:
-        """The limit would be kept but for what was cut short."""
-        risk = self.figures.risk
-        measured = risk.measured_high if self.figures.tried else risk.value
-        matters = bool(risk.cut) and not risk.by_oracle  # else no work shows more than the oracle does
-        return matters and not self.keeps and measured <= self.limits.risk
 
     @property
     def measured_keeps(self) -> bool:
@@ -100,20 +89,11 @@ class Judgement:
 
     @property
     def hidden(self) -> Message | None:
-        """Why a limit that the attacks keep is not shown to be kept: where only the way in may be hidden.
-
-        Where the oracle was asked, its risk decides. Elsewhere the search for a way in may fail where a better one
-        would not: what a few known pairs give away is then no smaller risk than the limit, and without them nothing is
-        known.
-        """
-        insider = self.figures.insider
-        if self.figures.oracle is not None:
-            return None
-        if insider is None:
-            return Message("not_modelled_and_no_insider")
-        if insider.value > self.limits.risk:
-            return Message("only_way_in_hidden", seeds=insider.seeds, value=insider.value, limit=self.limits.risk)
-        return None
+        """Why a limit that is kept by all figures is not shown to be kept."""
+        figures = self.figures
+        if figures.oracle is None:  # a search that fails looks like protection
+            return Message("no_oracle", why=figures.oracle_why)
+        return figures.doubt
 
     @property
     def status(self) -> str:
@@ -132,33 +112,26 @@ class Judgement:
     @property
     def _doubt(self) -> Message:
         """Why what was measured is no proof."""
-        risk, oracle, limit = self.figures.risk, self.figures.oracle, self.limits.risk
-        often, high = risk.repetitions, risk.interval[1]
+        risk, limit = self.figures.risk, self.limits.risk
         if self.keeps:
-            return Message("looked_at_a_few_times", some=often, all=self.figures.repetitions)
-        if self.figures.person is None and self.limits.person is not None and high <= limit:
+            return Message("looked_at_a_few_times", some=risk.repetitions, all=self.figures.repetitions)
+        if self.figures.person is None and self.limits.person is not None and risk.high <= limit:
             return Message("persons_not_measured")
-        if oracle is not None and oracle.high > limit:
-            return Message("oracle_above", value=oracle.value, high=oracle.high, limit=limit)
-        if self.is_cut:
-            return Message("cut_might_find", attacks=risk.cut, high=high, limit=limit)
-        if risk.needed is not None and risk.needed > often:
-            return Message("too_few_repetitions", some=often, needed=risk.needed)
-        return Message("risk_may_be", high=high, limit=limit)
+        return Message("risk_may_be", high=risk.high, limit=limit)
 
 
 def decide(settings: Sequence[SettingFacts], plan: Plan, people: Sequence[PeopleRisk] = ()) -> Verdict:
     """Decide by the settings that were tried; ``people`` say how the risk is spread, where that was measured."""
-    safest = min(settings, key=lambda s: (s.risk.interval[1], -(s.usefulness or 0)))
+    safest = min(settings, key=lambda s: (s.risk.high, -(s.usefulness or 0)))
     if plan.max_risk is None:
         status, chosen = MEASURED, safest
         reasons = _measured(max(settings, key=lambda s: s.risk.value), safest, plan)
     elif enough := [s for s in settings if s.meets]:
         status = MEETS
-        chosen = max(enough, key=lambda s: (s.usefulness or 0, s.label_information, -s.risk.interval[1]))
+        chosen = max(enough, key=lambda s: (s.usefulness or 0, s.label_information, -s.risk.high))
         reasons = _meets(chosen, settings, plan)
     elif unsettled := [s for s in settings if s.open]:
-        status, chosen = UNPROVEN, min(unsettled, key=lambda s: s.risk.interval[1])
+        status, chosen = UNPROVEN, min(unsettled, key=lambda s: s.risk.high)
         reasons = _unproven(chosen, plan)
     else:
         status, chosen, reasons = FAILS, safest, _fails(safest, plan)
@@ -174,103 +147,86 @@ def name_mask(setting: SettingFacts) -> Message:
     return found if setting.labels is None else Message("mask_and_labels", mask=found, labels=setting.labels.said)
 
 
-_FINDS = {  # what the worst attack does, by scenario; and where work was cut short
-    "prosecutor": (mark("finds_record_of_known"), mark("finds_record_of_known_at_least")),
-    "journalist": (mark("claims_record_of_known"), mark("claims_record_of_known_at_least")),
-    "marketer": (mark("finds_person_of_record"), mark("finds_person_of_record_at_least")),
-}
-_OF_WHOM = {
-    "prosecutor": mark("of_participants"),
-    "journalist": mark("of_known_people"),
-    "marketer": mark("of_all_records"),
+_GIVES = {  # what the release gives away, by scenario
+    "prosecutor": mark("gives_prosecutor"),
+    "journalist": mark("gives_journalist"),
+    "marketer": mark("gives_marketer"),
 }
 
 
-def _find(setting: SettingFacts, plan: Plan, *, bound: bool = False) -> Message:
-    """Say what the worst attack does, as a clause without its subject."""
-    return Message(_FINDS[plan.scenario][bound], share=setting.risk.value)
+def give_away(setting: SettingFacts, plan: Plan) -> Message:
+    """Say what the release gives away: the one number, and the end that decides."""
+    return Message(_GIVES[plan.scenario], share=setting.risk.value, high=setting.risk.high)
+
+
+def show_in_practice(setting: SettingFacts, plan: Plan) -> Message:
+    """Say how near a real snooper came, and what guessing gives."""
+    found, guess = setting.risk.found, setting.guess
+    if found is None:
+        return Message("shown_nothing", guess=guess)
+    told = {"found": found.value, "attack": found.attack, "count": found.releases, "guess": guess}
+    if plan.snooper.seeds:
+        return Message("shown_by_insider", told, seeds=plan.snooper.seeds)
+    return Message("shown_in_practice", told)
+
+
+def _say(setting: SettingFacts, plan: Plan) -> dict[str, object]:
+    return {"mask": name_mask(setting), "gives": give_away(setting, plan), "limit": plan.max_risk}
 
 
 def _measured(riskiest: SettingFacts, safest: SettingFacts, plan: Plan) -> list[Message]:
-    find = _find(riskiest, plan, bound=riskiest.risk.lower_bound)
-    first = Message("verdict_measured", mask=name_mask(riskiest), find=find)
+    said = [Message("verdict_measured", _say(riskiest, plan)), show_in_practice(riskiest, plan)]
     if safest is riskiest:
-        return [first, Message("no_limit_set")]
-    code = mark("safest_gives_at_least") if safest.risk.lower_bound else mark("safest_gives")
-    risk = safest.risk
-    return [first, Message(code, mask=name_mask(safest), value=risk.value, high=risk.interval[1])]
+        return [*said, Message("no_limit_set")]
+    return [*said, Message("safest_gives", mask=name_mask(safest), value=safest.risk.value, high=safest.risk.high)]
 
 
 def _fails(safest: SettingFacts, plan: Plan) -> list[Message]:
-    risk, mask, limit = safest.risk, name_mask(safest), plan.max_risk or 0.0
-    if risk.value <= limit:
+    risk, limit = safest.risk, plan.max_risk or 0.0
+    if risk.high <= limit:
         exposed = {"person": safest.person, "person_limit": plan.max_risk_person}
-        first = Message("person_above", exposed, mask=mask, value=risk.value, limit=limit)
+        first = Message("person_above", exposed, mask=name_mask(safest), value=risk.value, limit=limit)
     else:
-        first = Message("verdict_fails", mask=mask, find=_find(safest, plan), high=risk.interval[1], limit=limit)
-    return [first, Message("do_not_release")]
+        first = Message("verdict_fails", _say(safest, plan))
+    return [first, show_in_practice(safest, plan), Message("do_not_release")]
 
 
 def _unproven(best: SettingFacts, plan: Plan) -> list[Message]:
-    risk, whom = best.risk, Message(_OF_WHOM[plan.scenario], share=best.risk.value)
-    first = Message("verdict_unproven", mask=name_mask(best), found=whom, limit=plan.max_risk, why=best.open_why)
-    searched = any(parse_attack(spec).kind.by_agreement for spec in risk.cut)
-    if risk.lower_bound and searched:
-        return [first, Message("not_yet_more_budget")]
-    if best.oracle is None and risk.needed is not None and risk.needed > risk.repetitions:
-        return [first, Message("not_yet_more_repetitions", needed=risk.needed)]
-    return [first, Message("not_yet")]
+    return [
+        Message("verdict_unproven", _say(best, plan), why=best.open_why),
+        show_in_practice(best, plan),
+        Message("not_yet"),
+    ]
 
 
 def _meets(best: SettingFacts, settings: Sequence[SettingFacts], plan: Plan) -> list[Message]:
-    risk, limit = best.risk, plan.max_risk
-    told = {"mask": name_mask(best), "find": _find(best, plan), "high": risk.interval[1], "limit": limit}
-    if plan.max_risk_person is None:
-        first = Message("verdict_meets", told)
-    else:
-        first = Message("verdict_meets_both", told, person=best.person, person_limit=plan.max_risk_person)
-    use, others = describe(plan.utility, best.usefulness), _count_others(best, settings, plan)
-    said = [first, Message("use_and_others", use=use, others=others) if others else Message("phrase", said=use)]
-    lost = [one.attack for one in best.attacks if one.doubtful and parse_attack(one.attack).kind.by_seeds]
-    return [*said, Message("no_way_found", attacks=lost)] if best.oracle is None and lost else said
-
-
-def _count_others(best: SettingFacts, settings: Sequence[SettingFacts], plan: Plan) -> list[Message]:
-    """Count the other settings by what is known of them: only those tried in full were shown to fail or to keep it."""
-    others = [s for s in settings if s is not best]
-    full = {s.spec: s.repetitions >= plan.repetitions for s in others}
-    above = [full[s.spec] for s in others if s.risk.value > (plan.max_risk or 0.0)]
-    unshown = sum(s.open and full[s.spec] for s in others)
-    counts = {
-        mark("others_above"): sum(above),
-        mark("others_unshown"): unshown,
-        mark("others_above_at_first"): above.count(False),
-    }
-    return [Message(code, count=count) for code, count in counts.items() if count]
+    first = Message("verdict_meets", _say(best, plan))
+    said = [first, show_in_practice(best, plan)]
+    if plan.max_risk_person is not None:
+        said.append(Message("person_kept", person=best.person, person_limit=plan.max_risk_person))
+    use = describe(plan.utility, best.usefulness)
+    above = sum(s.risk.value > (plan.max_risk or 0.0) for s in settings if s is not best)
+    unshown = sum(s.open for s in settings if s is not best)
+    counts = {mark("others_above"): above, mark("others_unshown"): unshown}
+    others = [Message(code, count=count) for code, count in counts.items() if count]
+    return [*said, Message("use_and_others", use=use, others=others) if others else Message("phrase", said=use)]
 
 
 def _warn(status: str, chosen: SettingFacts, plan: Plan, worth: WorthSaying = WORTH_SAYING) -> list[Message]:
     """Say what could not be attacked, was cut short, did not apply or was not asked for, of the setting named."""
     ran = [one for one in chosen.attacks if one.applies]
     lines = []
-    if not ran:
+    if chosen.risk.beaten:
+        lines.append(Message("oracle_beaten", attack=chosen.risk.by, value=chosen.risk.value))
+    if not ran and chosen.oracle is None:
         lines.append(Message("nothing_known_of_risk"))
-    elif idle := [one.attack for one in chosen.attacks if not one.applies and not one.spared]:
-        lines.append(Message("not_applicable", attacks=idle))
-    spared: dict[Message, list[str]] = {}
-    for one in chosen.attacks:
-        if one.spared_why is not None:
-            spared.setdefault(one.spared_why, []).append(one.attack)
-    lines += [Message("left_out", attacks=names, why=why) for why, names in spared.items()]
     if left := not_asked_for(plan.attacks):
         lines.append(_say_left([one.attack for one in ran], left, known=chosen.oracle is not None))
-    for one in ran:
-        lines += _doubt_attack(status, one, chosen)
-    if chosen.oracle is None and chosen.oracle_why is not None:
-        lines.append(Message("most_not_known", why=chosen.oracle_why))
-    shares = [one.unlaid for one in chosen.attacks if one.unlaid is not None]
-    if shares and min(shares) >= worth.share:
-        lines.append(Message("not_laid_on_a_map", share=min(shares)))
+    if chosen.oracle is None:
+        lines += [line for one in ran for line in _doubt_attack(status, one)]
+        shares = [one.unlaid for one in chosen.attacks if one.unlaid is not None]
+        if shares and min(shares) >= worth.share:
+            lines.append(Message("not_laid_on_a_map", share=min(shares)))
     return lines + _call_for_more(status, chosen, plan)
 
 
@@ -282,32 +238,25 @@ def _say_left(ran: Sequence[str], left: Sequence[str], *, known: bool) -> Messag
     return Message("only_tried", ran=Message("were_tried", names=ran, count=len(ran)), left=rest)
 
 
-def _doubt_attack(status: str, one: AttackRisk, chosen: SettingFacts) -> list[Message]:
-    """Say in how many repetitions an attack was not carried out, was cut short, or was in doubt."""
-    lines = []
-    if one.why is not None and not one.spared:
-        lines.append(Message("attack_remark", attack=one.attack, why=one.why))
-    often = {"attack": one.attack, "all": chosen.repetitions}
-    if one.cut and chosen.risk.lower_bound:
-        lines.append(Message("attack_cut", often, some=one.cut, why=one.cut_why, high=chosen.risk.interval[1]))
-    elif one.cut:
-        lines.append(Message("attack_cut_harmless", often, some=one.cut))
-    if one.doubtful and chosen.oracle is None and status != FAILS:
+def _doubt_attack(status: str, one: AttackRisk) -> list[Message]:
+    """Say on how many releases an attack was not carried out, was cut short, or was in doubt."""
+    often = {"attack": one.attack, "all": one.releases}
+    lines = [] if one.why is None else [Message("attack_remark", attack=one.attack, why=one.why)]
+    if one.cut:
+        lines.append(Message("attack_cut", often, some=one.cut, why=one.cut_why))
+    if one.doubtful and status != FAILS:
         lines.append(Message("attack_doubtful", often, some=one.doubtful))
     return lines
 
 
 def _call_for_more(status: str, chosen: SettingFacts, plan: Plan) -> list[Message]:
     """Say that more repetitions might turn the verdict."""
-    often, limit, oracle = chosen.risk.repetitions, plan.max_risk, chosen.oracle
-    if status == FAILS and chosen.turns:
-        return [Message("near_the_limit", count=often)]
-    near = oracle is not None and limit is not None and oracle.value <= limit < oracle.high
-    return [Message("kept_on_average", count=often)] if status == UNPROVEN and near else []
+    limit, risk = plan.max_risk, chosen.risk
+    near = status == UNPROVEN and limit is not None and risk.value <= limit < risk.high
+    return [Message("kept_on_average", count=risk.repetitions)] if near else []
 
 
 def not_asked_for(asked: Sequence[str]) -> list[str]:
     """Return the attacks that an audit could carry out and was not asked to."""
-    names = {parse_attack(spec).kind.name for spec in asked if spec != "all"}
-    every = [] if "all" in asked else [spec.kind.name for spec in parse_attacks(("all",))]
-    return [name for name in every if name not in names]
+    names = {spec.kind.name for spec in parse_attacks(asked)}
+    return [spec.kind.name for spec in parse_attacks(("all",)) if spec.kind.name not in names]

@@ -1,24 +1,22 @@
-"""What an attack on a release is held against: guessing, the oracle, insiders, a control; and what may be spared."""
+"""What an attack on a release is held against: guessing, the oracle, insiders, and a control."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from disclique.attacks import Attack, Ceiling, Holder, LabelAttack, LabelRule, Outcome, act, fetcher, parse_attack
+from disclique.attacks import Attack, Ceiling, Holder, LabelAttack, LabelRule, Outcome, act, fetcher
 from disclique.attacks.knowledge import Knowledge
-from disclique.attacks.oracle import NAME as ORACLE
 from disclique.attacks.oracle import Answer, ask_oracle
-from disclique.audits.definition import Audit, SparingRules
+from disclique.attacks.oracle.encodings import INSIDER
+from disclique.audits.definition import Audit
 from disclique.audits.known_file import KnownFile, draw_control
-from disclique.audits.rates import Attempt, InsiderHits, Records
+from disclique.audits.rates import Attempt, InsiderHits, OracleRecord
 from disclique.errors import InputError
-from disclique.masks.laws import ExchangeLaw, HalfWayLaw
-from disclique.measures.risk import SCENARIOS, Hits, find_chances, judge, trials
-from disclique.messages import Message
+from disclique.measures.risk import SCENARIOS, Hits, find_chances, judge
 from disclique.model import Candidates, Claims, Microdata
 from disclique.records.labels import Exact
 from disclique.records.reading import select_records
@@ -67,7 +65,7 @@ def weigh_attempt(tried: Outcome, known: KnownFile, exact: Candidates, scenario:
     claims, judged = tried.claims, tried.judged
     if claims is None or judged is None:
         why = None if tried.refusal is None else tried.refusal.message
-        return Attempt(tried.spec, why=why, spared=tried.spared, seconds=tried.seconds)
+        return Attempt(tried.spec, why=why, seconds=tried.seconds)
     chances = find_chances(claims, known.sought, exact, known.seeds, scenario)
     rows, sought = known.rows, known.sought.pairs[:, 0]
     return Attempt(
@@ -117,14 +115,24 @@ class Consulted:
     refusal: InputError | None = None
     seconds: float = 0.0
 
-    def attempt(self, known: KnownFile, scenario: str) -> Attempt:
-        """Return it as it is recorded: the numbers, and who is exposed."""
+    def record(self, known: KnownFile, scenario: str, *, most_named: int) -> OracleRecord:
+        """Return it as it is recorded; the chances of people, where there are no more than ``most_named``."""
         if self.answer is None:
             assert self.refusal is not None
-            return Attempt(ORACLE, why=self.refusal.message, seconds=self.seconds)
+            return OracleRecord(why=self.refusal.message, seconds=self.seconds)
         rows, chances = known.rows[known.sought.pairs[:, 0]], self.answer.of(scenario)
-        named = tuple((int(t), round(float(c), 4)) for t, c in zip(rows, chances, strict=True) if c > 0)
-        return Attempt(ORACLE, named=named, hits=self.answer.hits, seconds=self.seconds)
+        named = [(int(t), round(float(c), 4)) for t, c in zip(rows, chances, strict=True) if c > 0]
+        curve = tuple(InsiderHits(one.pairs, one.hits, one.sought) for one in self.answer.curve)
+        usual = min(INSIDER.usual, len(known.truth) // 2)
+        return OracleRecord(
+            curve=curve,
+            seeds=len(known.seeds) or usual if curve else None,
+            hits=self.answer.hits,
+            sought=len(rows),
+            named=tuple(named) if len(rows) <= most_named else (),
+            learned=self.answer.learned,
+            seconds=self.seconds,
+        )
 
 
 def consult_oracle(
@@ -153,21 +161,21 @@ def ask_insiders(
     """Count what insiders find who know some true pairs beforehand: by the attacks that start from these, or any other.
 
     ``tries`` are the attacks without seeds, which an insider can carry out as well; ``build`` builds those that are
-    told a known file's seeds, unless they were spared because there is nothing to gain.
+    told a known file's seeds. Where those without seeds were enough, insiders show nothing more.
     """
     if known.seeds:  # the attacks themselves are those of an insider
         return ()
     found = []
     labels = match_labels(audit, target, known.data)
-    spared = any(one.spared is not None and parse_attack(one.spec).kind.by_seeds for one in tries)
+    ran = {one.spec for one in tries if one.claims is not None}
     for count in INSIDERS:
         if count > len(known.truth) / 2:  # too few people are left to be found
             continue
         insider = known.with_seeds(count, audit.chance.rng("insider", count, repetition))
-        attacks = {spec: attack for spec, attack in build(insider).items() if attack.by_seeds}
+        attacks = {spec: attack for spec, attack in build(insider).items() if attack.by_seeds and spec in ran}
         told = act(attacks, fetcher(target, known.data, labels))
-        if spared or any(one.claims is not None for one in told):
-            claims = [one.claims for one in (*told, *tries) if one.claims is not None]
+        claims = [one.claims for one in (*told, *tries) if one.claims is not None]
+        if claims:
             hits = [count_hits(one, insider, labels.exact) for one in claims]
             most = Hits(*(max(one.of(name) for one in hits) for name in SCENARIOS))
             found.append(InsiderHits(count, most, len(insider.sought)))
@@ -200,78 +208,3 @@ def run_control(
         else attempt
         for attempt in attempts
     ]
-
-
-PROSECUTOR, JOURNALIST = "prosecutor", "journalist"
-
-
-@dataclass(frozen=True, eq=False)
-class Sparing:
-    """What is known of a release before costly attacks: how many people the oracle finds, and by whom it is judged.
-
-    ``oracle`` is None where nothing may be spared.
-    """
-
-    oracle: float | None
-    known: KnownFile
-    exact: Candidates
-    scenario: str
-    repetition: int
-    rules: SparingRules
-
-    def __call__(self, attack: Attack, tries: Sequence[Outcome]) -> Message | None:
-        """Say why an attack is not carried out after ``tries``; None if it is."""
-        if self.oracle is None or attack.cost <= self.rules.cheap_cost:
-            return None
-        ran = [one for one in tries if one.claims is not None]
-        if self.gap(ran) <= self.rules.gain_share:
-            return Message("nothing_to_gain", share=self.rules.gain_share)
-        full = [one.spec for one in ran if one.used_whole_map]
-        if not full:
-            return None
-        sizes = len(self.known.released), len(self.known.data)
-        if sizes[0] * sizes[1] > self.rules.large_pairs and self.scenario != JOURNALIST:
-            return Message("too_many_records_for_it", mine=sizes[0], theirs=sizes[1], attack=full[0])
-        if self.repetition >= self.rules.first_releases:
-            return Message("tried_on_the_first_only", times=self.rules.first_releases)
-        return None
-
-    def gap(self, ran: Iterable[Outcome]) -> float:
-        """Return the share of people whom the oracle finds and none of the attacks does."""
-        if self.oracle is None:
-            return 1.0
-        known = self.known
-        found = [
-            float(find_chances(one.claims, known.sought, self.exact, known.seeds, self.scenario).sum()) for one in ran
-        ]
-        of = trials(self.scenario, len(self.known.sought), len(self.known.released))
-        return (self.oracle - max(found, default=0.0)) / max(of, 1)
-
-
-def find_spared(
-    oracle: Consulted, knowledge: Knowledge, known: KnownFile, exact: Candidates, audit: Audit, repetition: int
-) -> Sparing:
-    """Return what may be spared on a release of which the oracle says this; nothing if it is only approximate."""
-    law, scenario = knowledge.law, audit.plan.scenario
-    rough = isinstance(law, ExchangeLaw | HalfWayLaw) or (law is not None and law.simulated)
-    found = None
-    if oracle.answer is not None and not rough:
-        found = oracle.answer.hits.of(PROSECUTOR if scenario == JOURNALIST else scenario)
-    return Sparing(found, known, exact, scenario, repetition, audit.tuning.sparing)
-
-
-def find_promising(records: Records, scenario: str, rules: SparingRules) -> bool:
-    """Say whether an attack that was given up after the first releases of a setting had found more people there."""
-    shares: dict[str, dict[int, float]] = {}
-    for repetition, record in records.items():
-        for one in record.attempts:
-            if one.applies:
-                of = trials(scenario, len(record.common), record.released)
-                shares.setdefault(one.attack, {})[repetition] = one.hits.of(scenario) / max(of, 1)
-    always = [found for found in shares.values() if len(found) == len(records)]
-    for found in shares.values():
-        if len(found) < len(records):
-            best = max((np.mean([other[k] for k in found]) for other in always), default=0.0)
-            if np.mean(list(found.values())) > best + rules.promise_share:
-                return True
-    return False

@@ -34,9 +34,17 @@ NODES = 32  # places of a known record whose coordinates are in doubt
 
 @dataclass(frozen=True)
 class PlaceLaw:
-    """The law of a masked place given the true one; ``simulated`` where it is an estimate from draws of the mask."""
+    """The law of a masked place given the true one; ``simulated`` where it is an estimate from draws of the mask.
+
+    One that is not ``exact`` is an approximation, by what it looks at or because it was estimated.
+    """
 
     simulated: bool = field(default=False, kw_only=True)
+
+    @property
+    def exact(self) -> bool:
+        """True if it is the law itself."""
+        return not self.simulated
 
 
 @dataclass(frozen=True)
@@ -333,6 +341,11 @@ class HalfWayLaw(PlaceLaw):
     local density (``HalfWay``).
     """
 
+    @property
+    def exact(self) -> bool:
+        """False: neighbours who are not known are only taken to be there by their density."""
+        return False
+
 
 @dataclass(frozen=True)
 class ExchangeLaw(PlaceLaw):
@@ -342,6 +355,11 @@ class ExchangeLaw(PlaceLaw):
     """
 
     radius: float
+
+    @property
+    def exact(self) -> bool:
+        """False: who finds nobody free to exchange places with is known on average only."""
+        return False
 
     def stay(self, partners: FloatArray) -> FloatArray:
         """Return the probability that a record with so many others in reach finds none of them free.

@@ -19,16 +19,16 @@ from disclique.runs.run import (
     run_units,
     try_units,
 )
-from disclique.runs.unit import Attacked, Chance, Stage, Unit, WrittenUnit
+from disclique.runs.unit import Chance, Measured, Stage, Unit, WrittenUnit
 
 __all__ = [
-    "Attacked",
     "Chance",
     "Estimate",
     "Executor",
     "Forecast",
     "FullProgress",
     "Journal",
+    "Measured",
     "OnDask",
     "Processes",
     "Progress",

@@ -177,8 +177,15 @@ class Estimate(Generic[R]):
             what=Message(what),
             duration=say_duration(self.seconds / cores),
             processes=Message("so_many_processes", count=cores),
-            trials=Message("by_so_many_trials", tried=tried) if tried > 1 else Message("by_one_trial"),
+            trials=_say_trials(tried),
         )
+
+
+def _say_trials(tried: int) -> Message:
+    """Say by what an estimate was made."""
+    if not tried:
+        return Message("by_a_model_of_cost")
+    return Message("by_so_many_trials", tried=tried) if tried > 1 else Message("by_one_trial")
 
 
 def say_duration(seconds: float) -> Message:

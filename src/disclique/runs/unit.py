@@ -15,7 +15,7 @@ from disclique.masks.settings import Setting
 
 @dataclass(frozen=True)
 class Stage:
-    """What is done to a release. ``beside`` says that it is not the attack itself; ``sort`` tells kinds apart."""
+    """What is done to a release. ``beside`` says that it is not what the run is for; ``sort`` tells kinds apart."""
 
     beside: ClassVar[bool] = True
     sort: ClassVar[str]
@@ -27,12 +27,11 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Attacked(Stage):
-    """The release is attacked in every way; ``effort`` is how often the budget of its searches was raised."""
+class Measured(Stage):
+    """What is done to every release first."""
 
     beside: ClassVar[bool] = False
     sort: ClassVar[str] = ""
-    effort: int = 0
 
 
 @dataclass(frozen=True)
@@ -41,21 +40,15 @@ class Unit:
 
     setting: Setting
     repetition: int
-    stage: Stage = Attacked()
-
-    @property
-    def effort(self) -> int:
-        """How often the budget of its searches was raised."""
-        return self.stage.effort if isinstance(self.stage, Attacked) else 0
+    stage: Stage = Measured()
 
     def __str__(self) -> str:
-        more = f", effort {self.effort}" if self.effort else ""
-        beside = f", {self.stage.text}" if self.stage.beside else ""
-        return f"{self.setting}, repetition {self.repetition + 1}{more}{beside}"
+        beside = f", {self.stage.text}" if self.stage.text else ""
+        return f"{self.setting}, repetition {self.repetition + 1}{beside}"
 
     def write(self) -> WrittenUnit:
         """Return the unit as a journal holds it."""
-        return WrittenUnit(str(self.setting), self.repetition, self.effort, self.stage.text)
+        return WrittenUnit(str(self.setting), self.repetition, self.stage.text)
 
 
 @dataclass(frozen=True)
@@ -64,12 +57,10 @@ class WrittenUnit:
 
     mask: str
     repetition: int
-    effort: int = 0
     part: str = ""
 
     def __str__(self) -> str:
-        more = f", effort {self.effort}" if self.effort else ""
-        return f"{self.mask}, repetition {self.repetition + 1}{more}{f', {self.part}' if self.part else ''}"
+        return f"{self.mask}, repetition {self.repetition + 1}{f', {self.part}' if self.part else ''}"
 
 
 @dataclass(frozen=True)

@@ -171,20 +171,20 @@ def draw_study(result: StudyResult) -> dict[str, Figure]:
 
 
 def draw_risk_utility_map(result: AuditResult) -> Figure:
-    """Draw risk against usefulness of every setting of an audit, with the limit; open marks are lower bounds."""
+    """Draw risk against usefulness of every setting of an audit, with the limit; lines end at the most."""
     figure = Figure(figsize=(7, 5), layout="constrained")
     axes = figure.add_subplot()
     there = [(s, s.usefulness) for s in result.settings if s.usefulness is not None]
     for place, mask in enumerate(dict.fromkeys(s.mask for s, _ in there)):
         for number, (s, use) in enumerate(pair for pair in there if pair[0].mask == mask):
-            colour, (low, high) = PLOT_COLOURS[place % len(PLOT_COLOURS)], s.risk.interval
-            axes.plot([use, use], [low, high], color=colour, linewidth=1.2)
-            face = "white" if s.risk.lower_bound else colour
-            label = mask if number == 0 else None
-            axes.plot(use, s.risk.value, "o", color=colour, markerfacecolor=face, label=label)
+            colour = PLOT_COLOURS[place % len(PLOT_COLOURS)]
+            axes.plot([use, use], [s.risk.value, s.risk.high], color=colour, linewidth=1.2)
+            axes.plot(use, s.risk.value, "o", color=colour, label=mask if number == 0 else None)
     if result.plan.max_risk is not None:
         axes.axhline(result.plan.max_risk, color="#E69F00", linestyle="--", linewidth=1.2)
-    axes.set(xlabel=measures()[result.plan.utility].title, ylabel="risk (worst attack)", ylim=(-0.02, 1.02))
+    axes.set(
+        xlabel=measures()[result.plan.utility].title, ylabel="share of people who could be found", ylim=(-0.02, 1.02)
+    )
     if there:
         axes.legend(frameon=False)
     make_quiet(axes)

@@ -189,9 +189,9 @@ def _points(found: Comparison, names: list[str]) -> list[dict[str, Any]]:
             "setting": setting.brief or spec,
             "group": name,
             "risk": setting.risk.value,
-            "high": setting.risk.interval[1],
+            "high": setting.risk.high,
             "use": setting.usefulness,
-            "sure": f"{setting.repetitions}{', ≥' if setting.risk.lower_bound else ''}",
+            "sure": str(setting.repetitions),
         }
         for spec, *pair in found.settings
         for name, setting in zip(names, pair, strict=True)

@@ -136,9 +136,9 @@ def _point(row: SettingRow) -> dict[str, Any]:
         "setting": row.brief,
         "group": row.mask,
         "risk": row.risk,
-        "high": max(row.risk or 0.0, row.oracle or 0.0),
+        "high": row.risk,
         "use": row.use,
-        "sure": f"{sure}, ≥" if row.bound else sure,
+        "sure": sure,
     }
 
 

@@ -6,7 +6,7 @@ from disclique.arguments import check_kind
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts, mark, texts_in
 from disclique.measures.utility import measures
-from disclique.show.pages import QUANTILES, interval, measured, percent, tell_asked, title_of
+from disclique.show.pages import QUANTILES, measured, percent, tell_asked, title_of
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
 
@@ -75,15 +75,17 @@ def _measured(result: AuditResult, texts: Texts) -> dict[str, str]:
     def share(of: float | None) -> str:
         return percent(of, texts.language)
 
-    worst = say("{risk} by {attack}", risk=share(risk.value), attack=risk.attack or say("none"))
+    shown = say("none")
+    if risk.found is not None:
+        shown = say("{risk} by {attack}", risk=share(risk.found.value), attack=risk.found.attack)
     found = {
         say("Form of the release"): setting.brief or setting.spec,
-        say("Risk, worst attack"): f"{'≥ ' if risk.lower_bound else ''}{worst}",
-        say("Interval"): interval(risk.interval, texts.language),
+        say("Risk: could be found"): say("{share}, at most {most}", share=share(risk.value), most=share(risk.high)),
+        say("Shown in practice by an attack"): shown,
         say("By guessing from labels"): share(setting.guess),
         say("What the masked data give away (oracle)"): say("not modelled")
         if oracle is None
-        else say("{share}, up to {most}", share=share(oracle.value), most=share(oracle.high)),
+        else say("{share}, at most {most}", share=share(oracle.value), most=share(oracle.high)),
         say("Repetitions"): str(setting.repetitions),
     }
     spread = next((one for one in result.people_risk if one.spec == setting.spec), None)

@@ -83,8 +83,8 @@ def _risk(result: AuditResult, texts: Texts) -> Json | None:
             "guess": s.guess,
             "oracle": None if s.oracle is None else s.oracle.value,
             "repetitions": s.repetitions,
-            "bound": _cut_words(s, a, texts),
-            "mark": "≥" if a.cut and s.risk.lower_bound else "",
+            "bound": _cut_words(a, texts),
+            "mark": "≥" if a.cut else "",
             **{f"seeded{one.seeds}": one.value for one in s.seeded},
             "seeded": max((one.value for one in s.seeded), default=None),
         }
@@ -137,13 +137,11 @@ def _risk(result: AuditResult, texts: Texts) -> Json | None:
     return plain(alt.layer(*layers).properties(height=len(order) * (len(attacks) * _ROW + 8)))
 
 
-def _cut_words(setting: SettingFacts, attack: AttackRisk, texts: Texts) -> str:
-    """Say whether work was cut short, and whether that matters."""
+def _cut_words(attack: AttackRisk, texts: Texts) -> str:
+    """Say whether work was cut short."""
     if not attack.cut:
         return texts.say("nothing cut short")
-    if setting.risk.lower_bound:
-        return texts.say("lower bound: work cut short")
-    return texts.say("work cut short, which cannot matter")
+    return texts.say("cut short: it may find more")
 
 
 def _limit(limit: float, axis: str, texts: Texts) -> Any:
@@ -156,14 +154,13 @@ def _limit(limit: float, axis: str, texts: Texts) -> Any:
 
 def _risk_row(setting: SettingFacts, texts: Texts) -> Json:
     """Return the risk of a setting as a row of a chart's data."""
-    low, high = setting.risk.interval
-    worst = setting.risk.attack or texts.say("none")
+    found = setting.risk.found
     return {
         "setting": setting.brief or setting.spec,
         "risk": setting.risk.value,
-        "low": low,
-        "high": high,
-        "attack": worst,
+        "high": setting.risk.high,
+        "found": None if found is None else found.value,
+        "attack": texts.say("none") if found is None else found.attack,
     }
 
 
@@ -173,9 +170,9 @@ def _risk_tooltip(texts: Texts) -> list[Any]:
     return [
         alt.Tooltip("setting:N", title=texts.say("setting")),
         alt.Tooltip("risk:Q", title=texts.say("risk"), format=PERCENT),
-        alt.Tooltip("low:Q", title=texts.say("interval from"), format=PERCENT),
-        alt.Tooltip("high:Q", title=texts.say("to"), format=PERCENT),
-        alt.Tooltip("attack:N", title=texts.say("worst attack")),
+        alt.Tooltip("high:Q", title=texts.say("at most"), format=PERCENT),
+        alt.Tooltip("found:Q", title=texts.say("shown in practice"), format=PERCENT),
+        alt.Tooltip("attack:N", title=texts.say("by the attack")),
     ]
 
 
@@ -189,9 +186,6 @@ def _front(result: AuditResult, texts: Texts) -> Json | None:
             "use": s.usefulness,
             "front": texts.say("on the front") if s.pareto else texts.say("another one is better in both"),
             "pareto": bool(s.pareto),
-            "bound": texts.say("lower bound: work cut short")
-            if s.risk.lower_bound
-            else texts.say("nothing cut short that matters"),
         }
         for s in result.settings
         if s.usefulness is not None
@@ -207,19 +201,18 @@ def _front(result: AuditResult, texts: Texts) -> Json | None:
         axis=alt.Axis(format=ranking.format, tickCount=5),
     )
     room = alt.Scale(domain=[-0.03, 1.03], nice=False)  # symbols at 0 and 1 are seen whole
-    y = alt.Y("risk:Q", title=texts.say("risk (worst attack)"), scale=room, axis=alt.Axis(format="%", tickCount=5))
+    y = alt.Y("risk:Q", title=texts.say("could be found"), scale=room, axis=alt.Axis(format="%", tickCount=5))
     tooltip = [
         *_risk_tooltip(texts),
         alt.Tooltip("use:Q", title=texts.say("usefulness"), format=".3f"),
         alt.Tooltip("front:N", title=texts.say("front")),
-        alt.Tooltip("bound:N", title=texts.say("search")),
     ]
     base = alt.Chart(data(rows))
     zoom = alt.selection_interval(bind="scales", zoom="wheel![event.shiftKey]")
     on_front = base.transform_filter("datum.pareto")
     layers = [
         on_front.mark_line(color="#999999", strokeDash=[2, 3], strokeWidth=1.5).encode(x=x, y=y, order="use:Q"),
-        base.mark_rule(opacity=0.55).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=looks["color"]),
+        base.mark_rule(opacity=0.55).encode(x=x, y=alt.Y("risk:Q"), y2="high:Q", color=looks["color"]),
         base.mark_point(size=110, filled=True, opacity=1).encode(x=x, y=y, tooltip=tooltip, **looks).add_params(zoom),
     ]
     limit = result.plan.max_risk
@@ -229,9 +222,9 @@ def _front(result: AuditResult, texts: Texts) -> Json | None:
 
 
 def _risk_axis(texts: Texts) -> Any:
-    """Return the axis of the risk by the worst attack."""
+    """Return the axis of the risk."""
     alt = alt_library()
-    title, scale = texts.say("risk (worst attack)"), alt.Scale(domain=[0, 1])
+    title, scale = texts.say("could be found"), alt.Scale(domain=[0, 1])
     return alt.Y("risk:Q", title=title, scale=scale, axis=alt.Axis(format="%"))
 
 
@@ -276,9 +269,10 @@ def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | No
     base = alt.Chart(data(rows)).encode(x=x, tooltip=tooltip)
     y = _risk_axis(texts)
     layers = [
-        base.mark_area(opacity=0.25, color="#0072B2").encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_area(opacity=0.25, color="#0072B2").encode(y=alt.Y("risk:Q"), y2="high:Q"),
         base.mark_line(color="#0072B2").encode(y=y),
         base.mark_point(color="#0072B2", filled=True, size=60, opacity=1).encode(y=y),
+        base.mark_point(color="#999999", shape="diamond", filled=True, size=60).encode(y=alt.Y("found:Q")),
     ]
     if limit is not None:
         layers.append(_limit(limit, "y", texts))
@@ -322,7 +316,7 @@ def _labels(result: AuditResult, texts: Texts) -> Json | None:
     base = alt.Chart(data(rows)).encode(x=x, tooltip=tooltip)
     layers = [
         base.mark_tick(thickness=2, opacity=0.7, color="#999999", orient="horizontal").encode(y=alt.Y("guess:Q")),
-        base.mark_rule(opacity=0.55).encode(y=alt.Y("low:Q"), y2="high:Q", color=looks["color"]),
+        base.mark_rule(opacity=0.55).encode(y=alt.Y("risk:Q"), y2="high:Q", color=looks["color"]),
         base.mark_line(strokeWidth=1.5).encode(y=y, color=looks["color"]),
         base.mark_point(size=75, filled=True, opacity=1).encode(y=y, **looks),
     ]

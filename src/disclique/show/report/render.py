@@ -63,11 +63,10 @@ def report(result: AuditResult, *, figures: str = "", language: str = "en", libr
 
 @dataclass(frozen=True)
 class WhatRan:
-    """The attacks by what became of them: carried out, not applicable or spared with the reason, and not asked for."""
+    """The attacks by what became of them: carried out, not with the reason, and not asked for."""
 
     busy: dict[str, Any]
     idle: dict[str, Message | None]
-    spared: dict[str, Message | None]
     left: tuple[str, ...]
 
     @property
@@ -86,8 +85,7 @@ def _what_ran(result: AuditResult) -> WhatRan:
     asked = {parse_spec(spec).name for spec in result.plan.attacks}
     return WhatRan(
         {spec: attacks().get(parse_spec(spec).name) for spec in dict.fromkeys(ran)},
-        {one.attack: one.why for one in rest if not one.spared},
-        {one.attack: one.why for one in rest if one.spared},
+        {one.attack: one.why for one in rest},
         tuple(name for name in attack_names() if name not in asked),
     )
 
@@ -133,19 +131,18 @@ def _attacks_by_setting(result: AuditResult, texts: Texts) -> Grid:
 def _cell(grid: Grid, setting: SettingFacts, one: AttackRisk | None, texts: Texts) -> Cell:
     if one is None:
         return Cell("–", grid.note(mark("not_tried_on_this_setting")))
-    if not one.applies and one.spared:
-        return Cell("–", grid.note(mark("attack_spared"), attack=one.attack, why=one.why))
     if not one.applies:
         return Cell(texts.say("n/a"), grid.note(mark("attack_not_applicable"), attack=one.attack, why=one.why))
-    bound = "≥ " if one.cut and setting.risk.lower_bound else ""
+    bound = "≥ " if one.cut else ""
     note = None
     if one.cut:
-        note = grid.note(mark("attack_was_cut"), one.cut_why, attack=one.attack, some=one.cut, all=setting.repetitions)
+        note = grid.note(mark("attack_was_cut"), one.cut_why, attack=one.attack, some=one.cut, all=one.releases)
     elif one.why is not None:
         note = grid.note("attack_and_why", attack=one.attack, why=one.why)
     elif one.doubtful:
-        note = grid.note(mark("attack_was_doubtful"), attack=one.attack, some=one.doubtful, all=setting.repetitions)
-    return Cell(bound + percent(one.risk.value, texts.language), note, one.attack == setting.risk.attack)
+        note = grid.note(mark("attack_was_doubtful"), attack=one.attack, some=one.doubtful, all=one.releases)
+    best = setting.risk.found is not None and one.attack == setting.risk.found.attack
+    return Cell(bound + percent(one.risk.value, texts.language), note, best)
 
 
 def _strips(settings: tuple[SettingFacts, ...]) -> list[tuple[SettingFacts, ...]]:
