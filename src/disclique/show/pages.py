@@ -19,6 +19,7 @@ from disclique.options.table import Row
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from disclique.audits.facts import SensitivityPoint
     from disclique.audits.rates import Rate
     from disclique.measures.utility import Measure
     from disclique.messages import Message
@@ -60,6 +61,8 @@ def environment(language: str = "en", *rooms: str) -> Environment:
     made.globals |= {
         "measured": _in(texts, partial(measured, language=language)),
         "title_of": title_of,
+        "tell_assumed": partial(tell_assumed, texts=texts),
+        "assumptions": ASSUMPTIONS,
         "quantiles": QUANTILES,
     }
     made.tests["match_dial"] = lambda name: str(name).startswith("dial-")
@@ -86,6 +89,12 @@ QUANTILES = {  # as people say them
     "90 %": mark("ninth decile"),
     "99 %": mark("99th percentile"),
     "highest": mark("highest"),
+}
+ASSUMPTIONS = {  # what is varied when the risk is measured with one thing assumed otherwise
+    "overlap": mark("known to the snooper"),
+    "label-error": mark("wrong label values"),
+    "coordinate-error": mark("error of the snooper's coordinates"),
+    "strangers": mark("others in the snooper's file"),
 }
 
 
@@ -150,6 +159,15 @@ def measured(value: float | None, measure: Measure, unit: str, errors: Errors = 
 def title_of(measure: Measure, unit: str) -> Message:
     """Return the title of a measure with its unit, where it has one."""
     return measure.head(unit)
+
+
+def tell_assumed(point: SensitivityPoint, plan: PlanFields, *, texts: Texts) -> str:
+    """Write what a point of the sensitivity assumes: a share, a length, or a number of people."""
+    if point.varied == "coordinate-error":
+        return str(plan.snooper.coordinate_error) if point.declared else "0"
+    if point.varied == "strangers":
+        return texts.number(figure(point.value))
+    return percent(point.value, texts.language)
 
 
 MODES = {  # what the snooper's file is

@@ -16,6 +16,7 @@ from disclique.audits.result import AuditResult
 from disclique.locale import Texts
 from disclique.masks.settings import Setting, measure_dial, measured_in
 from disclique.measures.utility import measures
+from disclique.show.pages import ASSUMPTIONS, tell_assumed
 from disclique.show.report.maps import draw_cells, draw_people
 from disclique.show.report.vega import COLOURS, PERCENT, SHAPES, alt_library, data, plain
 from disclique.units import Quantity
@@ -379,11 +380,10 @@ def _sensitivity(result: AuditResult, texts: Texts) -> Json | None:
     found = result.sensitivity
     if found is None:
         return None
-    names = {"overlap": texts.say("known"), "label-error": texts.say("wrong labels")}
     own, other = texts.say("as declared"), texts.say("assumed otherwise")
     rows = [
         {
-            "assumed": f"{names[one.varied]}: {texts.number(f'{100 * one.value:.3g}')} %",
+            "assumed": f"{texts.say(ASSUMPTIONS[one.varied])}: {tell_assumed(one, result.plan, texts=texts)}",
             "risk": one.risk,
             "high": one.high,
             "said": own if one.declared else other,
