@@ -15,11 +15,11 @@ from disclique.audits.exposure import Findings
 from disclique.audits.facts import Decision, SettingFacts, declare
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
-from disclique.audits.rates import Records, ReleaseRecord, measure_risk
+from disclique.audits.rates import Records, ReleaseRecord
 from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
 from disclique.audits.search import search_range
 from disclique.audits.sensitivity import choose_variants, list_units
-from disclique.audits.summarise import Context, judge_setting, summarise
+from disclique.audits.summarise import Context, judge_setting, measure_setting, summarise
 from disclique.audits.unit import UnitRunner
 from disclique.audits.verdict import Judgement
 from disclique.errors import InputError, guess_meant
@@ -312,8 +312,7 @@ class Work:
         return weaker[:1] + [one for one in settings[place + 1 :] if one in self.measured][:1]
 
     def _is_beaten(self, setting: Setting) -> bool:
-        plan = self.plan
-        return measure_risk(self._records(setting), plan.attack_names, plan.scenario).beaten
+        return measure_setting(self.audit, self._records(setting), self._trials(setting)).beaten
 
     def _judge(self, setting: Setting) -> Judgement | None:
         return judge_setting(self.audit, self._records(setting), self._trials(setting), self.doubt)

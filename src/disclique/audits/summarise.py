@@ -45,6 +45,7 @@ from disclique.audits.plan import write_call
 from disclique.audits.rates import (
     Attempt,
     Records,
+    SettingRisk,
     average_errors,
     average_insiders,
     average_utility,
@@ -178,17 +179,21 @@ def judge_setting(audit: Audit, records: Records, trials: Records, doubt: Messag
     plan = audit.plan
     if plan.max_risk is None or not records:
         return None
-    extra = _extra_draws(trials)
     asked, right = add_trials(trials)
     figures = Figures(
-        risk=measure_risk(records, plan.attack_names, plan.scenario, extra=extra),
+        risk=measure_setting(audit, records, trials),
         repetitions=plan.repetitions,
         person=float((right[asked > 0] / asked[asked > 0]).max()) if (asked > 0).any() else None,
-        oracle=measure_oracle(records, plan.scenario, extra),
+        oracle=measure_oracle(records, plan.scenario, _extra_draws(trials)),
         oracle_why=_find_refusal(records),
         doubt=doubt,
     )
     return Judgement(figures, Limits(plan.max_risk, plan.max_risk_person))
+
+
+def measure_setting(audit: Audit, records: Records, trials: Records) -> SettingRisk:
+    """Measure the risk of a setting; where the oracle was asked for everybody, by these draws, too."""
+    return measure_risk(records, audit.plan.attack_names, audit.plan.scenario, extra=_extra_draws(trials))
 
 
 def _find_refusal(records: Records) -> Message | None:
@@ -205,12 +210,11 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, 
     """Summarise one setting of a mask."""
     plan, mask = audit.plan, setting.mask
     asked = next(one for one in plan.ranges if setting in one.settings)
-    judged, extra = judge_setting(audit, records, trials, doubt), _extra_draws(trials)
-    risk = measure_risk(records, plan.attack_names, plan.scenario, extra=extra)
+    judged, risk = judge_setting(audit, records, trials, doubt), measure_setting(audit, records, trials)
     found = (measure_attack(records, name, plan.scenario) for name in plan.attack_names)
     attacks = [one for one in found if one is not None]
     useful = average_utility(records)
-    oracle = measure_oracle(records, plan.scenario, extra)
+    oracle = measure_oracle(records, plan.scenario, _extra_draws(trials))
     there = [record for record in records.values() if record.seeded]
     return SettingFacts(
         spec=str(setting),

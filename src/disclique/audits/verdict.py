@@ -93,6 +93,8 @@ class Judgement:
         figures = self.figures
         if figures.oracle is None:  # a search that fails looks like protection
             return Message("no_oracle", why=figures.oracle_why)
+        if figures.risk.beaten:  # one that is wrong is none
+            return Message("oracle_is_wrong", attack=figures.risk.by)
         return figures.doubt
 
     @property
