@@ -384,6 +384,7 @@ def measure_risk(
     ran = [measure_attack(records, attack, scenario) for attack in attacks]
     singles += [one.highest for one in ran if one is not None]
     by, high_of = (max(which, key=lambda name: which[name]) for which in (values, ends))
+    singles.append(values[by])
     known = oracle is not None or found is not None
     return SettingRisk(
         value=values[by] if known else 1.0,
