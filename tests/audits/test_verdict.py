@@ -144,7 +144,7 @@ def test_worse_figures_never_improve_the_status(one: Figures, by: float, limit: 
 
 @given(figures(), SHARE, st.none() | SHARE)
 def test_nothing_is_shown_to_be_kept_that_is_above_a_limit(one: Figures, limit: float, person: float | None) -> None:
-    """Against the definition: an oracle that holds, all repetitions, no doubt, the upper end and everybody under the limits."""
+    """By the definition: an oracle that holds, all repetitions, no doubt, upper end and everybody under the limits."""
     found = Judgement(one, Limits(limit, person))
     shown = (
         one.oracle is not None

@@ -399,10 +399,16 @@ def measure_risk(
 
 
 def _beats(one: Found, oracle: OracleRisk, records: Records, scenario: str, room: OracleRoom) -> bool:
-    """Say whether an attack found more than the oracle's upper end, and than the oracle on the same releases."""
+    """Say whether an attack found more than the oracle's upper end, and than the oracle on the same releases.
+
+    An insider has fewer people left to guess among, so that their finds are taken of everybody.
+    """
     same = {k: record for k, record in records.items() if (record.seeded if one.seeds else record.attempts)}
-    here = measure_oracle(same, scenario)
-    return one.value > oracle.high and (here is None or one.value > here.value + room.share)
+    here, value = measure_oracle(same, scenario), one.value
+    if one.seeds:
+        found = [(rec, hit) for rec in same.values() for hit in rec.seeded if hit.seeds == one.seeds]
+        value = float(np.mean([record.share(hit.hits, scenario) for record, hit in found]))
+    return value > oracle.high and (here is None or value > here.value + room.share)
 
 
 def average_utility(records: Records) -> dict[str, float | None] | None:
