@@ -41,7 +41,7 @@ PERSONS = {
     "above": (PERSON_LIMIT, 0.7),
     "unknown": (PERSON_LIMIT, None),
 }
-DOUBTS = {"accepted": (), "doubtful input": ("doubled-records",)}
+DOUBTS = {"accepted": None, "doubtful input": Message("input_not_accepted", names=["doubled-records"])}
 
 
 def judge(risk: str, tried: str, person: str, oracle: str, doubts: str) -> Judgement:
@@ -49,7 +49,7 @@ def judge(risk: str, tried: str, person: str, oracle: str, doubts: str) -> Judge
     limit, exposed = PERSONS[person]
     measured = replace(make_risk(*RISKS[risk], TRIED[tried]), beaten=oracle == "beaten oracle")
     found, why = (None, WHY) if oracle == "no oracle" else (OracleRisk(0.02, 0.08, WANTED), None)
-    figures = Figures(measured, WANTED, person=exposed, oracle=found, oracle_why=why, doubts=DOUBTS[doubts])
+    figures = Figures(measured, WANTED, person=exposed, oracle=found, oracle_why=why, doubt=DOUBTS[doubts])
     return Judgement(figures, Limits(LIMIT, limit))
 
 
@@ -109,8 +109,8 @@ def figures(draw: st.DrawFn) -> Figures:
     risk = make_risk(value, max(value, high), draw(st.integers(1, WANTED) | st.just(WANTED)))
     risk = replace(risk, beaten=draw(st.booleans()))
     oracle = draw(st.none() | st.builds(OracleRisk, SHARE, SHARE, st.integers(1, 20)))
-    doubts = draw(st.sampled_from([(), (), ("places-in-the-sea",)]))
-    return Figures(risk, WANTED, person=draw(st.none() | SHARE), oracle=oracle, doubts=doubts)
+    doubt = draw(st.sampled_from([None, None, Message("input_not_accepted", names=["places-in-the-sea"])]))
+    return Figures(risk, WANTED, person=draw(st.none() | SHARE), oracle=oracle, doubt=doubt)
 
 
 def worse(one: Figures, by: float) -> list[Figures]:
@@ -127,7 +127,7 @@ def worse(one: Figures, by: float) -> list[Figures]:
         replace(one, risk=replace(risk, value=value, high=max(high, value), beaten=True)),
         replace(one, risk=replace(risk, repetitions=max(risk.repetitions - 1, 0))),
         replace(one, oracle=None),
-        replace(one, doubts=(*one.doubts, "every-record-twice")),
+        replace(one, doubt=Message("input_not_accepted", names=["doubled-records"])),
     ]
     return found if one.person is None else [*found, replace(one, person=rise(one.person))]
 
@@ -150,7 +150,7 @@ def test_nothing_is_shown_to_be_kept_that_is_above_a_limit(one: Figures, limit: 
         one.oracle is not None
         and not one.risk.beaten
         and one.risk.repetitions >= one.repetitions
-        and not one.doubts
+        and one.doubt is None
         and one.risk.high <= limit
         and (person is None or (one.person is not None and one.person <= person))
     )
