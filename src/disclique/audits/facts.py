@@ -179,7 +179,7 @@ class GroupRisk:
 class PeopleRisk:
     """How the risk is spread over people under one setting.
 
-    ``trials`` is how often each person was asked for at the least, ``source`` by what: the ``oracle`` or the worst
+    ``trials`` is how often each person was asked for at the least, ``source`` by what: the ``oracle`` or the best
     attack. ``quantiles`` are the median, the ninth decile, the 99th percentile and the highest; ``above_half`` counts
     the people who are more likely to be identified than not.
     """
@@ -219,7 +219,7 @@ class CoarseMap:
 
 @dataclass(frozen=True)
 class TypicalMatches:
-    """The matches of the worst attack in a typical repetition, as outcomes without any place or name.
+    """The matches of the best attack in a typical repetition, as outcomes without any place or name.
 
     ``shown`` are the outcomes of some known people in random order: ``correct``, ``wrong``, or ``none`` where nobody
     was named. ``lines`` lead from a record to the person it was taken for, both as places in this list, -1 for somebody
@@ -275,6 +275,15 @@ class Favour:
     said: Message
     risk: float | None = None
     high: float | None = None
+
+    @property
+    def message(self) -> Message:
+        """What was assumed, with what the risk would be without it."""
+        if self.risk is None:
+            return self.said
+        if self.high is None:
+            return Message("favour_without", said=self.said, share=self.risk)
+        return Message("favour_without_at_most", said=self.said, share=self.risk, high=self.high)
 
 
 @dataclass(frozen=True)

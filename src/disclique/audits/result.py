@@ -35,6 +35,7 @@ from disclique.audits.facts import (
 )
 from disclique.errors import InputError
 from disclique.locale import texts_in
+from disclique.measures.utility import measures
 from disclique.messages import Message, percent
 from disclique.options.audits import PlanFacts
 from disclique.records.checks import Inspection
@@ -125,6 +126,31 @@ class AuditResult(ResultFacts):
         return pd.DataFrame(rows)
 
     @property
+    def summary(self) -> pd.DataFrame:
+        """The table in words and few digits, as it is shown; the setting that the verdict names is marked."""
+        format_ = measures()[self.plan.utility].format
+        rows = []
+        for s in self.settings:
+            found, use = s.risk.found, s.usefulness
+            row = {
+                "setting": f"{s.brief or s.spec}{' ◀' if s.spec == self.verdict.setting else ''}",
+                "could be found": percent(s.risk.value),
+                "at most": percent(s.risk.high),
+                "shown": "–" if found is None else f"{percent(found.value)} by {found.attack}",
+                "by guessing": percent(s.guess),
+                "useful": "–" if use is None else percent(use) if format_ == "%" else f"{use:.2f}",
+            }
+            keeps = {True: "kept", False: "not shown" if s.open else "broken"}
+            rows.append(row if s.meets is None else row | {"limit": keeps[s.meets]})
+        return pd.DataFrame(rows)
+
+    @property
+    def favoured(self) -> Message | None:
+        """What was assumed in the holder's favour, as a sentence; None where nothing was."""
+        said = [one.message for one in self.favours]
+        return Message("assumed_in_your_favour", favours=said) if said else None
+
+    @property
     def people(self) -> pd.DataFrame:
         """The risk of every record under every setting; it stays with the data holder and is never in result.json."""
         if self.people_table is None:
@@ -182,15 +208,20 @@ class AuditResult(ResultFacts):
 
     def __repr__(self) -> str:
         found = next((one.risk for one in self.settings if one.spec == self.verdict.setting), None)
-        risk = "" if found is None else f", risk {percent(found.value)} (at most {percent(found.high)})"
+        risk = "" if found is None else f", {percent(found.value)} could be found (at most {percent(found.high)})"
         return f"AuditResult({self.verdict.status}: {self.verdict.setting[:80]}{risk}, {len(self.settings)} settings)"
 
     def __str__(self) -> str:
-        return "\n".join([*self.verdict.sentences, self.table.round(3).to_string(index=False)])
+        return "\n".join([*self._sentences, self.summary.to_string(index=False)])
 
     def _repr_html_(self) -> str:
-        sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.verdict.sentences)
-        return f"<div><b>{escape(self.verdict.status)}</b>{sentences}{self.table.round(3).to_html(index=False)}</div>"
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self._sentences)
+        return f"<div><b>{escape(self.verdict.status)}</b>{said}{self.summary.to_html(index=False)}</div>"
+
+    @property
+    def _sentences(self) -> list[str]:
+        """What stands above the table: the verdict, and what was assumed in the holder's favour."""
+        return [*self.verdict.sentences, *([] if self.favoured is None else [str(self.favoured)])]
 
 
 def _write_page(page: str, path: Path) -> None:

@@ -282,7 +282,7 @@ def _snooper(audit: Audit, found: Findings) -> SnooperFacts:
 
 
 def _typical_matches(audit: Audit, records: Records, spec: str) -> TypicalMatches | None:
-    """Show the matches of the worst attack in a typical repetition, as outcomes without any place or name."""
+    """Show the matches of the best attack in a typical repetition, as outcomes without any place or name."""
     found = _typical(audit, records)
     if found is None:
         return None

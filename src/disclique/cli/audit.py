@@ -25,7 +25,9 @@ from disclique.options.audits import WORK, AuditOptions
 from disclique.options.table import differing, list_of
 
 if TYPE_CHECKING:
-    from disclique.audits import Audit
+    import pandas as pd
+
+    from disclique.audits import Audit, AuditResult
     from disclique.audits.summarise import Context
     from disclique.runs import Executor
 
@@ -67,12 +69,13 @@ def command(
     language: LANGUAGE = "en",
     yes: YES = False,
 ) -> None:
-    """Mask a file in the ways considered, attack each release as a snooper would, and report risk and usefulness.
+    """Mask a file in the ways considered, measure what each release gives away, and report risk and usefulness.
 
     First it says what it understood of the input, and ends if that can only be a mistake (--accept goes on); on a
     terminal it asks before it goes on with something odd (--yes does not ask). Without --known and --overlap the
     snooper is assumed to know the whole file, the worst case. The exit status is 0 if a release is shown to keep the
-    limit (or none was set), 3 if none is shown to although the attacks keep it, and 4 if no release tried keeps it.
+    limit (or none was set), 3 if none is shown to although what was measured keeps it, and 4 if no release tried
+    keeps it.
     """
     from disclique.audits.caveats import inspect_audit
     from disclique.audits.facts import declare
@@ -120,11 +123,20 @@ def _carry_out(
 
     with screen.keeping(out):
         result = carry_out(work, out, executor, told=screen, with_records=with_records, about=about, language=language)
-    screen.say([*result.verdict.sentences, *(f"note: {line}" for line in result.verdict.cautions)])
-    screen.table(result.table, title="Risk of every setting tried")
+    favoured = [] if result.favoured is None else [result.favoured]
+    screen.say([*result.verdict.sentences, *favoured, *(f"note: {line}" for line in result.verdict.cautions)])
+    screen.table(_tabulate(result, words=screen.out.is_terminal), title="What each release gives away")
     screen.say([f"result: {out / RESULT}", f"risk of every record (keep it): {out / RECORDS}"])
     screen.say([f"annex for the board: {out / ANNEX}", f"report: {(out / REPORT).resolve()}"])
     return result.verdict.status
+
+
+def _tabulate(result: AuditResult, *, words: bool) -> pd.DataFrame:
+    """Return the settings in a few columns: in words for a person, as numbers for a program."""
+    if words:
+        return result.summary
+    columns = ["mask", "risk", "high", "found", "attack", "guess", "utility", "meets"]
+    return result.table[columns].round(4)
 
 
 def report(

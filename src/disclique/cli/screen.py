@@ -82,7 +82,7 @@ class Screen:
 
         shown = Table(title=title or None)
         for column in frame.columns:
-            numeric = frame[column].dtype.kind in "iuf"
+            numeric = frame[column].dtype.kind in "iuf" or all(_is_figure(value) for value in frame[column])
             shown.add_column(Text(str(column)), justify="right" if numeric else "left")
         for row in frame.itertuples(index=False, name=None):
             shown.add_row(*(Text(f"{v:.3g}" if isinstance(v, float) else str(v)) for v in row))
@@ -166,6 +166,12 @@ class Screen:
             with _Lines(self, lambda: _join(counter), 0.0) as lines:
                 yield counter
                 lines.say()
+
+
+def _is_figure(value: object) -> bool:
+    """Say whether a text is a number such as ``54 %``, or a dash that stands for none."""
+    text = str(value)
+    return text == "–" or (text[:1].isdigit() and text[-1:] in "0123456789%")
 
 
 def _join(counter: Counter) -> str:

@@ -18,6 +18,7 @@ from disclique.audits.result import AuditResult
 from disclique.measures.utility import measures
 from disclique.records.coarsening import parse_recoding
 from disclique.show.plots import PLOT_COLOURS, draw_matches, title_matches
+from disclique.show.report.page import STATUS
 from disclique.studies import StudyDraws, StudyResult, deviations, reliability, typical_examples
 from disclique.studies.definition import FULL
 from disclique.studies.summary import RATES, dial_name, dials
@@ -171,7 +172,10 @@ def draw_study(result: StudyResult) -> dict[str, Figure]:
 
 
 def draw_risk_utility_map(result: AuditResult) -> Figure:
-    """Draw risk against usefulness of every setting of an audit, with the limit; lines end at the most."""
+    """Draw what every setting of an audit gives away against its usefulness, with the limit.
+
+    A line leads up to the upper end, a diamond is what an attack showed, and the setting of the verdict has a ring.
+    """
     figure = Figure(figsize=(7, 5), layout="constrained")
     axes = figure.add_subplot()
     there = [(s, s.usefulness) for s in result.settings if s.usefulness is not None]
@@ -180,12 +184,21 @@ def draw_risk_utility_map(result: AuditResult) -> Figure:
             colour = PLOT_COLOURS[place % len(PLOT_COLOURS)]
             axes.plot([use, use], [s.risk.value, s.risk.high], color=colour, linewidth=1.2)
             axes.plot(use, s.risk.value, "o", color=colour, label=mask if number == 0 else None)
+            if s.risk.found is not None:
+                axes.plot(use, s.risk.found.value, "D", color=colour, markersize=4, fillstyle="none")
+            if s.spec == result.verdict.setting:
+                axes.plot(use, s.risk.value, "o", color="black", markersize=13, fillstyle="none")
     if result.plan.max_risk is not None:
-        axes.axhline(result.plan.max_risk, color="#E69F00", linestyle="--", linewidth=1.2)
+        axes.axhline(result.plan.max_risk, color="#E69F00", linestyle="--", linewidth=1.2, label="limit")
+    chosen = result.setting(result.verdict.setting)
     axes.set(
-        xlabel=measures()[result.plan.utility].title, ylabel="share of people who could be found", ylim=(-0.02, 1.02)
+        xlabel=measures()[result.plan.utility].title,
+        ylabel="share of people who could be found",
+        ylim=(-0.02, 1.02),
     )
+    axes.set_title(f"{STATUS[result.verdict.status]}\nring: {chosen.brief or chosen.spec}", fontsize=10)
     if there:
+        axes.plot([], [], "D", color=RELEASED, markersize=4, fillstyle="none", label="shown by an attack")
         axes.legend(frameon=False)
     make_quiet(axes)
     return figure

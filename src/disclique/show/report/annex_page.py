@@ -59,9 +59,9 @@ def _assumed(result: AuditResult, texts: Texts) -> dict[str, str]:
         "drawn": say("{share} of the released people", share=share),
     }[about.mode]
     common, records = (texts.number(f"{count:.4g}") for count in (about.common, about.known))
-    asked = tell_asked(result.plan, texts, annex=True)
+    asked, people = tell_asked(result.plan, texts, annex=True), say("{count} people", count=common)
     return {
-        say("Known to the snooper"): f"{known}: {say('{count} people', count=common)}",
+        say("Known to the snooper"): f"{known}: {people}",
         say("Records in the snooper's file"): records,
         **{name: value for name, value in asked.items() if value is not None},
     }

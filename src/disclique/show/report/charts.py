@@ -9,30 +9,39 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from disclique.attacks import attack_names
 from disclique.audits.facts import SettingFacts
-from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts
 from disclique.masks.settings import Setting, measure_dial, measured_in
 from disclique.measures.utility import measures
 from disclique.show.pages import ASSUMPTIONS, tell_assumed
 from disclique.show.report.maps import draw_cells, draw_people
-from disclique.show.report.vega import COLOURS, PERCENT, SHAPES, alt_library, data, plain
+from disclique.show.report.risk_charts import (
+    BLUE,
+    ORANGE,
+    draw_attacks,
+    draw_limit,
+    draw_looks,
+    draw_risk,
+    draw_sensitivity,
+    hint_at_risk,
+    risk_axis,
+    tell_risk,
+)
+from disclique.show.report.vega import COLOURS, PERCENT, alt_library, data, plain
 from disclique.units import Quantity
 from disclique.values import Json
-
-_ROW = 15  # pixels for one attack on one setting
 
 
 def charts(result: AuditResult, texts: Texts) -> dict[str, Json]:
     """Return every chart that the result has the data for, by the name of its place in the report, in a language."""
     found = {
-        "risk": _risk(result, texts),
+        "risk": draw_risk(result, texts),
+        "attacks": draw_attacks(result, texts),
         "front": _front(result, texts),
         "people": draw_people(result, texts),
         "cells": draw_cells(result, texts),
-        "sensitivity": _sensitivity(result, texts),
+        "sensitivity": draw_sensitivity(result, texts),
         **{f"groups-{by}": chart for by, chart in (_groups(result, texts) or {}).items()},
         **_dials(result, texts),
         "labels": _labels(result, texts),
@@ -40,149 +49,12 @@ def charts(result: AuditResult, texts: Texts) -> dict[str, Json]:
     return {name: chart for name, chart in found.items() if chart is not None}
 
 
-def _looks(domain: Sequence[str], field: str, title: str) -> Json:
-    """Colour and shape by one field, the same in every chart."""
-    alt = alt_library()
-    known = attack_names(every=True)
-    places = [(known.index(name) if name in known else k + 1) % len(COLOURS) for k, name in enumerate(domain)]
-    legend = alt.Legend(title=title, orient="bottom", columns=3, symbolSize=90, symbolOpacity=1)
-    return {
-        "color": alt.Color(
-            f"{field}:N",
-            scale=alt.Scale(domain=list(domain), range=[COLOURS[k] for k in places]),
-            legend=legend,
-        ),
-        "shape": alt.Shape(
-            f"{field}:N",
-            scale=alt.Scale(domain=list(domain), range=[SHAPES[k] for k in places]),
-            legend=legend,
-        ),
-    }
-
-
-def _share(name: str, title: str, *, top: float = 1.0) -> Any:
-    alt = alt_library()
-    domain = alt.Scale(domain=[0, top], nice=False)
-    return alt.X(f"{name}:Q", title=title, scale=domain, axis=alt.Axis(format="%", tickCount=5))
-
-
-def _risk(result: AuditResult, texts: Texts) -> Json | None:
-    """Share of people re-identified by attack and setting, with intervals, the guess and the limit."""
-    alt = alt_library()
-    rows = [
-        {
-            "mask": s.brief or s.spec,
-            "attack": a.attack,
-            "risk": a.risk.value,
-            "low": a.risk.low,
-            "high": a.risk.high,
-            "named": a.named.value,
-            "recall": a.recall.value,
-            "precision": a.precision.value,
-            "claims": a.claims,
-            "control": a.control,
-            "guess": s.guess,
-            "oracle": None if s.oracle is None else s.oracle.value,
-            "repetitions": s.repetitions,
-            "bound": _cut_words(a, texts),
-            "mark": "≥" if a.cut else "",
-            **{f"seeded{one.seeds}": one.value for one in s.seeded},
-            "seeded": max((one.value for one in s.seeded), default=None),
-        }
-        for s in result.settings
-        for a in s.attacks
-        if a.applies and a.risk.value is not None
-    ]
-    if not rows:
-        return None
-    order = [s.brief or s.spec for s in result.settings]
-    mapped = any(s.oracle is not None for s in result.settings)
-    seeds = sorted({one.seeds for s in result.settings for one in s.seeded})
-    attacks = list(dict.fromkeys(str(row["attack"]) for row in rows))
-    y = alt.Y("mask:N", sort=order, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=260))
-    offset = alt.YOffset("attack:N", sort=attacks)
-    say = texts.say
-    tooltip = [
-        alt.Tooltip("mask:N", title=say("mask")),
-        alt.Tooltip("attack:N", title=say("attack")),
-        alt.Tooltip("risk:Q", title=say("risk"), format=PERCENT),
-        alt.Tooltip("low:Q", title=say("interval from"), format=PERCENT),
-        alt.Tooltip("high:Q", title=say("to"), format=PERCENT),
-        alt.Tooltip("named:Q", title=say("most probable record is right"), format=PERCENT),
-        alt.Tooltip("recall:Q", title=say("claimed rightly"), format=PERCENT),
-        alt.Tooltip("precision:Q", title=say("claims that are right"), format=PERCENT),
-        alt.Tooltip("control:Q", title=say("false claims in the control"), format=PERCENT),
-        alt.Tooltip("guess:Q", title=say("by guessing"), format=PERCENT),
-        *([alt.Tooltip("oracle:Q", title=say("if it is known how the data lie"), format=PERCENT)] if mapped else []),
-        *(
-            alt.Tooltip(f"seeded{n}:Q", title=say("of the others, if {count} are known", count=n), format=PERCENT)
-            for n in seeds
-        ),
-        alt.Tooltip("repetitions:Q", title=say("repetitions")),
-        alt.Tooltip("bound:N", title=say("search")),
-    ]
-    base = alt.Chart(data(rows)).encode(y=y, yOffset=offset, tooltip=tooltip)
-    looks = _looks(attacks, "attack", texts.say("attack"))
-    title = texts.say("risk")
-    layers = [
-        *([base.mark_tick(thickness=6, opacity=0.4, color="#999999").encode(x=_share("oracle", title))] * mapped),
-        *([base.mark_tick(thickness=6, opacity=0.5, color="#E69F00").encode(x=_share("seeded", title))] * bool(seeds)),
-        base.mark_rule(strokeWidth=2).encode(x=_share("low", title), x2="high:Q", color=looks["color"]),
-        base.mark_point(size=75, filled=True, opacity=1).encode(x=_share("risk", title), **looks),
-        base.mark_text(dx=5, align="left", fontSize=14).encode(x=_share("high", title), text="mark:N"),
-        base.mark_tick(thickness=2, opacity=0.7, color="#999999").encode(x=_share("guess", title)),
-    ]
-    limit = result.plan.max_risk
-    if limit is not None:
-        layers.append(_limit(limit, "x", texts))
-    return plain(alt.layer(*layers).properties(height=len(order) * (len(attacks) * _ROW + 8)))
-
-
-def _cut_words(attack: AttackRisk, texts: Texts) -> str:
-    """Say whether work was cut short."""
-    if not attack.cut:
-        return texts.say("nothing cut short")
-    return texts.say("cut short: it may find more")
-
-
-def _limit(limit: float, axis: str, texts: Texts) -> Any:
-    """Return the line that the risk must not cross."""
-    alt = alt_library()
-    encoding = {"x": alt.X("limit:Q")} if axis == "x" else {"y": alt.Y("limit:Q")}
-    line = alt.Chart(data([{"limit": limit}])).mark_rule(strokeDash=[6, 4], strokeWidth=1.5, color="#E69F00")
-    return line.encode(tooltip=[alt.Tooltip("limit:Q", title=texts.say("limit"), format=PERCENT)], **encoding)
-
-
-def _risk_row(setting: SettingFacts, texts: Texts) -> Json:
-    """Return the risk of a setting as a row of a chart's data."""
-    found = setting.risk.found
-    return {
-        "setting": setting.brief or setting.spec,
-        "risk": setting.risk.value,
-        "high": setting.risk.high,
-        "found": None if found is None else found.value,
-        "attack": texts.say("none") if found is None else found.attack,
-    }
-
-
-def _risk_tooltip(texts: Texts) -> list[Any]:
-    """Return what is shown when one points at the risk of a setting."""
-    alt = alt_library()
-    return [
-        alt.Tooltip("setting:N", title=texts.say("setting")),
-        alt.Tooltip("risk:Q", title=texts.say("risk"), format=PERCENT),
-        alt.Tooltip("high:Q", title=texts.say("at most"), format=PERCENT),
-        alt.Tooltip("found:Q", title=texts.say("shown in practice"), format=PERCENT),
-        alt.Tooltip("attack:N", title=texts.say("by the attack")),
-    ]
-
-
 def _front(result: AuditResult, texts: Texts) -> Json | None:
     """Risk against usefulness of every setting, and the line of those that no other one beats."""
     alt = alt_library()
     rows = [
         {
-            **_risk_row(s, texts),
+            **tell_risk(s, texts),
             "mask": s.mask,
             "use": s.usefulness,
             "front": texts.say("on the front") if s.pareto else texts.say("another one is better in both"),
@@ -193,7 +65,7 @@ def _front(result: AuditResult, texts: Texts) -> Json | None:
     ]
     if not rows:
         return None
-    looks = _looks(list(dict.fromkeys(str(row["mask"]) for row in rows)), "mask", texts.say("mask"))
+    looks = draw_looks(list(dict.fromkeys(str(row["mask"]) for row in rows)), "mask", texts.say("mask"))
     ranking = measures()[result.plan.utility]
     x = alt.X(
         "use:Q",
@@ -204,7 +76,7 @@ def _front(result: AuditResult, texts: Texts) -> Json | None:
     room = alt.Scale(domain=[-0.03, 1.03], nice=False)  # symbols at 0 and 1 are seen whole
     y = alt.Y("risk:Q", title=texts.say("could be found"), scale=room, axis=alt.Axis(format="%", tickCount=5))
     tooltip = [
-        *_risk_tooltip(texts),
+        *hint_at_risk(texts),
         alt.Tooltip("use:Q", title=texts.say("usefulness"), format=".3f"),
         alt.Tooltip("front:N", title=texts.say("front")),
     ]
@@ -218,15 +90,8 @@ def _front(result: AuditResult, texts: Texts) -> Json | None:
     ]
     limit = result.plan.max_risk
     if limit is not None:
-        layers.append(_limit(limit, "y", texts))
+        layers.append(draw_limit(limit, "y", texts))
     return plain(alt.layer(*layers).properties(height=360))
-
-
-def _risk_axis(texts: Texts) -> Any:
-    """Return the axis of the risk."""
-    alt = alt_library()
-    title, scale = texts.say("could be found"), alt.Scale(domain=[0, 1])
-    return alt.Y("risk:Q", title=title, scale=scale, axis=alt.Axis(format="%"))
 
 
 def _dials(result: AuditResult, texts: Texts) -> dict[str, Json]:
@@ -244,7 +109,7 @@ def _dials(result: AuditResult, texts: Texts) -> dict[str, Json]:
         masks = [Setting.parse(s.spec).mask for s in settings]
         dials = [measure_dial(mask, masks[0], settings[0].dial) for mask in masks]  # 50 km are more than 500 m
         rows = [
-            _risk_row(s, texts) | {"dial": dial, "repetitions": s.repetitions}
+            tell_risk(s, texts) | {"dial": dial, "repetitions": s.repetitions}
             for dial, s in sorted(zip(dials, settings, strict=True), key=lambda one: one[0])
         ]
         labels = "" if settings[0].labels is None else f", {texts.say(settings[0].labels.said)}"
@@ -262,21 +127,21 @@ def _unit(setting: SettingFacts) -> str:
 def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | None, texts: Texts) -> Json:
     alt = alt_library()
     tooltip = [
-        *_risk_tooltip(texts),
+        *hint_at_risk(texts),
         alt.Tooltip("repetitions:Q", title=texts.say("repetitions")),
     ]
     kind = "log" if all(row["dial"] > 0 for row in rows) else "linear"
     x = alt.X("dial:Q", scale=alt.Scale(type=kind, nice=False, padding=10), title=title)
     base = alt.Chart(data(rows)).encode(x=x, tooltip=tooltip)
-    y = _risk_axis(texts)
+    y = risk_axis(texts)
     layers = [
-        base.mark_area(opacity=0.25, color="#0072B2").encode(y=alt.Y("risk:Q"), y2="high:Q"),
-        base.mark_line(color="#0072B2").encode(y=y),
-        base.mark_point(color="#0072B2", filled=True, size=60, opacity=1).encode(y=y),
-        base.mark_point(color="#999999", shape="diamond", filled=True, size=60).encode(y=alt.Y("found:Q")),
+        base.mark_area(opacity=0.25, color=BLUE).encode(y=alt.Y("risk:Q"), y2="high:Q"),
+        base.mark_line(color=BLUE).encode(y=y),
+        base.mark_point(color=BLUE, filled=True, size=60, opacity=1).encode(y=y),
+        base.mark_point(color=ORANGE, shape="diamond", filled=True, size=80, opacity=1).encode(y=alt.Y("found:Q")),
     ]
     if limit is not None:
-        layers.append(_limit(limit, "y", texts))
+        layers.append(draw_limit(limit, "y", texts))
     return plain(alt.layer(*layers).properties(height=200))
 
 
@@ -284,7 +149,7 @@ def _labels(result: AuditResult, texts: Texts) -> Json | None:
     """Risk against what the labels still tell, a line for each mask that was tried with several labels."""
     alt = alt_library()
     rows = [
-        _risk_row(s, texts)
+        tell_risk(s, texts)
         | {
             "mask": Setting.parse(s.spec).mask.brief,
             "kept": s.labels.information,
@@ -300,16 +165,16 @@ def _labels(result: AuditResult, texts: Texts) -> Json | None:
     rows = [row for row in rows if row["mask"] in masks]
     if not rows:
         return None
-    looks = _looks(masks, "mask", texts.say("mask"))
+    looks = draw_looks(masks, "mask", texts.say("mask"))
     x = alt.X(
         "kept:Q",
         title=texts.say("information left in the labels (coarser to the right)"),
         scale=alt.Scale(domain=[1.02, -0.02], nice=False),
         axis=alt.Axis(format="%", tickCount=5),
     )
-    y = _risk_axis(texts)
+    y = risk_axis(texts)
     tooltip = [
-        *_risk_tooltip(texts),
+        *hint_at_risk(texts),
         alt.Tooltip("said:N", title=texts.say("labels")),
         alt.Tooltip("classes:Q", title=texts.say("as many as equal classes"), format=".1f"),
         alt.Tooltip("guess:Q", title=texts.say("by guessing"), format=PERCENT),
@@ -322,7 +187,7 @@ def _labels(result: AuditResult, texts: Texts) -> Json | None:
         base.mark_point(size=75, filled=True, opacity=1).encode(y=y, **looks),
     ]
     if result.plan.max_risk is not None:
-        layers.append(_limit(result.plan.max_risk, "y", texts))
+        layers.append(draw_limit(result.plan.max_risk, "y", texts))
     return plain(alt.layer(*layers).properties(height=280))
 
 
@@ -372,47 +237,3 @@ def _groups(result: AuditResult, texts: Texts) -> dict[str, Json] | None:
 def _by_sparsity(name: str) -> int:
     order = ("farthest", "10-", "25-", "50-", "nearest")
     return next((k for k, start in enumerate(order) if name.startswith(start)), len(order))
-
-
-def _sensitivity(result: AuditResult, texts: Texts) -> Json | None:
-    """Risk as declared and with one thing assumed otherwise, with the upper end and the limit."""
-    alt = alt_library()
-    found = result.sensitivity
-    if found is None:
-        return None
-    own, other = texts.say("as declared"), texts.say("assumed otherwise")
-    rows = [
-        {
-            "assumed": f"{texts.say(ASSUMPTIONS[one.varied])}: {tell_assumed(one, result.plan, texts=texts)}",
-            "risk": one.risk,
-            "high": one.high,
-            "said": own if one.declared else other,
-        }
-        for one in found.points
-    ]
-    y = alt.Y("assumed:N", sort=[row["assumed"] for row in rows], title=None, axis=alt.Axis(grid=True, labelLimit=260))
-    looks = {
-        "color": alt.Color(
-            "said:N",
-            scale=alt.Scale(domain=[own, other], range=[COLOURS[1], COLOURS[3]]),
-            legend=alt.Legend(title=None, orient="bottom"),
-        ),
-        "shape": alt.Shape(
-            "said:N",
-            scale=alt.Scale(domain=[own, other], range=[SHAPES[1], SHAPES[3]]),
-            legend=alt.Legend(title=None, orient="bottom"),
-        ),
-    }
-    tooltip = [
-        alt.Tooltip("assumed:N", title=texts.say("assumed")),
-        alt.Tooltip("risk:Q", title=texts.say("risk"), format=PERCENT),
-        alt.Tooltip("high:Q", title=texts.say("up to"), format=PERCENT),
-    ]
-    base = alt.Chart(data(rows)).encode(y=y, tooltip=tooltip)
-    layers = [
-        base.mark_rule(strokeWidth=2).encode(x=_share("risk", texts.say("risk")), x2="high:Q", color=looks["color"]),
-        base.mark_point(size=80, filled=True, opacity=1).encode(x=_share("risk", texts.say("risk")), **looks),
-    ]
-    if result.plan.max_risk is not None:
-        layers.append(_limit(result.plan.max_risk, "x", texts))
-    return plain(alt.layer(*layers).properties(height=26 * len(rows)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -11,6 +12,7 @@ from disclique.locale import mark, texts_in
 from disclique.messages import Message
 from disclique.show.pages import chart_library, environment
 from disclique.show.report.maps import draw_extent
+from disclique.show.report.risk_charts import say_assumption, say_source
 
 STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
     MEETS: mark("✔ A release that keeps the limit was found"),
@@ -46,7 +48,7 @@ NUMBERS = {  # how the chart library writes numbers, where not as in English
 
 def render(name: str, language: str, library: str | None, **content: Any) -> str:
     """Render a page by its template in a language, with styles and scripts inside; ``library`` if made before."""
-    drawn = content["charts"]
+    drawn, texts = content["charts"], texts_in(language)
     return str(
         environment(language)
         .get_template(f"{name}.html.jinja")
@@ -54,7 +56,9 @@ def render(name: str, language: str, library: str | None, **content: Any) -> str
             **content,
             Message=Message,
             look=content["result"].inspection,
-            extent=draw_extent(content["result"], texts_in(language)),
+            extent=draw_extent(content["result"], texts),
+            source=partial(say_source, texts=texts),
+            assumption=partial(say_assumption, result=content["result"], texts=texts),
             specs=_script_json(drawn),
             numbers=json.dumps(NUMBERS[language]) if language in NUMBERS else "",
             css=_file("report.css") + (_file("annex.css") if name == "annex" else ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from disclique.arguments import check_kind
@@ -11,9 +12,9 @@ from disclique.audits.facts import SettingFacts, TypicalMatches
 from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult, tabulate_figures
 from disclique.locale import Texts, texts_in
-from disclique.measures.utility import measures
+from disclique.measures.utility import Measure, measures
 from disclique.messages import Message, mark
-from disclique.show.pages import MODES, SPACE, percent, tell_asked
+from disclique.show.pages import DASH, MODES, SPACE, figure, percent, tell_asked
 from disclique.show.report.charts import charts
 from disclique.show.report.page import MEANINGS, STATUS, render
 from disclique.spaces.base import MAPS
@@ -48,6 +49,8 @@ def report(result: AuditResult, *, figures: str = "", language: str = "en", libr
         seeds=sorted({one.seeds for s in result.settings for one in s.seeded}),
         done=done,
         grid=_attacks_by_setting(result, texts),
+        curve=_curve(result.settings),
+        useful=partial(_say_usefulness, measure=measures()[result.plan.utility], texts=texts),
         labelled=[s for s in result.settings if s.labels is not None],
         result=result,
         status=STATUS[result.verdict.status],
@@ -124,6 +127,8 @@ def _attacks_by_setting(result: AuditResult, texts: Texts) -> Grid:
     grid = Grid(list(dict.fromkeys(one.attack for s in result.settings for one in s.attacks)))
     for s in result.settings:
         by = {one.attack: one for one in s.attacks}
+        if not by:
+            continue
         grid.rows.append((s, [_cell(grid, s, by.get(name), texts) for name in grid.names]))
     return grid
 
@@ -133,7 +138,6 @@ def _cell(grid: Grid, setting: SettingFacts, one: AttackRisk | None, texts: Text
         return Cell("–", grid.note(mark("not_tried_on_this_setting")))
     if not one.applies:
         return Cell(texts.say("n/a"), grid.note(mark("attack_not_applicable"), attack=one.attack, why=one.why))
-    bound = "≥ " if one.cut else ""
     note = None
     if one.cut:
         note = grid.note(mark("attack_was_cut"), one.cut_why, attack=one.attack, some=one.cut, all=one.releases)
@@ -142,7 +146,33 @@ def _cell(grid: Grid, setting: SettingFacts, one: AttackRisk | None, texts: Text
     elif one.doubtful:
         note = grid.note(mark("attack_was_doubtful"), attack=one.attack, some=one.doubtful, all=one.releases)
     best = setting.risk.found is not None and one.attack == setting.risk.found.attack
-    return Cell(bound + percent(one.risk.value, texts.language), note, best)
+    return Cell(percent(one.risk.value, texts.language), note, best)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What could be found by those who know so many pairs beforehand, of the settings whose secret is a key."""
+
+    seeds: list[int]
+    rows: list[tuple[SettingFacts, dict[int, float]]]
+
+
+def _curve(settings: tuple[SettingFacts, ...]) -> Curve:
+    rows = [
+        (s, {one.seeds: one.value for one in s.oracle.curve})
+        for s in settings
+        if s.oracle is not None and s.oracle.curve
+    ]
+    return Curve(sorted({seeds for _, shares in rows for seeds in shares}), rows)
+
+
+def _say_usefulness(setting: SettingFacts, measure: Measure, texts: Texts) -> str:
+    """Write the usefulness of a setting, as a share where its measure is one."""
+    if setting.usefulness is None:
+        return DASH
+    if measure.format == "%":
+        return percent(setting.usefulness, texts.language)
+    return texts.number(figure(setting.usefulness))
 
 
 def _strips(settings: tuple[SettingFacts, ...]) -> list[tuple[SettingFacts, ...]]:

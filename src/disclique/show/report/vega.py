@@ -45,7 +45,7 @@ def draw_settings(
 ) -> dict[str, Any]:
     """Return a Vega-Lite chart: a point for each row: ``use``, ``risk``, ``high``, ``group``, ``setting``, ``sure``.
 
-    A line leads up to ``high``, what decides: the upper end of an interval, or what the masked data themselves give.
+    A line leads up to ``high``, the upper end, which decides.
 
     Groups have the colours and shapes that masks have in the report. ``words`` are the texts of axes and hints.
     """

@@ -31,6 +31,10 @@
       return vegaEmbed("#chart-" + name, specs[name], options);
     });
     Promise.all(waiting).then(function () {
+      document.querySelectorAll("details[data-fold]").forEach(function (part) {  // a chart is drawn in its width first
+        part.open = false;
+        part.removeAttribute("data-fold");
+      });
       document.documentElement.dataset.drawn = String(waiting.length);
     }).catch(function (problem) {
       document.documentElement.dataset.problem = String(problem);
@@ -56,7 +60,10 @@
     });
   }
   window.addEventListener("resize", hint);
-  document.addEventListener("toggle", hint, true);
+  document.addEventListener("toggle", function (event) {
+    hint();
+    if (event.target.open && event.target.querySelector(".chart")) window.dispatchEvent(new Event("resize"));
+  }, true);
   hint();
 
   // What is folded is open on paper.
