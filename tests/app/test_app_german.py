@@ -26,7 +26,7 @@ from disclique.app.projects import ABOUT, BEGUN, PAUSED, RUNNING, WAITING, Proje
 from disclique.app.status import Board, SettingRow, Status, Words, write_status
 from disclique.app.worker import carry_out_project
 from disclique.attacks.registry import attack_names
-from disclique.audits.definition import People, Rest, Varied
+from disclique.audits.definition import Attacked, People, Varied
 from disclique.audits.estimate import STAGES
 from disclique.audits.from_options import read_plan
 from disclique.errors import DiscliqueError
@@ -221,10 +221,10 @@ def test_run(app: App, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     app.visitor.post(f"{app.at}/ask", page.fields | {"mask": ["gaussian"], "folder": ""})
     project = app.visitor.project(app.at)
     spec = "gaussian:sigma=1km"
-    row = SettingRow(spec, spec, "gaussian", 3, 20, risk=0.125, bound=True, use=0.25, oracle=0.5)
+    row = SettingRow(spec, spec, "gaussian", 3, 20, risk=0.125, use=0.25)
     utility = {"title": "rank correlation of distances", "format": ".2f"}
     words = Words(
-        done=Message("said_of_setting", setting=spec, said=Message("risk_so_far_at_least", share=0.12)),
+        done=Message("said_of_setting", setting=spec, said=Message("risk_so_far", share=0.12)),
         left=Message("time_left", clock="1:15"),
         now=Message("runs_now", clock="0:12", name=spec, repetition=3, steps=None, others=None),
         share=0.3,
@@ -235,7 +235,7 @@ def test_run(app: App, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     write_status(project.folder, status)
     monkeypatch.setattr(app.visitor.site.runner, "state", lambda project: state)
     said = app.get(f"{app.at}/run")
-    assert "Risiko bisher mindestens 12" in said or state == WAITING
+    assert "bisher wären 12" in said or state == WAITING
     if state == RUNNING:
         assert "noch 1:15" in said
         assert "Wiederholung 3" in said
@@ -331,9 +331,9 @@ def test_what_the_counter_says() -> None:
     """The words of a run, made by what makes them."""
     noise, rounded, affine = map(Setting.parse, ("gaussian:sigma=1km", "round:to=1km | drop:sex", "affine"))
     units = [Unit(noise, k) for k in range(4)] + [Unit(rounded, 0)]
-    units += [Unit(affine, 0, stage) for stage in (People(), Rest(), Varied("overlap", 0.5, "oracle"))]
-    for what in (Message("releases_attacked"), Message("releases_on_trial")):
-        for risk in (Message("risk_so_far", share=0.0001), Message("risk_so_far_at_least", share=0.055)):
+    units += [Unit(affine, 0, stage) for stage in (People(), Attacked(), Varied("overlap", 0.5, "oracle"))]
+    for what in (Message("releases_measured"), Message("releases_to_measure")):
+        for risk in (Message("risk_so_far", share=0.0001), Message("no_oracle_so_far")):
             about = UnitNames(what, lambda unit, record, risk=risk: risk, (*attack_names(), "oracle"), STAGES)
             counter = Counter(about, Forecast(dict.fromkeys(units, 1.0)), Processes(2))
             counter.wants(units)

@@ -85,9 +85,10 @@ def test_names_that_others_rely_on_are_in_the_result(run: Run) -> None:
     found = result_in("o")
     setting = found["settings"][0]
     assert setting["spec"] == "affine:mirror=random"
-    assert (setting["risk"]["value"], setting["risk"]["lower_bound"]) == (1.0, False)
+    assert (setting["risk"]["value"], setting["risk"]["high"]) == (1.0, 1.0)
+    assert {"by", "high_of", "found", "beaten"} <= set(setting["risk"])
     assert found["verdict"]["status"] == "fails"
-    assert decode_result(Path("o/result.json").read_bytes()).version == found["version"] == 6
+    assert decode_result(Path("o/result.json").read_bytes()).version == found["version"] == 7
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(run: Run) -> None:

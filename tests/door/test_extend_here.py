@@ -105,7 +105,8 @@ def test_an_attack_is_found_everywhere(people: dq.Microdata, file: str, run: Run
 
     result = dq.audit(people, "affine", attacks=["samerow"], repetitions=2, executor=dq.Serial())
     assert [attack.attack for attack in result.settings[0].attacks] == ["samerow"]
-    assert result.settings[0].risk.attack == "samerow"
+    assert result.settings[0].risk.found is not None
+    assert result.settings[0].risk.found.attack == "samerow"
     page = result.report()
     assert "The record in row i is the known person in row i." in page
     assert '"samerow"' in page.replace("\\u0022", '"')  # a value of a chart
@@ -145,7 +146,7 @@ def test_an_attack_that_is_too_large_never_looks_safe(people: dq.Microdata, file
     assert "huge: 1 runs have no proof" in " ".join(result.lines())
     decided = dq.audit(people, "affine", attacks=["huge"], repetitions=1, max_risk=0.5)
     assert decided.verdict.status != "meets"
-    assert decided.settings[0].risk.lower_bound
+    assert decided.settings[0].risk.found is None
     code, _, err = run("attack", file, file, *COLUMNS, "--attack", "huge", "--attack", "labels")
     assert code == 0
     assert "huge: no sign of safety: it was not carried out: it needs 900 GB" in err

@@ -22,7 +22,7 @@ LOOKED_FOR = (
     "the decision",
     "the report",
     "the oracle",
-    "the interval",
+    "the upper end",
     "the guard",
     "the annex",
     "a project of the app",

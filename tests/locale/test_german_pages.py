@@ -17,6 +17,7 @@ from conftest import Run
 from disclique.audits import AuditResult, Plan
 from disclique.audits.caveats import foresee
 from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, SettingFacts
+from disclique.audits.rates import Found
 from disclique.audits.result import encode_result
 from disclique.audits.verdict import decide
 from disclique.errors import InputError
@@ -26,7 +27,7 @@ from small_files import COLUMNS, LIGHT, people
 ENGLISH = re.compile(r"\b(the|were|would|with|which|of|and|are|not|from|that|does|have)\b")
 EVIL = "<b>the age</b>"
 QUICK = {"repetitions": 2, "person_trials": 5, "budget": 0.005, "sensitivity": False}
-WHY = Message("nothing_to_gain", share=0.01)  # any reason will do
+WHY = Message("persons_not_measured")
 Results = dict[str, AuditResult]
 
 
@@ -97,8 +98,8 @@ def test_a_german_page_is_german(results: Results, name: str) -> None:
         assert "Angreifer" in page
     specs = re.search(r'id="specs">(.*?)</script>', report, re.DOTALL)
     assert specs is not None
-    assert not {"risk", "worst attack", "interval from"} & set(titles(json.loads(specs[1])))
-    assert "Risiko" in set(titles(json.loads(specs[1])))
+    assert not {"risk", "could be found", "at most"} & set(titles(json.loads(specs[1])))
+    assert "auffindbar" in set(titles(json.loads(specs[1])))
 
 
 def titles(spec: object) -> Iterator[str]:
@@ -144,18 +145,19 @@ def test_a_sentence_that_nobody_translated_says_that_it_is_english(results: Resu
 
 
 def settings(given: SettingFacts) -> Iterator[SettingFacts]:
-    """A setting as it might have come out: above a limit, under it, cut short, without an oracle, tried too seldom."""
+    """A setting as it might have come out: above a limit, under it, attacked or not, beaten, without an oracle."""
     attack = given.attacks[0]
     cut = replace(attack, attack="clique", applies=True, cut=2, cut_why=WHY, doubtful=1)
     idle = replace(attack, attack="bend", applies=False, why=WHY)
-    spared = replace(attack, attack="equal", spared=1, spared_why=WHY, why=Message("spared_in", some=1, all=2, why=WHY))
+    some = replace(attack, attack="equal", why=Message("carried_out_in", some=1, all=2))
     unlaid = replace(attack, attack="register", unlaid=0.4, doubtful=2)
-    for value, high, bound, oracle in itertools.product((0.0004, 1.0), (0.4,), (False, True), (True, False)):
-        risk = replace(given.risk, value=value, interval=(0.0, high), lower_bound=bound, cut=("clique",), needed=30)
-        base = replace(given, risk=risk, turns=True, person=0.7, oracle=given.oracle if oracle else None, again=0.3)
+    shown = Found("clique", 0.3, 0.9, 3)
+    for value, beaten, oracle in itertools.product((0.0004, 1.0), (False, True), (True, False)):
+        risk = replace(given.risk, value=value, high=max(value, 0.4), beaten=beaten, found=shown)
+        base = replace(given, risk=risk, person=0.7, oracle=given.oracle if oracle else None, again=0.3)
         why = None if oracle else WHY
-        yield replace(base, attacks=(attack, cut, idle, spared, unlaid), oracle_why=why)
-        yield replace(base, attacks=(idle,), oracle_why=why, simulated=True)
+        yield replace(base, attacks=(attack, cut, idle, some, unlaid), oracle_why=why)
+        yield replace(base, attacks=(idle,), oracle_why=why, risk=replace(risk, found=None))
 
 
 @pytest.mark.parametrize("scenario", ["prosecutor", "journalist", "marketer"])
@@ -167,8 +169,8 @@ def test_every_verdict_has_its_german(results: Results, scenario: str, status: s
     limit = None if status == MEASURED else 0.05
     whys = (
         Message("looked_at_a_few_times", some=2, all=10),
-        Message("cut_might_find", attacks=["clique", "quasi:gamma=0.7"], high=0.4, limit=0.05),
-        Message("only_way_in_hidden", seeds=10, value=0.4, limit=0.05),
+        Message("risk_may_be", high=0.4, limit=0.05),
+        Message("no_oracle", why=WHY),
     )
     seen = set()
     for k, one in enumerate(settings(given)):
@@ -213,7 +215,7 @@ def test_a_browser_draws_german_charts(chrome: browser.Browser, results: Results
     assert chrome.wait("document.documentElement.dataset.drawn || document.documentElement.dataset.problem").isdigit()
     words = chrome.value("[...document.querySelectorAll('#chart-risk text')].map(t => t.textContent)")
     assert "40\u00a0%" in words
-    assert "Risiko" in words
+    assert "der bekannten Personen" in words
     assert chrome.value("document.querySelector('.hint').textContent").startswith("diese Tabelle geht rechts")
     assert chrome.value("document.documentElement.scrollWidth") <= 390
     assert chrome.complaints() == []

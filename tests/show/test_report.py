@@ -18,11 +18,15 @@ import browser
 import disclique as dq
 from disclique.attacks import attacks
 from disclique.audits import AuditResult
+from disclique.audits.facts import Favour, Sensitivity, SensitivityPoint
+from disclique.audits.rates import Found, InsiderShare, OracleRisk
 from disclique.audits.result import decode_result, encode_result, result_schema
 from disclique.errors import InputError
+from disclique.locale import texts_in
 from disclique.measures.utility import measures
 from disclique.messages import Message
 from disclique.show.pages import title_of
+from disclique.show.report.charts import charts
 from disclique.show.report.render import MAIN
 
 EVIL = "<script>alert('x')</script>"
@@ -85,11 +89,11 @@ def test_the_verdict_comes_first_in_a_few_sentences(results: Results, page: Path
     text = page.read_text(encoding="utf-8")
     said = results[False].verdict.sentences
     assert results[False].verdict.status == "meets"
-    assert len(said) == 3
-    heads = ["The decision", "Who is exposed", "The input, as it was understood", "What it costs", "Why to believe it"]
-    assert re.findall(r"<h2>(.*?)</h2>", text)[:5] == heads
-    assert text.index('id="verdict"') < text.index("<h2>The decision")
-    assert str(results[False].people_risk[0].message) == said[2]
+    assert len(said) == 4
+    heads = ["What each release gives away", "The decision", "Who is exposed", "The input, as it was understood"]
+    assert re.findall(r"<h2>(.*?)</h2>", text)[:6] == [*heads, "What it costs", "Why to believe it"]
+    assert text.index('id="verdict"') < text.index("<h2>What each release gives away")
+    assert str(results[False].people_risk[0].message) == said[3]
     assert "limit of 50 %" in said[0]
 
 
@@ -118,19 +122,82 @@ def test_only_a_limit_that_is_kept_has_a_tick(results: Results, status: str) -> 
     assert f".verdict.{status} .status" in text or status == "measured"
 
 
-@pytest.mark.parametrize("bound", [False, True])
-def test_a_search_cut_short_is_marked(results: Results, bound: bool) -> None:
-    """Lower bounds carry a sign in the table and a sentence at the top; where they cannot matter, that is said."""
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_search_cut_short_is_marked(results: Results, cut: bool) -> None:
+    """An attack that was cut short may find more: that stands beside its figure and below the table."""
     result = results[False]
     head = result.setting(result.verdict.setting)
-    risk = replace(head.risk, lower_bound=bound, cut=("clique",))
-    cut = replace(head.attacks[1], cut=2, cut_why=Message("<b>budget</b>"))
-    marked = replace(head, risk=risk, settled=None if bound else Message("which cannot matter"), attacks=(cut,))
-    text = dq.report(replace(result, settings=(marked,)))
-    assert ("Lower bound: work was cut short (clique)" in text) == bound
-    assert ("≥ </span>" in text) == bound
-    assert ('class="soft">which cannot matter' in text) != bound
+    attack = replace(head.attacks[1], cut=2 * cut, cut_why=Message("<b>budget</b>") if cut else None)
+    text = dq.report(replace(result, settings=(replace(head, attacks=(attack,)),)))
+    assert ("(cut short)</span>" in text) == cut
+    assert (f"{attack.attack} was cut short in 2 of {attack.releases} releases and may find more" in text) == cut
     assert "<b>budget</b>" not in text
+
+
+def in_words(result: AuditResult, language: str = "en") -> str:
+    """The page as it is read: no markup, no scripts, one space between words."""
+    page = re.sub(r"<(script|style).*?</\1>", " ", dq.report(result, language=language), flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def test_the_first_screen_says_the_one_number(results: Results) -> None:
+    """What could be found with the end that decides, what an attack showed, and guessing; then the settings."""
+    result = results[False]
+    head = result.setting(result.verdict.setting)
+    found = Found("clique", 0.31, 1.0, 3)
+    risk = replace(head.risk, value=0.54, high=0.56, by="oracle", high_of="oracle", found=found)
+    shown = replace(result, settings=(replace(head, risk=risk, guess=0.07),))
+    words = in_words(shown)
+    assert "could be found 54 % at most 56 % shown in practice 31 % by guessing 7.0 %" in words
+    assert "is the upper end of what the oracle finds, over" in words
+    assert f"{head.brief} 54 % 56 % 31 % (clique) 7.0 %" in words
+    for source, said in {"guess": "of what guessing finds", "clique": "more than the upper end of what"}.items():
+        other = replace(shown.settings[0], risk=replace(risk, high_of=source))
+        assert said in in_words(replace(shown, settings=(other,)))
+    beaten = replace(shown.settings[0], risk=replace(risk, high_of="clique", beaten=True))
+    assert "is the upper end of what clique finds, over 3 releases" in in_words(replace(shown, settings=(beaten,)))
+
+
+def test_what_was_assumed_in_favour_stands_in_the_verdict(results: Results) -> None:
+    """One line with what it would be without, in report and annex, and in words for Python and the command line."""
+    said = Favour(Message("assumed_overlap", share=0.2), 0.59, 0.61), Favour(Message("assumed_journalist"), 0.7)
+    result = replace(results[False], favours=said)
+    for page in (dq.report(result), dq.annex(result)):
+        card = page[page.index('<section class="verdict') : page.index("</section>")]
+        assert "knows only 20 % of the people (without it 59 of 100, at most 61); the snooper names only" in card
+        assert "favour:</strong>" in card
+    assert "Assumed in your favour: the snooper knows only 20 %" in str(result)
+    assert "Assumed in your favour: the snooper knows only 20 %" in result._repr_html_()
+    assert "favour" not in str(replace(result, favours=()))
+
+
+def test_known_pairs_beforehand_have_a_table(results: Results) -> None:
+    """Where the secret is a key: what could be found by how many pairs are known, the verdict's in bold."""
+    result = results[False]
+    head = result.setting(result.verdict.setting)
+    assert "known pairs beforehand" not in dq.report(result)
+    curve = tuple(InsiderShare(seeds, share) for seeds, share in ((0, 0.04), (10, 0.2), (50, 0.62)))
+    oracle = OracleRisk(0.2, 0.25, 4, seeds=10, curve=curve)
+    text = dq.report(replace(result, settings=(replace(head, oracle=oracle),)))
+    table = text[text.index("known pairs beforehand") :]
+    assert "</th><th>0</th><th>10</th><th>50</th>" in table
+    assert "<td>4.0\u00a0%</td><td><strong>20\u00a0%</strong></td><td>62\u00a0%</td>" in table
+
+
+def test_every_varied_assumption_is_drawn_and_written(results: Results) -> None:
+    """Shares, a length with its unit, and a number of people, in the chart and in the table."""
+    result = results[False]
+    values = {"overlap": 0.5, "label-error": 0.1, "coordinate-error": 5.0, "strangers": 380.0}
+    point = SensitivityPoint("overlap", 0.2, True, 10.0, 0.3, 0.4, 10, None)
+    points = tuple(replace(point, varied=name, value=value) for name, value in values.items())
+    varied = Sensitivity(result.verdict.setting, "oracle", points, ())
+    words = in_words(replace(result, sensitivity=varied))
+    for name in ("known to the snooper", "wrong label values", "error of the snooper's coordinates", "others in the"):
+        assert f"{name}" in words
+    drawn = charts(replace(result, sensitivity=varied), texts_in("en"))["sensitivity"]
+    rows = drawn["layer"][0]["data"]["values"] if "data" in drawn["layer"][0] else drawn["data"]["values"]
+    said = [row["assumed"].replace("\u00a0", " ") for row in rows]
+    assert said[2:] == ["error of the snooper's coordinates: 5 km", "others in the snooper's file: 380"]
 
 
 def test_method_and_utility_come_from_the_registries(results: Results) -> None:
@@ -146,7 +213,7 @@ def test_method_and_utility_come_from_the_registries(results: Results) -> None:
     titles = re.findall(r"<th>(.*?)</th>", table[: table.index("</thead>")])
     assert titles == [
         "setting",
-        "risk",
+        "could be found",
         *(str(title_of(measures()[name], "km")) for name in MAIN if name != "linkage"),
     ]
     every = table[table.index('<table class="measures">') :]
@@ -164,7 +231,7 @@ def everywhere(value: Any) -> Any:
 def test_every_text_of_a_result_is_escaped(results: Results) -> None:
     """Markup in sentences, names, reasons and versions stays text."""
     result = results[True]
-    setting = replace(result.settings[0], reference="mark", mask="mark", settled=Message("mark"))
+    setting = replace(result.settings[0], reference="mark", mask="mark", open_why=Message("mark"))
     records = result.records
     assert records is not None
     evil = replace(
@@ -268,7 +335,7 @@ def test_a_real_browser_draws_it_without_a_network(
     chrome.forget()
     chrome.open(path, width=width, dark=dark)
     charts = chrome.value("document.querySelectorAll('.chart').length")
-    assert charts == (8 if with_records else 7)
+    assert charts == (9 if with_records else 8)
     assert chrome.wait(DRAWN) == str(charts)
     drawn = "[...document.querySelectorAll('.chart')].every(c => c.querySelector('svg path, svg rect, svg line'))"
     assert chrome.value(drawn)
@@ -281,18 +348,19 @@ def test_a_real_browser_draws_it_without_a_network(
 
 
 def test_pointing_at_a_symbol_shows_its_figures(chrome: browser.Browser, page: Path) -> None:
-    """Hover over a point of the risk chart: the tooltip names mask, attack and share."""
+    """Hover over a bar of the risk chart: the tooltip says what could be found, at most, and what an attack showed."""
     chrome.open(page)
     chrome.wait(DRAWN)
     spot = chrome.value(
-        "(() => { const p = [...document.querySelectorAll('#chart-risk .mark-symbol.role-mark path')].at(-1);"
+        "(() => { const p = [...document.querySelectorAll('#chart-risk .mark-rect.role-mark path')].at(0);"
         " p.scrollIntoView({block: 'center'}); const r = p.getBoundingClientRect();"
-        " return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        " return [r.x + r.width / 3, r.y + r.height / 2]; })()"
     )
     for shift in (-3, 0):
         chrome.send("Input.dispatchMouseEvent", type="mouseMoved", x=spot[0] + shift, y=spot[1])
     shown = chrome.wait("document.querySelector('#vg-tooltip-element.visible')?.innerText")
-    assert "most probable record is right" in shown
+    assert "could be found" in shown
+    assert "shown in practice" in shown
     assert "%" in shown
 
 
