@@ -33,7 +33,7 @@ def test_the_interval_is_over_releases() -> None:
 
 def test_a_rigid_motion_protects_nothing_and_noise_does() -> None:
     """Every person is found behind the affine mask; far noise hides them; the control shows no true claims."""
-    result = run_audit(make_audit("affine", "gaussian:sigma=60km"))
+    result = run_audit(make_audit("affine", "gaussian:sigma=60km", attacks=("labels", "clique")))
     affine = result.setting("affine:mirror=random")
     assert affine.risk.value == 1.0
     assert affine.usefulness == 1.0
@@ -42,7 +42,9 @@ def test_a_rigid_motion_protects_nothing_and_noise_does() -> None:
     assert affine.oracle is not None
     assert affine.oracle.value == 1.0
     assert result.verdict.status == "measured"
-    assert result.verdict.reasons[0].values["find"].values == {"share": 1.0}
+    assert result.verdict.reasons[0].values["gives"] == Message("gives_prosecutor", share=1.0, high=affine.risk.high)
+    assert affine.risk.found is not None
+    assert (affine.risk.found.attack, affine.risk.found.value, affine.risk.found.releases) == ("clique", 1.0, 3)
     clique = next(one for one in affine.attacks if one.attack == "clique")
     assert clique.precision.value == 1.0
     assert clique.recall.value == clique.named.value == 1.0
@@ -51,20 +53,20 @@ def test_a_rigid_motion_protects_nothing_and_noise_does() -> None:
 
 
 def test_independent_noise_on_the_matrix_protects_less_than_noise_on_coordinates() -> None:
-    """The same variance of d - d': the strong attack undoes independent noise, the clique alone does not see it."""
+    """The same variance of d - d': whoever knows all the others undoes independent noise."""
     masks = ("gaussian:sigma=12km", "matrix-gaussian:sd=17km")  # 17 = 12·√2
-    plan = make_plan(*masks, attacks=("labels", "clique", "register"))
-    points, matrix = run_audit(Audit(plan, make_file(90))).settings
+    plan = make_plan(*masks, attacks=("labels",))
+    points, matrix = run_audit(Audit(plan, make_file(60))).settings
     assert points.utility
     assert matrix.utility
     assert points.utility["variance"] == pytest.approx(matrix.utility["variance"], rel=0.35)
-    assert matrix.risk.value > points.risk.value + 0.1
+    assert matrix.risk.value > points.risk.value + 0.05
 
 
 def test_guessing_is_the_sum_of_one_over_the_group() -> None:
     """The expected share of a guess, counted by hand: one person for every label group of the whole file."""
     file = make_file()
-    result = run_audit(Audit(make_plan(repetitions=1), file))
+    result = run_audit(Audit(make_plan(repetitions=1, attacks=("labels",)), file))
     groups = len(set(file.labels.itertuples(index=False, name=None)))
     assert result.settings[0].guess == pytest.approx(groups / 60)
     assert sum(group.records for group in result.file.label_groups) == 60
@@ -118,20 +120,21 @@ def test_a_given_file_is_linked_through_the_ids() -> None:
 
 
 def test_errors_of_the_snooper_lower_the_risk() -> None:
-    """Wrong labels hide people from attacks that match labels exactly; wrong places make their map useless."""
-    wrong = make_audit("affine", snooper=Snooper(label_error=0.3), attacks=("labels", "clique"))
-    far = make_audit("affine", snooper=Snooper(coordinate_error="50km"))  # type: ignore[arg-type]
-    exact, mistaken, misplaced = (run_audit(one).settings[0].risk.value for one in (make_audit("affine"), wrong, far))
-    assert exact == 1
-    assert 0.2 < mistaken < 0.8
-    assert misplaced < 0.5
+    """Wrong places make their map useless; wrong labels hide people from the clique, and not from who weighs them."""
+    wrong = make_audit("affine", n=40, snooper=Snooper(label_error=0.3), attacks=("clique",))
+    far = make_audit("affine", n=40, snooper=Snooper(coordinate_error="50km"), attacks=("labels",))  # type: ignore[arg-type]
+    mistaken, misplaced = (run_audit(one).settings[0] for one in (wrong, far))
+    assert mistaken.risk.value == 1
+    assert mistaken.risk.found is not None
+    assert 0.2 < mistaken.risk.found.value < 0.8
+    assert misplaced.guess < misplaced.risk.value < 0.7
 
 
 def test_attacks_that_weigh_evidence_see_through_wrong_labels() -> None:
     """A fifth of the label values is wrong: whoever takes labels at their word loses these people, nobody else does."""
     names = ("clique", "extend", "register", "isomap")
     snooper = Snooper(overlap=0.5, label_error=0.2)
-    audit = make_audit("gaussian:sigma=300m", n=120, snooper=snooper, attacks=names, thorough=True)
+    audit = make_audit("gaussian:sigma=300m", n=60, snooper=snooper, attacks=names, repetitions=2)
     setting = run_audit(audit).settings[0]
     recall = {one.attack: one.recall.value or 0.0 for one in setting.attacks}
     assert recall["clique"] < 0.7
@@ -144,7 +147,7 @@ def test_a_matrix_is_audited_without_coordinates() -> None:
     """One that fits a map is audited on it; of another one the file is split for an overlap."""
     file = make_file(40)
     matrix = replace(file, distances=Matrix(np.round(full_matrix(file.distances), 6)))
-    result = run_audit(Audit(make_plan("round:to=1", "matrix-gaussian:sd=0.5"), matrix))
+    result = run_audit(Audit(make_plan("round:to=1", "matrix-gaussian:sd=0.5", attacks=("labels",)), matrix))
     assert result.file.distances == "matrix"
     assert all(setting.risk.value > 0.9 for setting in result.settings)
     whole = dq.audit(matrix, "round:to=1", overlap=0.5, repetitions=1, attacks=["labels"])
@@ -156,22 +159,25 @@ def test_a_matrix_is_audited_without_coordinates() -> None:
         dq.audit(matrix, "gaussian:sigma=1km")
 
 
-def test_the_oracle_is_a_yardstick() -> None:
-    """Everybody where nothing is hidden; the strong attack comes near it, and labels alone do not: then it is said."""
+def test_the_number_is_that_of_the_oracle_and_attacks_stand_beside_it() -> None:
+    """Everybody where nothing is hidden; the strong attack comes near it, labels alone do not: the number is the same."""
     masks = ("gaussian:sigma=1m", "gaussian:sigma=25km", "affine", "matrix-gaussian:sd=5km")
-    result = run_audit(make_audit(*masks, n=90, attacks=("labels", "register"), repetitions=2))
+    result = run_audit(make_audit(*masks, n=60, attacks=("labels", "register"), repetitions=2))
     for setting in result.settings:
         assert setting.oracle is not None
-        assert setting.risk.value == pytest.approx(setting.oracle.value, abs=0.06)
-        assert setting.risk.interval[1] >= setting.oracle.high
+        assert setting.risk.found is not None
+        assert setting.risk.value == pytest.approx(setting.oracle.value, abs=0.02)
+        assert setting.risk.high >= setting.oracle.high
+        assert setting.risk.found.value == pytest.approx(setting.oracle.value, abs=0.1)
     assert [s.oracle.value for s in result.settings if s.oracle][::2] == [1.0, 1.0]
-    weak = run_audit(make_audit(*masks, n=90, attacks=("labels",), max_risk=0.3))
+    weak = run_audit(make_audit(*masks, n=60, attacks=("labels",), repetitions=2, max_risk=0.3))
     (line,) = [line for line in weak.limits if line.code == "oracle_finds_more"]
     cases = [case for case in line.values["cases"] if isinstance(case, Message)]  # type: ignore[union-attr]
     assert [case.values["setting"] for case in cases] == [s.brief for s in weak.settings]
     assert cases[0].values["share"] == 1.0
-    assert weak.verdict.status == "unproven"
-    assert not any(s.meets for s in weak.settings)
+    assert weak.verdict.status == "fails"
+    for one, other in zip(weak.settings, result.settings, strict=True):
+        assert one.risk.value == pytest.approx(other.risk.value, abs=0.02)
 
 
 def test_an_attack_that_does_not_apply_says_why() -> None:
@@ -188,7 +194,8 @@ def test_an_attack_that_does_not_apply_says_why() -> None:
 def test_records_have_the_risk_of_everybody(tmp_path: Path) -> None:
     """A row per record and setting: its group, how often it was known, and by which attack it was found."""
     file = make_file()
-    audit = Audit(make_plan("affine", "gaussian:sigma=80km", snooper=Snooper(overlap=0.5)), file)
+    masks = ("affine", "gaussian:sigma=80km")
+    audit = Audit(make_plan(*masks, snooper=Snooper(overlap=0.5), attacks=("labels", "clique")), file)
     result = run_audit(audit, folder=tmp_path / "out")
     table = pd.read_csv(tmp_path / "out" / "records.csv")
     pd.testing.assert_frame_equal(table.fillna({"by": ""}), result.people, check_dtype=False)
@@ -200,7 +207,8 @@ def test_records_have_the_risk_of_everybody(tmp_path: Path) -> None:
     seen = affine[affine["asked"] > 0]
     assert seen["asked"].between(1, 3).all()
     assert (seen["risk"] == 1).all()
-    assert (seen["by"] == "clique").all()
+    assert (seen["by"] == "oracle").all()
+    assert (seen["risk_clique"] == 1).all()
     assert affine.loc[affine["asked"] == 0, "risk"].isna().all()
     chosen = table[table["mask"] == result.verdict.setting]
     assert (chosen["by"] == "oracle").all()
@@ -212,7 +220,7 @@ def test_records_have_the_risk_of_everybody(tmp_path: Path) -> None:
 def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditResult, AuditResult, Path]:
     """The same audit in memory and in a folder."""
     folder = tmp_path_factory.mktemp("audit")
-    audit = make_audit("affine", "gaussian:sigma=5km..50km", n=30, max_risk=0.5)
+    audit = make_audit("affine", "gaussian:sigma=5km..50km", n=30, max_risk=0.5, attacks=("labels",))
     return run_audit(audit), run_audit(audit, folder=folder), folder
 
 
@@ -255,16 +263,13 @@ def test_on_the_papers_data_the_setting_found_is_confirmed_by_a_full_grid() -> N
     made = dq.germany(rng=np.random.default_rng(0))
     file = microdata(made.target, made.label_names, coordinates=["lon", "lat"], ids="id", name="paper")
     known = microdata(made.known, made.label_names, coordinates=["lon", "lat"], ids="id", name="known")
-    # Of a complete matrix isomap finds what register finds, at twice the cost. Cliques of strong noise are cut short,
-    # and what they could find among 50 people is not bounded well: with them nothing is decided.
-    attacks = ("labels", "register")
-    chosen = Plan(("gaussian:sigma=0.02deg..0.2deg",), Snooper(given=True), 6, max_risk=0.5, attacks=attacks)
+    chosen = Plan(("gaussian:sigma=0.02deg..0.2deg",), Snooper(given=True), 6, max_risk=0.5, attacks=("labels",))
     found = run_audit(Audit(chosen, file, known), executor=Processes())
     setting = found.decisions[0].setting
     assert setting is not None
-    mask = chosen.ranges[0]
-    place = mask.settings.index(setting)
-    around = mask.settings[max(0, place - 2) : place + 3]
+    settings = tuple(map(str, chosen.ranges[0].settings))
+    place = settings.index(setting)
+    around = settings[max(0, place - 2) : place + 3]
     assert len(around) == 5
     grid = run_audit(Audit(replace(chosen, masks=around), file, known), executor=Processes())
     meets = [s.spec for s in grid.settings if s.meets]

@@ -17,16 +17,14 @@ import pytest
 
 import disclique as dq
 from conftest import Run
-from disclique.audits import Audit, run_audit
+from disclique.audits import Audit, Snooper, run_audit
 from disclique.audits.estimate import estimate_audit
 from disclique.audits.result import decode_result, encode_result
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.runs import Executor, OnDask, Processes, Serial, Unit, WrittenUnit
+from disclique.runs import Executor, OnDask, Processes, Unit, WrittenUnit
 from disclique.spaces import Matrix, full_matrix
 from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
-
-pytestmark = pytest.mark.long
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -56,26 +54,27 @@ class Stops:
             yield function(item)
 
 
-def raised() -> Audit:
-    """An audit that searches a range, and asks the oracle for every person."""
-    asked: dict[str, Any] = {"n": 30, "max_risk": 0.6, "attacks": ("clique", "extend"), "budget": 1e-4}
-    return make_audit("affine", "gaussian:sigma=20km..400km", repetitions=4, **asked)
+def searching() -> Audit:
+    """An audit that searches a range, attacks, asks for every person, and again without what is in one's favour."""
+    asked: dict[str, Any] = {"n": 30, "max_risk": 0.6, "attacks": ("labels", "clique"), "budget": 1e-4}
+    snooper = Snooper(overlap=0.6, label_error=0.1)
+    return make_audit("affine", "gaussian:sigma=20km..400km", repetitions=4, snooper=snooper, **asked)
 
 
 def fixed() -> Audit:
-    """One of distances that fit no map, which repeats searches with a larger budget, but searches no range."""
-    file = make_file(30)
-    ways = np.triu(full_matrix(file.distances) * np.random.default_rng(0).uniform(0.7, 1.3, (30, 30)), 1)
+    """One of distances that fit no map, which searches no range."""
+    file = make_file(24)
+    ways = np.triu(full_matrix(file.distances) * np.random.default_rng(0).uniform(0.7, 1.3, (24, 24)), 1)
     matrix = replace(file, distances=Matrix(ways + ways.T))
     masks = ("matrix-gaussian:sd=30", "matrix-laplace:b=20")
-    return Audit(make_plan(*masks, attacks=("clique",), repetitions=12, max_risk=0.52, budget=1e-4), matrix)
+    return Audit(make_plan(*masks, attacks=("labels", "clique"), repetitions=4, max_risk=0.52, budget=1e-4), matrix)
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of that audit, carried out without an interruption."""
     folder = tmp_path_factory.mktemp("whole")
-    run_audit(raised(), folder=folder)
+    run_audit(searching(), folder=folder)
     return folder
 
 
@@ -84,43 +83,55 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the fixed audit, one release after the other."""
     folder = tmp_path_factory.mktemp("plain")
     run_audit(fixed(), folder=folder)
-    assert {line["unit"]["effort"] for line in lines(folder)} >= {0, 1}
     return folder
 
 
 def test_the_journal_has_a_line_for_every_unit(plain: Path, whole: Path) -> None:
-    """Each with its unit and its record; more effort only where a search was cut short, people for one setting."""
-    asked = {line["unit"]["mask"] for line in lines(whole) if line["unit"]["part"] == "people"}
-    assert asked == {dq.read_result(whole / "result.json").verdict.setting}
-    found = lines(plain)
+    """Each with its unit and its record: what is measured first, what is attacked of it, people, and favours."""
+    found = lines(whole)
     assert all(set(line) == {"unit", "record", "seconds"} for line in found)
     units = [WrittenUnit(**line["unit"]) for line in found]
     assert len(set(units)) == len(units)
-    first = {(u.mask, u.repetition): line for u, line in zip(units, found, strict=True) if u.effort == 0}
-    again = [u for u in units if u.effort == 1]
-    assert again
-    for unit in again:
-        assert any(attempt["cut"] for attempt in first[unit.mask, unit.repetition]["record"]["attempts"])
+    parts = {part: [unit for unit in units if unit.part.partition(":")[0] == part] for part in
+             ("", "attacked", "people", "varied")}  # fmt: skip
+    assert sum(map(len, parts.values())) == len(units)
+    result = dq.read_result(whole / "result.json")
+    assert {unit.mask for unit in parts["people"]} == {result.verdict.setting}
+    assert {unit.mask for unit in parts["varied"]} == {result.verdict.setting}
+    assert {unit.part.split("=")[0] for unit in parts["varied"]} == {
+        "varied:overlap",
+        "varied:label-error",
+        "varied:strangers",
+    }
+    assert len(parts[""]) == 4 * len(result.settings)
+    assert {unit.repetition for unit in parts["attacked"]} == {0, 1, 2}
+    shown = {s.spec for s in result.settings if s.risk.found is not None}
+    assert {unit.mask for unit in parts["attacked"]} == shown
+    assert len(shown) < len(result.settings)
+    measured = [WrittenUnit(**line["unit"]) for line in lines(plain) if not line["unit"]["part"]]
+    assert len(measured) == 2 * 4
 
 
-@pytest.mark.parametrize("share", [0, 0.4, 0.99])
+@pytest.mark.parametrize("share", [pytest.param(0, marks=pytest.mark.long), 0.4, 0.99])
 def test_an_interrupted_audit_goes_on_and_ends_the_same(tmp_path: Path, whole: Path, share: float) -> None:
     """Stopped after any unit, resumed, torn line or not: the same bytes as without the interruption."""
     after = int(share * len(lines(whole)))
     with pytest.raises(KeyboardInterrupt):
-        run_audit(raised(), folder=tmp_path, executor=Stops(after))
+        run_audit(searching(), folder=tmp_path, executor=Stops(after))
     assert not (tmp_path / "result.json").exists()
     with (tmp_path / "journal.jsonl").open("ab") as file:
         file.write(b'{"unit": {"mask": "aff')
-    result = run_audit(raised(), folder=tmp_path)
+    result = run_audit(searching(), folder=tmp_path)
     assert any("the last line was incomplete" in str(line) for line in result.limits)
     assert read(tmp_path) == read(whole)
-    other = raised()
+    other = searching()
     with pytest.raises(InputError, match="another audit"):
         run_audit(Audit(replace(other.plan, seed=5), other.target), folder=tmp_path)
 
 
-@pytest.mark.parametrize("executor", [Processes(2), OnDask("local", 2)], ids=["processes", "dask"])
+@pytest.mark.parametrize(
+    "executor", [Processes(2), pytest.param(OnDask("local", 2), marks=pytest.mark.long)], ids=["processes", "dask"]
+)
 def test_every_executor_gives_the_same_bytes(tmp_path: Path, plain: Path, executor: Executor) -> None:
     """Result and records, whatever the order in which releases come in."""
     if isinstance(executor, OnDask):
@@ -129,6 +140,7 @@ def test_every_executor_gives_the_same_bytes(tmp_path: Path, plain: Path, execut
     assert read(tmp_path) == read(plain)
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_costs_nothing(tmp_path: Path, plain: Path) -> None:
     """Whichever worker dies when the third release comes in, its release is attacked again."""
     killed = []
@@ -145,6 +157,7 @@ def test_a_worker_that_is_killed_costs_nothing(tmp_path: Path, plain: Path) -> N
     assert read(tmp_path) == read(plain)
 
 
+@pytest.mark.long
 def test_killed_for_real_it_resumes(tmp_path: Path, run: Run) -> None:
     """SIGKILL in the middle: what was journalled stays, and the same command ends as an undisturbed one."""
     people(40).to_csv("f.csv", index=False)
@@ -178,19 +191,21 @@ def test_killed_for_real_it_resumes(tmp_path: Path, run: Run) -> None:
     assert dq.read_result("o/result.json").settings[0].repetitions == 40
 
 
-def test_what_was_tried_for_the_estimate_is_not_run_again(tmp_path: Path) -> None:
-    """The trial's releases go to the journal; the figures are those of an audit without a trial."""
-    audit = make_audit("affine", "gaussian:sigma=1km..8km", n=40, repetitions=4)
-    tried = estimate_audit(audit, Serial())
-    assert tried.units == 4 + 5 * 4
-    assert str(tried.sentence(2)).startswith("about 24 units, about ")
-    run_audit(audit, folder=tmp_path / "one", tried=tried.records)
-    run_audit(audit, folder=tmp_path / "two")
-    releases = [line for line in lines(tmp_path / "one") if not line["unit"]["part"]]
-    assert len(releases) == tried.units
-    assert read(tmp_path / "one") == read(tmp_path / "two")
+def test_an_estimate_names_the_units_that_an_audit_needs_and_tries_none(tmp_path: Path) -> None:
+    """Of fixed masks exactly; of a range about as many as its search looks at."""
+    snooper = Snooper(overlap=0.5, label_error=0.1)
+    audit = make_audit("affine", "gaussian:sigma=9km", n=24, repetitions=4, attacks=("labels",), snooper=snooper)
+    expected = estimate_audit(audit)
+    assert expected.units == 2 * 4
+    assert not expected.records
+    assert expected.seconds > 0
+    assert expected.sentence(2).values["units"] == 8
+    run_audit(audit, folder=tmp_path)
+    done = [WrittenUnit(**line["unit"]) for line in lines(tmp_path)]
+    assert {unit.write() for unit in expected.expected} == set(done)
 
 
+@pytest.mark.long
 def test_the_folder_of_a_study_is_not_taken_for_an_audit(run: Run) -> None:
     """Each says whose the folder is."""
     code, _, err = run("study", "--n", "20", "--common", "5", "--repetitions", "1", "--no-figures", "--out", "s")

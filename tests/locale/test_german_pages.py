@@ -149,15 +149,14 @@ def settings(given: SettingFacts) -> Iterator[SettingFacts]:
     attack = given.attacks[0]
     cut = replace(attack, attack="clique", applies=True, cut=2, cut_why=WHY, doubtful=1)
     idle = replace(attack, attack="bend", applies=False, why=WHY)
-    some = replace(attack, attack="equal", why=Message("carried_out_in", some=1, all=2))
     unlaid = replace(attack, attack="register", unlaid=0.4, doubtful=2)
-    shown = Found("clique", 0.3, 0.9, 3)
-    for value, beaten, oracle in itertools.product((0.0004, 1.0), (False, True), (True, False)):
-        risk = replace(given.risk, value=value, high=max(value, 0.4), beaten=beaten, found=shown)
+    found = Found("clique", 0.0004, 0.4, 2, cut=True)
+    for value, shown, beaten, oracle in itertools.product((0.0004, 1.0), (found, None), (False, True), (True, False)):
+        risk = replace(given.risk, value=value, high=max(value, 0.04), found=shown, beaten=beaten)
         base = replace(given, risk=risk, person=0.7, oracle=given.oracle if oracle else None, again=0.3)
         why = None if oracle else WHY
-        yield replace(base, attacks=(attack, cut, idle, some, unlaid), oracle_why=why)
-        yield replace(base, attacks=(idle,), oracle_why=why, risk=replace(risk, found=None))
+        yield replace(base, attacks=(attack, cut, idle, unlaid), oracle_why=why)
+        yield replace(base, attacks=(idle,), oracle_why=why)
 
 
 @pytest.mark.parametrize("scenario", ["prosecutor", "journalist", "marketer"])
@@ -169,8 +168,8 @@ def test_every_verdict_has_its_german(results: Results, scenario: str, status: s
     limit = None if status == MEASURED else 0.05
     whys = (
         Message("looked_at_a_few_times", some=2, all=10),
-        Message("risk_may_be", high=0.4, limit=0.05),
         Message("no_oracle", why=WHY),
+        Message("oracle_is_wrong", attack="clique"),
     )
     seen = set()
     for k, one in enumerate(settings(given)):

@@ -265,7 +265,7 @@ def measure(files: Files) -> float | None:
         return None
     assert told.inspection.remarks == found.remarks
     setting = told.settings[0]
-    return setting.risk.interval[1] if setting.oracle is None else setting.oracle.value
+    return setting.risk.high if setting.oracle is None else setting.oracle.value
 
 
 @cache
