@@ -160,7 +160,7 @@ def test_a_matrix_is_audited_without_coordinates() -> None:
 
 
 def test_the_number_is_that_of_the_oracle_and_attacks_stand_beside_it() -> None:
-    """Everybody where nothing is hidden; the strong attack comes near it, labels alone do not: the number is the same."""
+    """Everybody where nothing is hidden; the strong attack comes near, labels alone do not: the number is the same."""
     masks = ("gaussian:sigma=1m", "gaussian:sigma=25km", "affine", "matrix-gaussian:sd=5km")
     result = run_audit(make_audit(*masks, n=60, attacks=("labels", "register"), repetitions=2))
     for setting in result.settings:

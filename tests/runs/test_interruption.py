@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import disclique as dq
@@ -22,12 +21,10 @@ from conftest import Run
 from disclique.audits import Audit, run_audit
 from disclique.audits.definition import People
 from disclique.audits.estimate import estimate_audit
-from disclique.audits.rates import ReleaseRecord
 from disclique.audits.result import encode_result
 from disclique.masks.settings import Setting
-from disclique.runs import Forecast, Journal, Serial, Unit, run_units, try_units
-from disclique.spaces import Matrix, full_matrix
-from small_files import COLUMNS, LIGHT, make_audit, make_file, make_plan, people, without_times
+from disclique.runs import Forecast, Journal, Unit, run_units, try_units
+from small_files import COLUMNS, LIGHT, make_audit, people, without_times
 
 pytestmark = pytest.mark.long
 

@@ -14,7 +14,6 @@ from disclique.audits.result import AuditResult
 from disclique.locale import Texts
 from disclique.masks.settings import Setting, measure_dial, measured_in
 from disclique.measures.utility import measures
-from disclique.show.pages import ASSUMPTIONS, tell_assumed
 from disclique.show.report.maps import draw_cells, draw_people
 from disclique.show.report.risk_charts import (
     BLUE,
