@@ -265,6 +265,10 @@ class Mask:
         """Return the law of a published distance given the true one; None where it is not written down."""
         return None
 
+    def by_group(self) -> tuple[Mask, Mask] | None:
+        """Return how it treats two records of one secret group, and two of different ones, if it makes groups."""
+        return None
+
     def known_interval(self, masked: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray] | None:
         """Return the interval in which the known distance lies with probability ``alpha``, where theory gives it."""
         if self.law is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -150,6 +150,12 @@ class Bloom(TextMask):
             order = chance_of(key, "balance").permutation(2 * bits.shape[1])
             bits = np.concatenate([bits, 1 - bits], axis=1)[:, order]
         return bits
+
+    def by_group(self) -> tuple[Bloom, Bloom] | None:
+        """Return the same without salts, and with one for each record."""
+        if self.salt == RECORD or int(self.salt) < 2:
+            return None
+        return replace(self, salt=0), replace(self, salt=RECORD)
 
     def _salts(self, records: int, key: bytes) -> NDArray[np.int64] | None:
         if self.salt == RECORD:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 
 from disclique.attacks.knowledge import Holder
 from disclique.attacks.oracle.answer import Answer, KnownPairs
@@ -27,6 +29,7 @@ from disclique.attacks.oracle.profiles import (
     show_published,
 )
 from disclique.engine.kernels import likelihoods as kernels
+from disclique.masks.base import Mask
 from disclique.measures.risk import SCENARIOS, Hits, find_chances
 from disclique.model import Claims
 from disclique.spaces import full_matrix
@@ -45,13 +48,14 @@ class Insider:
     usual: int = 50
     share: float = 0.1
     rounds: int = 10
-    clear: float = 0.9  # probability from which a pair serves as a reference
+    levels: tuple[float, ...] = (1.0, 0.9, 0.75, 0.6, 0.45, 0.3, 0.2)  # how sure references are; the last is the least
+    grown: float = 0.005  # of all records: they stop when no more of them are expected to be right
     trials: int = 150  # records of one's own by which it is found how much evidence is worth
     factors: tuple[float, ...] = (1.0, 0.8, 0.6, 0.45, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05)
     matching_rounds: int = 15  # while they go on
 
 
-INSIDER, NOTHING = Insider(), np.zeros((0, 2), np.int64)
+INSIDER, NOTHING = Insider(), np.zeros((0, 3), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +67,7 @@ class Encoded:
     codes: NDArray[np.uint8]  # (rows, rows): cells of what is known of two strings
     law: LearnedLaw
     trial: NDArray[np.uint8]  # (records, records): cells of the distances in a draw of one's own
+    across: LearnedLaw | None = None  # that of records of different groups
 
 
 def ask_encodings(
@@ -72,7 +77,8 @@ def ask_encodings(
     t, k = list_pairs(holder, by)
     encoded = _encode(holder)
     shown, which = show_published(masked, np.arange(masked[0].size), directed=False)
-    release = _Release(encoded, encoded.law.record.code(shown), which, (t, k), holder, by)
+    published, group = _split(encoded, encoded.law.record.code(shown))
+    release = _Release(encoded, published, which, (t, k), holder, by, group)
     order = np.random.default_rng(0).permutation(len(holder.truth))
     common = len(order)
 
@@ -149,13 +155,18 @@ class _Release:
     pairs: tuple[Ints, Ints]
     holder: Holder
     by: Weighing
+    group: Ints | None = None  # of each record, if one release falls into some: others than these say nothing of it
 
-    def profiles(self, references: References, known: Ints) -> Profiles:
-        """Return the distances of all records and people to references; ``known`` are rows of the joined file."""
+    def profiles(self, references: References, known: Ints, sure: Ints, how: Insider) -> Profiles:
+        """Return the distances of all records and people to references; ``known`` are rows of the joined file.
+
+        ``sure`` is the level of each reference: one that is wrong tells nothing, whatever is published of it.
+        """
         codes, law = self.encoded.codes, self.encoded.law
+        tables = np.stack([np.log(level * np.exp(law.table) + 1 - level) for level in how.levels])
         record = np.ascontiguousarray(self.shown[:, :, references.record])
         person = np.ascontiguousarray(codes[np.ix_(self._everybody, known)])[None]
-        return Profiles(kernels.Coded(record, person, law.table, self.which), references)
+        return Profiles(kernels.Coded(record, person, tables, sure, self.which), references)
 
     @property
     def _strangers(self) -> Ints:
@@ -174,7 +185,7 @@ class _Release:
         person[strangers] = len(self.encoded.people) + np.arange(len(strangers))
         order = np.random.default_rng(0).permutation(len(records))
         references = References(records[order], person[order])
-        profiles = self.profiles(references, self.encoded.records[order])
+        profiles = self.profiles(references, self.encoded.records[order], np.zeros(len(order), np.int64), how)
         scored = self._score(profiles, self.pairs)
         claims = claim_scored(scored.scaled(self._worth(len(order), how)), self.holder, self.by)
         return self._judge(claims, ())
@@ -185,27 +196,41 @@ class _Release:
         open_ = ~(np.isin(self.pairs[0], told[:, 0]) | np.isin(self.pairs[1], told[:, 1]))
         pairs = self.pairs[0][open_], self.pairs[1][open_]
         found = start[~(np.isin(start[:, 0], told[:, 0]) | np.isin(start[:, 1], told[:, 1]))]
-        scored, factor = None, 1.0
+        best: tuple[float, Scored | None, Ints] = (-1.0, None, found)
         for _ in range(how.rounds):
-            both = np.concatenate([told, found])
-            both = both[np.random.default_rng(0).permutation(len(both))]
+            both = np.concatenate([np.pad(told, ((0, 0), (0, 1))), found])
+            both = both[np.argsort(both[:, 2], kind="stable")]  # the surest first
             references = References(both[:, 0], both[:, 1])
-            scored = self._score(self.profiles(references, self.encoded.people[both[:, 1]]), pairs)
-            factor = self._worth(len(both), how)
-            chance = match_scored(scored.scaled(factor), self.holder, replace(self.by, rounds=how.matching_rounds))
-            clear = np.column_stack([scored.t, scored.k])[chance > how.clear]
-            if np.array_equal(clear, found):
+            profiles = self.profiles(references, self.encoded.people[both[:, 1]], both[:, 2], how)
+            scored = self._score(profiles, pairs).scaled(self._worth(len(both), how))
+            chance = match_scored(scored, self.holder, replace(self.by, rounds=how.matching_rounds))
+            found = _choose(scored, chance, how)
+            expected = float(np.take(how.levels, found[:, 2]).sum())
+            before, best = best[0], max(best, (expected, scored, found), key=lambda one: one[0])
+            if expected <= before + how.grown * self.shown.shape[1]:
                 break
-            found = clear
-        assert scored is not None
-        return self._judge(claim_scored(scored.scaled(factor), self.holder, self.by), seeds, found)
+        _, scored_best, found = best
+        assert scored_best is not None
+        return self._judge(claim_scored(scored_best, self.holder, self.by), seeds, found)
 
     def _score(self, profiles: Profiles, pairs: tuple[Ints, Ints]) -> Scored:
         strangers = self._strangers
         people = len(self.encoded.people) + np.arange(len(strangers))
         own = np.zeros(len(strangers))
         profiles.add((strangers, people), (0, len(profiles.references.record)), own)
-        return Scored(*pairs, profiles.score(pairs, self.by), strangers, own)
+        if self.group is None:
+            return Scored(*pairs, profiles.score(pairs, self.by), strangers, own)
+        score = np.full(len(pairs[0]), -np.inf)
+        for group in range(self.groups):
+            inside = np.flatnonzero(self.group[pairs[0]] == group)
+            part = profiles.among(np.flatnonzero(self.group[profiles.references.record] == group))
+            score[inside] = part.score((pairs[0][inside], pairs[1][inside]), self.by)
+        return Scored(*pairs, score, strangers, own)
+
+    @property
+    def groups(self) -> int:
+        """How many there are."""
+        return 1 if self.group is None else int(self.group.max()) + 1
 
     def _judge(self, claims: Claims, seeds: Pairs, clear: Ints = NOTHING) -> _Found:
         truth = self.holder.truth.without([row for row, _ in seeds])
@@ -219,7 +244,7 @@ class _Release:
         It is the one by which records of a draw of one's own are best told apart.
         """
         rows = self.encoded.records[_some(self.shown.shape[1], how.trials)]
-        columns = self.encoded.records[_some(self.shown.shape[1], references)]
+        columns = self.encoded.records[_some(self.shown.shape[1], max(references // self.groups, 1))]
         trial, codes, table = self.encoded.trial, self.encoded.codes, self.encoded.law.table
         place = np.full(len(trial), -1)
         place[columns] = np.arange(len(columns))
@@ -227,7 +252,8 @@ class _Release:
         record = trial[np.ix_(rows, columns)]
         own = place[rows]
         t, k = np.divmod(np.arange(len(rows) ** 2), len(rows))
-        data = kernels.Coded(record[None], codes[np.ix_(rows, columns)][None], table, np.zeros(1, np.int64))
+        sure, which = np.zeros(len(columns), np.int64), np.zeros(1, np.int64)
+        data = kernels.Coded(record[None], codes[np.ix_(rows, columns)][None], table[None], sure, which)
         total = np.zeros(len(t))
         kernels.add_coded(t, k, data, kernels.Columns(own, own, 0, len(columns), 0), total)
         score = total.reshape(len(rows), len(rows))
@@ -237,6 +263,16 @@ class _Release:
             odds = factor * score
             gains.append(float((np.diagonal(odds) - np.log(np.exp(odds).sum(axis=1))).sum()))
         return how.factors[int(np.argmax(gains))]
+
+
+def _choose(scored: Scored, chance: FloatArray, how: Insider) -> Ints:
+    """Return the most probable pair of each record that is one of its person too, with the level of how sure it is."""
+    order = np.flatnonzero(chance > how.levels[-1])
+    order = order[np.argsort(-chance[order], kind="stable")]
+    for side in (scored.t, scored.k):
+        order = order[np.sort(np.unique(side[order], return_index=True)[1])]
+    level = len(how.levels) - np.searchsorted(how.levels[::-1], chance[order], side="right")
+    return np.column_stack([scored.t[order], scored.k[order], level])
 
 
 def _some(size: int, count: int) -> Ints:
@@ -249,7 +285,7 @@ def _encode(holder: Holder) -> Encoded:
     joined, records, people = _join(holder)
     learned = _recall(holder)
     codes = learned.law.person.code(full_matrix(_measured(joined, learned.metric)))
-    return Encoded(records, people, codes, learned.law, learned.trial)
+    return Encoded(records, people, codes, learned.law, learned.trial, learned.across)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +295,7 @@ class _Learned:
     law: LearnedLaw
     metric: str
     trial: NDArray[np.uint8]  # (records, records)
+    across: LearnedLaw | None = None
 
 
 def _recall(holder: Holder) -> _Learned:
@@ -275,22 +312,71 @@ def _recall(holder: Holder) -> _Learned:
 def _learn(holder: Holder, learning: Learning = LEARNING) -> _Learned:
     """Encode the strings under other keys, and learn the law by which their distances are published.
 
-    They are compared as the file says, or by the grams of the encoding: whichever tells more.
+    They are compared as the file says, or by the grams of the encoding: whichever tells more. Where records fall into
+    secret groups there is a law for those of one group and one for those of two.
     """
     mask, exact = holder.knowledge.mask, holder.exact.distances
     assert mask is not None
+    groups = mask.by_group()
+    within = mask if groups is None else groups[0]
     rng = chance_of(mask.spec, exact.size)
     some = _some(exact.size, learning.records)
     other = ~np.eye(len(some), dtype=bool)
-    shown = [full_matrix(mask.apply(exact, rng), rows=some.astype(np.int32)) for _ in range(count_draws(len(some)) + 1)]
-    after = np.concatenate([one[other] for one in shown])
-    found = []
+
+    def draw(way: Mask) -> FloatArray:
+        drawn = [full_matrix(way.apply(exact, rng), rows=some.astype(np.int32)) for _ in range(count_draws(len(some)))]
+        return np.stack([one[other] for one in drawn])
+
+    after, found = draw(within), []
     for metric in dict.fromkeys((str(exact.metric), f"dice:q={getattr(mask, 'q', 2)}")):
         known = full_matrix(_measured(exact, metric), rows=some.astype(np.int32))[other]
-        found.append((LearnedLaw.of(after, np.tile(known, len(shown)), learning), metric))
-    law, metric = max(found, key=lambda one: one[0].information)
-    trial = law.record.code(full_matrix(mask.apply(exact, rng)))
-    return _Learned(law, metric, trial)
+        before = np.broadcast_to(known, after.shape)
+        found.append((LearnedLaw.of(after.ravel(), before.ravel(), learning), metric, before))
+    law, metric, before = max(found, key=lambda one: one[0].information)
+    trial = law.record.code(full_matrix(within.apply(exact, rng)))
+    if groups is None:
+        return _Learned(law, metric, trial)
+    return _Learned(law, metric, trial, LearnedLaw.of(draw(groups[1]).ravel(), before.ravel(), learning, law))
+
+
+def _split(encoded: Encoded, shown: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Ints | None]:
+    """Silence the distances between records of different secret groups; return the groups if there is one release.
+
+    The holder finds the groups by what their distances became. A snooper sees them as clusters of the release.
+    """
+    if encoded.across is None:
+        return shown, None
+    inner = encoded.codes[np.ix_(encoded.records, encoded.records)]
+    found, groups = shown.copy(), []
+    for release, one in enumerate(shown):
+        group = find_groups(encoded.law.log_density(one, inner) - encoded.across.log_density(one, inner))
+        found[release][group[:, None] != group[None, :]] = encoded.law.silent
+        groups.append(group)
+    return found, groups[0] if len(groups) == 1 else None
+
+
+def find_groups(together: FloatArray, rounds: int = 10) -> Ints:
+    """Return the group of each record, by the log odds of any two of them to be in one group.
+
+    Groups are joined as long as two records of them are on the mean more probably together than not; then every record
+    goes where it fits best.
+    """
+    odds = (together + together.T) / 2
+    np.fill_diagonal(odds, 0.0)
+    if len(odds) < 2:
+        return np.zeros(len(odds), np.int64)
+    top = float(odds.max())
+    tree = linkage(squareform(top - odds, checks=False), "average")
+    group = fcluster(tree, top, "distance") - 1
+    for _ in range(rounds):
+        member = np.zeros((len(odds), int(group.max()) + 1))
+        member[np.arange(len(odds)), group] = 1.0
+        others = np.maximum(member.sum(axis=0) - member, 1.0)
+        fresh = (odds @ member / others).argmax(axis=1)
+        if np.array_equal(fresh, group):
+            break
+        group = np.unique(fresh, return_inverse=True)[1]
+    return np.asarray(group, dtype=np.int64)
 
 
 def _measured(distances: Distances, metric: str) -> Distances:

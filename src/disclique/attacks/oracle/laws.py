@@ -22,9 +22,10 @@ Codes = NDArray[np.uint8]
 class Learning:
     """How a law is learned."""
 
-    pairs: int = 300_000  # of records, that are looked at in all draws together, or more
+    pairs: int = 3_000_000  # of records, that are looked at in all draws together: fewer blur a law that tells little
+    sorted: int = 200_000  # distances by which cells are chosen
     least_draws: int = 2
-    most_draws: int = 24
+    most_draws: int = 40
     records: int = 1000  # that are masked in a draw at the most
     cells: int = 60  # of equally many distances; few at both ends have some more
     tail: int = 24  # distances in the last cell at either end
@@ -54,7 +55,8 @@ class Cells:
     @staticmethod
     def of(values: FloatArray, how: Learning = LEARNING) -> Cells:
         """Divide distances into cells of about equally many, finer at both ends; a frequent value is its own."""
-        values = np.sort(values[~np.isnan(values)])
+        values = values[~np.isnan(values)]
+        values = np.sort(values[:: max(len(values) // how.sorted, 1)])
         if not len(values):
             return Cells(np.zeros(0), np.zeros(2, dtype=bool))
         distinct, counts = np.unique(values, return_counts=True)
@@ -81,27 +83,35 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class LearnedLaw:
-    """The cells of published and of true distances, and the log likelihood ratio of each pair of them."""
+    """The cells of published and of true distances, and the log likelihood ratio of each pair of them.
+
+    ``information`` is how much a published distance tells on the mean, in nats. ``anyhow`` has the log share of each
+    cell of published distances. The table ends with a row for those that tell nothing (``silent``).
+    """
 
     record: Cells
     person: Cells
     table: FloatArray
+    anyhow: FloatArray
+    information: float
 
     @property
-    def information(self) -> float:
-        """How much a published distance tells on the mean, in nats; 0 says that it tells nothing."""
-        return self._told
+    def silent(self) -> int:
+        """The cell of a published distance that tells nothing."""
+        return self.record.count
 
-    _told: float = 0.0
+    def log_density(self, masked: Codes, true: Codes) -> FloatArray:
+        """Return the log probability of cells of published distances given those of true ones."""
+        return np.asarray(self.table[masked, true] + self.anyhow[masked])
 
     @staticmethod
-    def of(masked: FloatArray, true: FloatArray, how: Learning = LEARNING) -> LearnedLaw:
-        """Learn from published distances and the true ones; these are NaN where nothing is known."""
-        there = np.flatnonzero(~np.isnan(true))
-        if len(there) > 2 * how.pairs:
-            there = np.random.default_rng(0).choice(there, 2 * how.pairs, replace=False)
+    def of(
+        masked: FloatArray, true: FloatArray, how: Learning = LEARNING, like: LearnedLaw | None = None
+    ) -> LearnedLaw:
+        """Learn from published distances and the true ones, NaN where nothing is known; in the cells of another law."""
+        there = ~np.isnan(true)
         masked, true = masked[there], true[there]
-        record, person = Cells.of(masked, how), Cells.of(true, how)
+        record, person = (Cells.of(masked, how), Cells.of(true, how)) if like is None else (like.record, like.person)
         flat = record.code(masked).astype(np.int64) * person.count + person.code(true)
         counts = np.bincount(flat, minlength=record.count * person.count).reshape(record.count, person.count)
         smooth = _blur(_blur(counts.astype(float), record.joined), person.joined, axis=1)
@@ -111,7 +121,7 @@ class LearnedLaw:
         table = np.log(given / anyhow[:, None])
         table[:, 0] = 0.0
         told = float((counts * table).sum() / max(counts.sum(), 1))
-        return LearnedLaw(record, person, table, told)
+        return LearnedLaw(record, person, np.vstack([table, np.zeros(person.count)]), np.log(anyhow), told)
 
 
 def _blur(counts: FloatArray, joined: NDArray[np.bool_], axis: int = 0) -> FloatArray:
@@ -127,7 +137,7 @@ def _blur(counts: FloatArray, joined: NDArray[np.bool_], axis: int = 0) -> Float
 
 def count_draws(records: int, how: Learning = LEARNING) -> int:
     """Return how often a file is masked to learn the law."""
-    pairs = max(records * (records - 1) / 2, 1)
+    pairs = max(records * (records - 1), 1)
     return int(np.clip(np.ceil(how.pairs / pairs), how.least_draws, how.most_draws))
 
 

@@ -39,6 +39,7 @@ class Weighing:
     records: int = 6000  # of which all distances are held
     pairs: int = 30_000_000  # that labels allow, at the most
     unknown_share: float = 0.5  # of common records where it is not known
+    faint: float = 1e-3  # of the best of its record and of its person: pairs less probable than that are not listed
     rounds: int = 400  # by which probabilities of matchings are found
     same: float = 1e-9  # relative: distances of two files that differ by more are not the same
 
@@ -150,7 +151,8 @@ class Profiles:
     ) -> Profiles:
         """Return sheets of published and of true distances, a column for each reference, under their law."""
         if isinstance(law, LearnedLaw):
-            coded = kernels.Coded(law.record.code(published), law.person.code(true), law.table, which)
+            sure = np.zeros(published.shape[2], np.int64)
+            coded = kernels.Coded(law.record.code(published), law.person.code(true), law.table[None], sure, which)
             return Profiles(coded, references)
         measured = kernels.Measured(law.published(published), law.place(true), law.mass(true), which)
         return Profiles(measured, references, _SHAPES[law.shape])
@@ -167,6 +169,16 @@ class Profiles:
             kernels.add_coded(*pairs, self.data, columns, total)
         else:
             kernels.add_measured(*pairs, self.data, columns, total)
+
+    def among(self, columns: Ints) -> Profiles:
+        """Return the same by some of the references."""
+        chosen = References(self.references.record[columns], self.references.person[columns])
+        data = self.data
+        parts = {name: np.ascontiguousarray(getattr(data, name)[:, :, columns]) for name in ("record", "person")}
+        if isinstance(data, kernels.Coded):
+            return replace(self, data=data._replace(**parts, of_column=data.of_column[columns]), references=chosen)
+        mass = np.ascontiguousarray(data.mass[:, :, columns])
+        return replace(self, data=data._replace(**parts, mass=mass), references=chosen)
 
     def score(self, pairs: tuple[Ints, Ints], by: Weighing = WEIGHING) -> FloatArray:
         """Return the log likelihood of each pair by all references, -inf where it is hopeless by some of them."""
@@ -250,7 +262,9 @@ def _with_best(k: Ints, ratio: FloatArray, found: FloatArray, people: int) -> Fl
 def claim_scored(scored: Scored, holder: Holder, by: Weighing = WEIGHING) -> Claims:
     """Claim pairs by their probabilities."""
     found = match_scored(scored, holder, by)
-    keep = np.isfinite(scored.score) & (found > 0)
+    records, people = holder.candidates.sizes
+    best = np.minimum(_top(scored.t, found, records)[scored.t], _top(scored.k, found, people)[scored.k])
+    keep = (found > 0) & (found >= by.faint * best)
     pairs = scored.t[keep].astype(np.int32), scored.k[keep].astype(np.int32), found[keep]
     return make_claims(pairs, attack=NAME, floor=0.0)
 

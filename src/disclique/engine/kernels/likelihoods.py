@@ -46,11 +46,15 @@ class Measured(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """Distances as cells of a table that has the log likelihood of each cell of records by cell of people."""
+    """Distances as cells of tables that have the log likelihood of each cell of records by cell of people.
+
+    Every column has its table: one that is less sure to be right has a flatter one.
+    """
 
     record: Codes
     person: Codes
-    table: Floats
+    tables: Floats  # (tables, cells of records, cells of people)
+    of_column: Ints
     which: Ints
 
 
@@ -94,7 +98,7 @@ def add_measured(t: Ints, k: Ints, data: Measured, columns: Columns, total: Floa
 @kernel
 def add_coded(t: Ints, k: Ints, data: Coded, columns: Columns, total: Floats) -> None:
     """Add to ``total`` the log likelihood of every pair of a record and a person, by a table of finite numbers."""
-    table = data.table
+    tables, of_column = data.tables, data.of_column
     for e in range(len(t)):
         own = columns.of_record[t[e]]
         swapped = columns.of_person[k[e]]
@@ -103,13 +107,13 @@ def add_coded(t: Ints, k: Ints, data: Coded, columns: Columns, total: Floats) ->
             record = data.record[sheet, t[e]]
             person = data.person[data.which[sheet], k[e]]
             for p in range(columns.begin, columns.end):
-                found += table[record[p], person[p]]
+                found += tables[of_column[p], record[p], person[p]]
             if columns.begin <= own < columns.end:
-                found -= table[record[own], person[own]]
+                found -= tables[of_column[own], record[own], person[own]]
             if columns.begin <= swapped < columns.end and swapped != own:
-                found -= table[record[swapped], person[swapped]]
+                found -= tables[of_column[swapped], record[swapped], person[swapped]]
                 if own >= 0:
-                    found += table[record[swapped], person[own]]
+                    found += tables[of_column[swapped], record[swapped], person[own]]
         total[e] = found
 
 
