@@ -1,6 +1,6 @@
 """The oracle where records have no places: against all assignments of few people, and plain computations of many."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Any
 
@@ -14,9 +14,12 @@ import disclique as dq
 from disclique.attacks.knowledge import Across, Holder, Knowledge
 from disclique.attacks.oracle import Answer, ask_oracle
 from disclique.attacks.oracle.encodings import find_groups
+from disclique.audits import Audit, make_plan
+from disclique.audits.known_file import draw_known_file
 from disclique.engine.kernels import likelihoods as kernels
 from disclique.engine.kernels.pairs import marginalise_matchings
 from disclique.masks import parse_mask
+from disclique.masks.base import EntryMask, between
 from disclique.measures.risk import Truth, name_records
 from disclique.model import Microdata
 from disclique.records.labels import Exact
@@ -350,3 +353,53 @@ def test_groups_of_a_release() -> None:
     assert all(len(np.unique(found[true == group])) == 1 for group in range(5))
     assert len(np.unique(found)) == 5
     assert find_groups(np.zeros((1, 1))).tolist() == [0]
+
+
+@dataclass(frozen=True)
+class Longer(EntryMask):
+    """Every distance up to ``by`` longer: a mask of one's own that says nothing of its law."""
+
+    name = "longer"
+    reference = "none"
+    by: float = field(default=4.0, metadata=between())
+
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
+        return np.asarray(d * rng.uniform(1, 1 + self.by, d.shape))
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_a_mask_of_ones_own_is_learned(kind: str) -> None:
+    """Of 80 people nearly as many are found as by the law itself."""
+    rng, mask = np.random.default_rng(0), Longer()
+    distances = make(kind, 80, rng)
+    file, masked = people(distances), mask.apply(distances, rng)
+    every = dq.LabelRule().candidates(file, file)
+    holder = Holder(file, file, every, Truth.of_people(file.ids, file.ids), Knowledge(mask=mask, common=0.999))
+    answer = ask_oracle([masked], holder)
+    true, published = full_matrix(distances), full_matrix(masked)
+    possible = np.zeros((80, 80))
+    for t, k in np.ndindex(80, 80):
+        rest = (np.arange(80) != t) & (np.arange(80) != k)
+        d, shown = true[k, rest], published[t, rest]
+        inside = (shown >= d * (1 - 1e-9)) & (shown <= d * 5 * (1 + 1e-9))
+        possible[t, k] = -np.log(np.maximum(d, 1e-9)).sum() if inside.all() else -1e9
+    right = (possible.argmax(axis=1) == np.arange(80)).mean()
+    assert answer.learned
+    assert answer.of("prosecutor").mean() >= right - 0.15
+
+
+def test_a_file_that_is_split_keeps_the_distances_between_its_parts() -> None:
+    """Strangers are people of the file who are kept out of the release: the oracle knows how far they are from it."""
+    plan = make_plan(["matrix-gaussian:sd=300"], overlap=0.5, attacks=["labels"])
+    audit = Audit(plan, people(roads(60, np.random.default_rng(0))))
+    known = draw_known_file(audit, 0)
+    assert known.across is not None
+    everybody = full_matrix(audit.target.distances)
+    place = {person: row for row, person in enumerate(audit.target.ids)}
+    assert [place[person] for person in known.data.ids] == known.across.known.tolist()
+    assert [place[person] for person in known.released.ids] == known.across.released.tolist()
+    target, theirs = known.truth.pairs.T
+    np.testing.assert_array_equal(
+        everybody[np.ix_(known.across.known[theirs], known.across.released[target])],
+        full_matrix(known.released.distances, rows=target.astype(np.int32)),
+    )

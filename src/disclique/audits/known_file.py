@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from disclique.attacks.knowledge import Across
 from disclique.attacks.population import prepare
 from disclique.audits.definition import Audit, count_common, split_sizes
 from disclique.audits.plan import Plan
@@ -37,6 +38,7 @@ class KnownFile:
 
     ``released`` are the records of the release before they are masked, ``rows`` their rows in the audited file: all of
     it, unless strangers had to be taken from it. ``seeds`` are pairs (released row, known row) that an insider knows.
+    ``across`` is the audited file where both are parts of it: it has the distances between them.
     """
 
     data: Microdata
@@ -44,6 +46,7 @@ class KnownFile:
     released: Microdata
     rows: Rows
     seeds: Pairs = ()
+    across: Across | None = None
 
     @property
     def share(self) -> float:
@@ -64,14 +67,19 @@ class KnownFile:
 def draw_known_file(audit: Audit, repetition: int) -> KnownFile:
     """Draw the snooper's file of one repetition: the same for every mask, in random order, with its errors."""
     rng = audit.chance.rng("known", repetition)
-    rows = np.arange(len(audit.target))
+    rows, theirs = np.arange(len(audit.target)), None
     if audit.splits:
-        rows, drawn = _split(audit, rng)
+        rows, theirs = _split(audit, rng)
+        drawn = replace(select_records(audit.target, theirs), name="known")
     else:
         drawn = _people(audit, rng)
     released = audit.target if len(rows) == len(audit.target) else select_records(audit.target, rows)
-    data = add_errors(audit, select_records(drawn, rng.permutation(len(drawn))), rng)
-    found = KnownFile(prepare(data), Truth.of_people(released.ids, data.ids), released, rows)
+    order = rng.permutation(len(drawn))
+    data = add_errors(audit, select_records(drawn, order), rng)
+    across = None
+    if theirs is not None:
+        across = Across(audit.target.distances, theirs[order].astype(np.int32), rows.astype(np.int32))
+    found = KnownFile(prepare(data), Truth.of_people(released.ids, data.ids), released, rows, across=across)
     seeds = audit.plan.snooper.seeds
     return found.with_seeds(seeds, audit.chance.rng("seeds", repetition)) if seeds else found
 
@@ -87,13 +95,13 @@ def _people(audit: Audit, rng: np.random.Generator) -> Microdata:
     return join_files(chosen, draw_others(audit, max((snooper.size or size) - common, 0), rng))
 
 
-def _split(audit: Audit, rng: np.random.Generator) -> tuple[Rows, Microdata]:
-    """Draw the rows that are released, and the snooper's file of some of these people and of others kept out."""
+def _split(audit: Audit, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Draw the rows that are released, and those of the snooper's file: some of these, and others kept out."""
     released, strangers = split_sizes(len(audit.target), audit.plan.snooper)
     mixed = rng.permutation(len(audit.target))
     common = count_common(audit.plan.snooper.overlap or 0.0, released)
     theirs = np.concatenate([mixed[:common], mixed[released : released + strangers]])
-    return np.sort(mixed[:released]), replace(select_records(audit.target, np.sort(theirs)), name="known")
+    return np.sort(mixed[:released]), np.sort(theirs)
 
 
 def draw_others(audit: Audit, count: int, rng: np.random.Generator) -> Microdata:

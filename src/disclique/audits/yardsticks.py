@@ -139,9 +139,8 @@ def consult_oracle(
     masked: Sequence[Distances], known: KnownFile, knowledge: Knowledge, labels: LabelPairs
 ) -> Consulted:
     """Ask what the masked data give one who knows how they lie, under the exact law of the mask; or say why not."""
-    holder = Holder(
-        known.released, known.data, labels(Ceiling), known.truth, knowledge, alike=labels.exact, seeds=known.seeds
-    )
+    holder = Holder(known.released, known.data, labels(Ceiling), known.truth, knowledge, labels.exact, known.seeds)
+    holder = replace(holder, across=known.across)
     begun = time.perf_counter()
     try:
         answer, refusal = ask_oracle(masked, holder), None

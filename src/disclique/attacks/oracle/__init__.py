@@ -113,7 +113,7 @@ def _weigh_elsewhere(masked: Sequence[Distances], holder: Holder, by: Asking) ->
     moved = [points for one in masked if (points := one.points()) is not None]
     if places is not None and places.are_maps:
         sizes = holder.candidates.count * holder.exact.distances.size, holder.exact.distances.size
-        entries = mask.distance_law(holder.exact.distances.unit) is not None and not error
+        entries = not error and _by_distances(mask, holder.exact.distances.unit)
         if moved or not entries or sizes[0] > by.profiled or sizes[1] > WEIGHING.records:
             return None
     elif places is not None and len(moved) == len(masked):
@@ -141,6 +141,13 @@ def _weigh_pairs(masked: Sequence[Distances], holder: Holder, by: Asking) -> Cla
     if knowledge.coordinate_error == 0 and mask.possible(np.zeros(1), holder.exact.distances.unit) is not None:
         return _list_possible(masked, holder, places, by)
     return _undo_noise(masked, holder, places, by)
+
+
+def _by_distances(mask: Mask, unit: str | None) -> bool:
+    """Say whether a mask of distances has a law of these, or none at all, so that only draws of it tell one."""
+    one = np.ones(1)
+    placed = mask.score(one, one, unit) is not None or mask.possible(one, unit) is not None
+    return mask.distance_law(unit) is not None or not placed
 
 
 def _not_modelled(mask: Mask, data: str) -> InputError:
