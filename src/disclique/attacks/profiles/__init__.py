@@ -67,6 +67,8 @@ class Tuning:
     starts: tuple[tuple[int, int], ...] = ((1500, 40), (3000, 16), (8000, 8))  # tried, by records of the larger file
     fewest_starts: int = 4
     joined_starts: int = 12  # tried at the most where the whole files were assigned before
+    everybody: float = 0.8  # share of common records from which on nearly all are
+    agreeing: float = 0.5  # share of confirmed pairs in an assignment of the whole files from which they confirm it
     doubtful: float = 0.2  # of a probability is left where an assignment may be chance
     clique_bytes: int = 64 * 1024**2  # of a product graph from which it pays to start: the labels are selective
     clique_work: float = 0.2  # billions of operations
@@ -186,13 +188,19 @@ class ProfilesAttack(Attack):
     def _choose(self, found: Weighed, joined: Joined) -> Weighed:
         """Return what is believed: the likeliest assignment of the whole files where it is no chance.
 
-        Displaced points change all distances of a record together, of which the law of single distances knows nothing:
-        there the one that expects more to be right is believed.
+        It is none either where an alignment that was confirmed by halves agrees with it; the rehearsal, in which all
+        are common, then speaks for it only if nearly everybody is. Displaced points change all distances of a record
+        together, of which the law of single distances knows nothing: there the one that expects more to be right is
+        believed.
         """
-        if not joined.clear:
+        claimed, tuning = found.claimed, self.tuning
+        sure = found.confirmed > tuning.by_chance and len(claimed) >= tuning.few
+        backed = sure and found.share > tuning.everybody and joined.agrees(claimed) > tuning.agreeing
+        if not joined.clear and not backed:
             return found
-        believed = found.confirmed > self.tuning.by_chance and (self.mask is None or self.mask.on == "coordinates")
-        return found if believed and found.sure > joined.weighed.sure else joined.weighed
+        weighed = joined.weighed if joined.clear else replace(joined.weighed, confirmed=found.confirmed)
+        displaced = self.mask is None or self.mask.on == "coordinates"
+        return found if sure and displaced and found.sure > weighed.sure else weighed
 
     def _check_seeds(self, sizes: tuple[int, int]) -> None:
         """Raise if a seed is no pair of these files."""

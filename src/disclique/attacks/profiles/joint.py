@@ -28,8 +28,9 @@ class Joining:
     starting: Starting = Starting()  # noqa: RUF009
     least: int = 40  # records of either file: fewer fit by chance
     most: int = 2500  # records of the larger file up to which all distances are compared at once
-    starts: tuple[tuple[int, int], ...] = ((300, 6), (600, 4), (1200, 2))  # tried, by records of the larger file
+    starts: tuple[tuple[int, int], ...] = ((300, 14), (600, 4), (1200, 2))  # tried, by records of the larger file
     fewest: int = 1
+    expected: float = 0.97  # of what the right assignment is worth at which no other start is tried
     clear: float = 0.7  # of the way from what chance gives to what is expected that an assignment must be worth
     splits: int = 2  # times that the known file is cut into halves and quarters
     spreads: float = 2.5  # standard deviations of what chance gives by which it must be worth more

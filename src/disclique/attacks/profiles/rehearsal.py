@@ -66,6 +66,12 @@ class Joined:
         found = weigh_sight(self.files, look, None, self.chance)
         return replace(rehearse_chances(found, self.held.weighed), confirmed=float(self.clear))
 
+    def agrees(self, pairs: Pairs) -> float:
+        """Return the share of some pairs that are in the assignment."""
+        partner = np.full(self.files.target.size, -1)
+        partner[self.found.target] = self.found.known
+        return float((partner[pairs.target] == pairs.known).mean()) if len(pairs) else 0.0
+
     def improved(self, other: Weighed) -> Joined:
         """Go on from another alignment, and return what that leads to if it is likelier."""
         if not len(other.target):
@@ -100,7 +106,8 @@ def align_jointly(files: Files, chance: int, by: Joining, turning: Turning, star
     tries = next((n for limit, n in by.starts if most <= limit), by.fewest)
     tries = tries if starts is None else max(min(tries, starts), 1)
     problem, found, number = _solve(joint, real, files, turning, list(range(tries)), chance)
-    rehearsal, tried, _ = _solve(joint, trial, files, turning, [number], chance)
+    again = [number, *(start for start in range(tries) if start != number)]
+    rehearsal, tried, _ = _solve(joint, trial, files, turning, again, chance)
     evidence = rehearsal.evidence(tried.soft)
     usual, spread = by_chance(joint, files, chance)
     expected = max(_worth(rehearsal, trial.group, tried), joint.law.information)
@@ -142,14 +149,17 @@ def _rehearsed(files: Files, joint: Joint) -> Attempt:
 def _solve(
     joint: Joint, one: Attempt, files: Files, turning: Turning, numbers: list[int], chance: int
 ) -> tuple[Problem, Assignment, int]:
-    """Return the problem, its likeliest assignment of those from some starts, and the number of that start."""
+    """Return the problem, its likeliest assignment of those from some starts, and the number of that start.
+
+    No more are tried once one is worth what the right one is expected to be.
+    """
     problem, by = joint.pose(one.shown, one.group, one.labels), joint.by
     order = np.random.default_rng(chance).permutation(len(one.shown))  # of equal ones the first must not be the right
     mixed = problem.mixed(order)
     best, number = None, 0
     features = None
     for start in numbers:
-        if start not in (1, 3) and features is None:
+        if start % 2 == 0 and features is None:
             features = _find_features(joint, one, files, turning, chance)
         prior = _prior(start, one, joint, files, features, chance)
         if prior is None:
@@ -157,6 +167,8 @@ def _solve(
         found = assign(mixed, prior[order], by.annealing)
         if best is None or found.value > best.value:
             best, number = found, start
+        if _worth(mixed, one.group[order], best) >= by.expected * joint.law.information:
+            break
     assert best is not None
     soft = np.empty_like(best.soft)
     soft[order] = best.soft
@@ -173,9 +185,12 @@ def _find_features(joint: Joint, one: Attempt, files: Files, turning: Turning, c
 def _prior(
     start: int, one: Attempt, joint: Joint, files: Files, features: tuple[F4, F4] | None, chance: int
 ) -> F4 | None:
-    """Return the log odds to start from: features, nothing, features and nothing else weighed at random, colours."""
+    """Return the log odds to start from: features, nothing, features weighed at random, colours, faint chance."""
     if start == 1:
         return np.zeros(one.labels.shape, np.float32)
+    if start % 2 and start > 3:
+        chances = np.random.default_rng([chance, start]).normal(0, joint.by.starting.faint, one.labels.shape)
+        return np.asarray(chances, np.float32)
     if start == 3:
         if not np.array_equal(joint.draws[0], joint.draws[1], equal_nan=True):
             return None  # the mask draws at random: no distance is the same number on both sides

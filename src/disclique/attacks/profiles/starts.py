@@ -14,6 +14,7 @@ class Starting:
     """How starts are made."""
 
     colours: int = 12  # rounds of refinement
+    faint: float = 0.3  # standard deviation of log odds drawn at random
     same_colour: float = 12.0  # log odds of two records of one colour
 
 
