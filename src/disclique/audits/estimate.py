@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from disclique.audits.plan import DRAWS, Plan
 from disclique.audits.rates import ORACLE, ReleaseRecord
 from disclique.audits.search import SEARCH
 from disclique.audits.sensitivity import find_variants, list_units
-from disclique.audits.unit import count_groups
+from disclique.audits.unit import UnitRunner, count_groups
 from disclique.masks.settings import MaskRange, Setting
 from disclique.messages import Message
+from disclique.records.reading import select_records
 from disclique.runs import Estimate, Unit
 
 BESIDE = (ORACLE,)  # steps of a unit besides its attacks
@@ -57,41 +59,67 @@ def _describe_mask(plan: Plan, mask: MaskRange) -> Message:
 
 @dataclass(frozen=True)
 class Costs:
-    """Processor seconds of the stages of an audit, as ``benchmarks/costs.py`` fits them.
+    """Processor seconds of the stages of an audit, as ``benchmarks/costs.py`` measures them.
 
-    ``begin``: of a unit, whatever it does. ``record``: of a question to the oracle for each released or known record,
-    ``pair``: for each pair of records whose labels allow them to be one person. ``reference``: for each such pair and
-    record that its distances are compared with, where there is no map. ``utility``: of measuring usefulness, for each
-    pair of released records, up to a sample. ``attack``: of an attack by the pairs of all records to the power that its
-    cost says.
+    A question to the oracle is timed on a few records of the file itself: ``asked_on_map`` at the most, or
+    ``asked_elsewhere``, and grows from there like the records to the power ``on_map`` or ``elsewhere``. ``begin``: of a
+    unit besides. ``useful``: of measuring usefulness and of one release more, in questions. ``attack_on_map``: of the
+    attacks on a release of a map and of its control, at the least and for each record; ``attack_elsewhere``: of 1,000
+    records that lie on none, where it grows to the power ``attacks_grow``; ``insiders``: in attacks, where they are
+    asked for.
     """
 
-    begin: float = 0.02
-    record: float = 2e-6
-    pair: float = 1e-8
-    reference: float = 1.5e-9
-    utility: float = 1e-7
-    attacks: tuple[float, ...] = (1e-5, 2e-4, 5e-6, 2e-5)  # by cost: per record, per record, per pair, per pair
+    asked_on_map: int = 3000
+    asked_elsewhere: int = 300
+    on_map: float = 1.4
+    elsewhere: float = 2.6
+    begin: float = 0.005
+    useful: float = 2.0
+    attack_on_map: tuple[float, float] = (1.5, 1e-3)
+    attack_elsewhere: float = 60.0
+    attacks_grow: float = 1.6
+    insiders: float = 3.0
 
 
 COSTS = Costs()
 
 
 def estimate_audit(audit: Audit, costs: Costs = COSTS) -> Estimate[ReleaseRecord]:
-    """Return the units that an audit will need and what each may take, by a model: nothing is tried for it."""
+    """Return the units that an audit will need and what each may take; one question is asked to find out."""
     plan = audit.plan
     measured = [setting for mask in plan.ranges for setting in _expect_measured(plan, mask)]
     fixed = [setting for mask in plan.ranges if not plan.searched(mask) for setting in mask.settings]
     chosen = measured[len(measured) // 2]
-    shown = (
-        measured if plan.thorough else list(dict.fromkeys([chosen, measured[max(len(measured) // 2 - 1, 0)], *fixed]))
-    )
+    weaker = measured[max(len(measured) // 2 - 1, 0)]
+    shown = measured if plan.thorough else list(dict.fromkeys([chosen, weaker, *fixed]))
     often = plan.repetitions if plan.thorough else audit.demonstrations
     units = [Unit(setting, k) for setting in measured for k in range(plan.repetitions)]
     units += [Unit(chosen, k, People()) for k in range(plan.people_units)]
     units += [Unit(setting, k, Attacked()) for setting in shown for k in range(often)]
     units += list_units(chosen, find_variants(audit, ORACLE))
-    return Estimate({unit: _cost(audit, unit, costs) for unit in units}, {})
+    of_mask = {one.mask.name: one for one in measured[::-1]}
+    questions = {name: _time_question(audit, setting, costs) for name, setting in of_mask.items()}
+    return Estimate({unit: _cost(audit, unit, questions[unit.setting.mask.name], costs) for unit in units}, {})
+
+
+def _time_question(audit: Audit, setting: Setting, costs: Costs) -> float:
+    """Return the seconds of a question about a release of a setting, by one about some of its records."""
+    on_map = audit.places is not None and audit.places.is_map
+    size, most = len(audit.target), costs.asked_on_map if on_map else costs.asked_elsewhere
+    few = audit
+    if size > most and audit.known is None:
+        rows = np.sort(audit.chance.rng("estimate").choice(size, most, replace=False))
+        snooper = audit.plan.snooper
+        less = None if snooper.size is None else max(round(snooper.size * most / size), 1)
+        plan = replace(audit.plan, snooper=replace(snooper, size=less, seeds=min(snooper.seeds, most // 4)))
+        few = replace(audit, plan=plan, target=select_records(audit.target, rows))
+    run, last = UnitRunner(few.lean()), audit.plan.repetitions + 1
+    spent = []
+    for k in (last, last + 1):  # the first one learns the law, and may compile
+        begun = time.process_time()
+        run(Unit(setting, k))
+        spent.append(time.process_time() - begun)
+    return spent[-1] * float((size / len(few.target)) ** (costs.on_map if on_map else costs.elsewhere))
 
 
 def _expect_measured(plan: Plan, mask: MaskRange) -> list[Setting]:
@@ -102,22 +130,24 @@ def _expect_measured(plan: Plan, mask: MaskRange) -> list[Setting]:
     return [mask.settings[i] for i in sorted({*range(0, last, SEARCH.apart), *range(1, min(SEARCH.parts, last)), last})]
 
 
-def _cost(audit: Audit, unit: Unit, costs: Costs) -> float:
-    released = audit.released_size
-    known = len(audit.known) if audit.known is not None else audit.plan.snooper.size or released
-    classes = max(len(audit.target.labels.drop_duplicates()), 1)
-    pairs = released * known / (1 if audit.plan.snooper.label_error else classes)
-    by_map = audit.has_map and unit.setting.mask.on == "coordinates"
-    question = costs.record * (released + known) + pairs * (costs.pair if by_map else costs.reference * released)
+def _cost(audit: Audit, unit: Unit, question: float, costs: Costs) -> float:
     if isinstance(unit.stage, People):
         return costs.begin + question * DRAWS * count_groups(audit)
     if isinstance(unit.stage, Attacked):
-        kinds = [spec.kind.cost for spec in parse_attacks(audit.plan.attacks)]
-        work = [costs.attacks[kind] * (released + known if kind < 2 else released * known) for kind in kinds]
-        ran = [one for one, kind in zip(work, kinds, strict=True) if kind < 2 or not by_map]
-        return costs.begin + question + sum(ran)
+        return costs.begin + question + _cost_attacks(audit, unit, costs)
     sampled = unit.repetition < audit.tuning.sampled_repetitions and not isinstance(unit.stage, Varied)
-    return costs.begin + question * (2 if sampled else 1) + (costs.utility * min(released, 2000) ** 2 if sampled else 0)
+    return costs.begin + question * (1 + costs.useful * sampled)
+
+
+def _cost_attacks(audit: Audit, unit: Unit, costs: Costs) -> float:
+    """Return the seconds of the attacks on a release; those that only look at labels cost nothing."""
+    if all(spec.kind.cost == 0 for spec in parse_attacks(audit.plan.attacks)):
+        return 0.0
+    size, first = len(audit.target), unit.repetition == 0
+    if audit.places is not None and audit.places.is_map and not audit.plan.thorough:
+        return (costs.attack_on_map[0] + costs.attack_on_map[1] * size) * (2 if first else 1)
+    all_of_them = costs.attack_elsewhere * float((size / 1000) ** costs.attacks_grow)
+    return all_of_them * (1 + costs.insiders * first)
 
 
 class RiskSoFar:
