@@ -18,7 +18,7 @@ from disclique.messages import mark
 from disclique.spaces.base import Distances, spaced
 from disclique.spaces.lazy import Derived
 from disclique.spaces.positions import KnownMap, average_places, lay_on
-from disclique.spaces.rebuild.incomplete import rebuild_from_incomplete
+from disclique.spaces.rebuild.incomplete import MapNotFound, rebuild_from_incomplete
 from disclique.spaces.rebuild.landmarks import (
     REBUILDING,
     Rebuilding,
@@ -51,7 +51,7 @@ def rebuild_map(
     if noise == 0 and misfit <= how.exact_share * spread:
         return TargetMap(positions, np.zeros(target.size), misfit)
     if relative:
-        return rebuild_from_relative(target, radius, noise=relative, how=how)
+        return _rebuild_relative(target, radius, relative, how)
     target_map = rebuild_from_noisy(target, radius, noise=noise or None, how=how)
     if not noise and misfit > how.rough_share * spread:
         better = _try_relative(target, radius, target_map, (block, marks), how)
@@ -69,7 +69,10 @@ def _try_relative(
     Both laws are held to the same sample of distances; a factor must leave the map something to explain.
     """
     block, marks = sample
-    tried = rebuild_from_relative(target, radius, noise=None, how=how)
+    try:
+        tried = _rebuild_relative(target, radius, None, how)
+    except MapNotFound:
+        return None
     use = (block > 0) & (np.arange(target.size)[:, None] != marks[None, :])
     published = block[use]
     least = how.tiny_share * float(published.mean())
@@ -81,6 +84,20 @@ def _try_relative(
     gain = np.log(max(sd, 1e-300)) - np.log(max(float(off.std()), 1e-300)) - float(np.log(published).mean())
     explained = 1 - float(off.var()) / max(float(np.log(published).var()), 1e-300)
     return tried if gain > how.better_log and explained > how.related_share else None
+
+
+def _rebuild_relative(target: Distances, radius: float, noise: float | None, how: Rebuilding) -> TargetMap:
+    """Return the map under a random factor on each distance; factors so strong that its equations overflow fix none."""
+    try:
+        with np.errstate(all="ignore"):
+            found = rebuild_from_relative(target, radius, noise=noise, how=how)
+    except InputError:
+        raise
+    except (np.linalg.LinAlgError, ValueError):  # not solvable, or not finite
+        raise MapNotFound("map_overflows", records=target.size) from None
+    if not np.isfinite(found.positions).all():
+        raise MapNotFound("map_overflows", records=target.size)
+    return found
 
 
 def rebuild_from_short(
