@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import time
 from collections import defaultdict
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,8 +24,8 @@ from disclique.synthetic.people import germany
 
 def people_of_germany(size: int) -> Microdata:
     """Return people of Germany by sex and age class."""
-    found = germany(n_target=size, n_known=2, common=1, rng=np.random.default_rng(1)).target
-    return replace(found, ids=tuple(range(size)))
+    table = germany(n_target=size, n_known=2, common=1, rng=np.random.default_rng(1)).target
+    return dq.microdata(table, ["sex", "age_class"], coordinates=["lon", "lat"], ids="id")
 
 
 def people_with_names(size: int) -> Microdata:
