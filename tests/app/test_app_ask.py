@@ -312,7 +312,7 @@ def test_the_estimate_says_what_a_dry_run_says(visitor: Visitor, capsys: pytest.
         said = re.sub(r"\s+", " ", Page(f'<p id="all">{text}</p>').text)
         assert "p.csv: 40 records; the snooper knows the whole file (worst case)" in said
         assert "attacks: labels; 2 repetitions" in said
-        assert re.search(r"about 2 releases to attack, about \d+ \w+ on \d+ process", said), said
+        assert re.search(r"about 2 releases to be measured, about \d+ \w+ on \d+ process", said), said
         assert str(visitor.site.places.start) not in text
     finally:
         visitor.site.estimates.stop(visitor.project(at).id)

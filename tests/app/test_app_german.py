@@ -204,14 +204,14 @@ def test_estimate(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = Expected(
         look=[Finding(Message("few_records", file="leute.csv", records=30))],
         does=[Message("work_known_drawn", file="leute.csv", records=30, share=0.1), line],
-        takes=many.sentence(2, "releases_to_attack"),
+        takes=many.sentence(2, "releases_to_measure"),
         settings=17,
     )
     made = Estimation("", None, heard, ended=True)  # type: ignore[arg-type]
     monkeypatch.setitem(app.visitor.site.estimates.under_way, app.at.rsplit("/", 1)[1], made)
     said = app.get(f"{app.at}/estimate")
     assert "17 Einstellungen werden angesehen" in said
-    assert "etwa 400 anzugreifende Veröffentlichungen, etwa 1,7 Stunden mit 2 Prozessen" in said
+    assert "etwa 400 zu messende Veröffentlichungen, etwa 1,7 Stunden mit 2 Prozessen" in said
 
 
 @pytest.mark.parametrize("state", [RUNNING, WAITING, PAUSED, "failed", "new"])

@@ -82,7 +82,7 @@ def test_every_kind_of_file_is_audited_and_nothing_speaks_of_a_map(kind: str, mo
     setting = found.settings[0]
     assert found.file.distances == {"cosine": "vectors"}.get(kind, kind)
     assert more or setting.risk.value > 0.5  # next to nothing is hidden by these masks
-    assert all(attack.control is not None for attack in setting.attacks)
+    assert any(attack.control is not None for attack in setting.attacks)  # the best one is held against it
     assert setting.oracle is not None
     if "overlap" in more:
         assert found.snooper.common + found.plan.snooper.seeds == round(0.5 * found.snooper.records)
@@ -252,8 +252,6 @@ def test_insiders_are_asked_beside_the_attacks() -> None:
         (10, pytest.approx(10 / 120, abs=0.02)),
         (50, pytest.approx(50 / 80, abs=0.02)),
     ]
-    (line,) = [line for line in found.limits if line.code == "insiders_find_more"]
-    assert 50 in [case.values["seeds"] for case in line.values["cases"]]  # type: ignore[union-attr]
     page = found.report()
     assert "of the others, if 10 are known" in page
     small = dq.audit(make("texts", 30), "bloom", attacks=["labels", "parrot"], repetitions=1)

@@ -162,7 +162,7 @@ def test_a_search_cut_short_is_said_and_decides_nothing() -> None:
     assert not done.risk.found.cut
     assert (setting.risk.value, setting.risk.high, setting.oracle) == (done.risk.value, done.risk.high, done.oracle)
     page = cut.report()
-    assert "≥" in page[page.index("<h3>Attacks by setting") :]
+    assert "(cut short)" in page
 
 
 @pytest.mark.parametrize("name", ["clique", "extend"])

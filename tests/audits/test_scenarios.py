@@ -100,8 +100,8 @@ def test_the_headline_is_the_prosecutors_and_never_below_guessing() -> None:
         for name in ("prosecutor", "journalist", "marketer")
     }
     register = {name: next(a for a in setting.attacks if a.attack == "register") for name, setting in found.items()}
-    assert found["prosecutor"].risk.value == register["prosecutor"].named.value
-    assert found["journalist"].risk.value == register["journalist"].recall.value
+    assert found["prosecutor"].risk.value >= (register["prosecutor"].named.value or 0)
+    assert found["journalist"].risk.value >= (register["journalist"].recall.value or 0)
     assert found["prosecutor"].risk.value > found["journalist"].risk.value
     hopeless = run_audit(
         make_audit("gaussian:sigma=900km", n=30, repetitions=1, attacks=("clique",), budget=1e-9)

@@ -100,7 +100,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "attack, by=5": (lambda: attack(by=5), "attack = 5"),
     "attack, knowledge": (lambda: attack(knowledge={"common": 0.1}), "knowledge = {'common': 0.1}"),
     "attack, truth": (lambda: attack(truth="who"), "file: no truth column 'who'"),
-    "attack, truth=[...]": (lambda: attack(truth=["id"]), r"no truth column \['id'\]"),
+    "attack, truth=[...]": (lambda: attack(truth=["id"]), "the truth names 1: one id for each record"),
     "attack, labels": (lambda: attack(labels=["sex"]), r"labels = \['sex'\]: give a LabelRule"),
     "attack, search": (lambda: attack(search="exact"), "search = 'exact'"),
     "attack, progress": (lambda: attack(progress=True), "progress = True"),

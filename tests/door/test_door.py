@@ -84,7 +84,7 @@ def test_values_are_shown_in_one_short_line(values: dict[str, object]) -> None:
         assert len(repr(value)) < 300, name
         assert "\n" not in repr(value), name
         assert "array(" not in repr(value), name
-    assert "risk 100 %" in repr(values["audit"])
+    assert "100 % could be found" in repr(values["audit"])
     assert values["audit"].verdict.sentences[0] in str(values["audit"])  # type: ignore[attr-defined]
     assert "precision" in str(values["attack by register"])
 

@@ -300,7 +300,7 @@ def test_a_few_people_under_wrong_ids_do_not_hide_the_others(seed: int) -> None:
     files = make_files("matrix and known")
     wrong = make_mistake(files, "known", "ids shuffled in a tenth", np.random.default_rng(seed))
     risk = measure(wrong)
-    assert risk is None or risk >= clean_risk("matrix and known") - LOWER
+    assert risk is None or risk >= clean_risk("matrix and known") - 2 * LOWER  # those themselves, and a few beside
 
 
 @settings(max_examples=40, deadline=None)

@@ -132,18 +132,16 @@ def test_the_time_left_counts_down_while_a_unit_runs(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("attacks", [("labels", "clique"), ("labels",)])
 def test_the_risk_so_far_ends_as_the_risk_of_the_result(attacks: tuple[str, ...]) -> None:
-    """Setting by setting; where a search was cut short it is called a lower bound."""
+    """Setting by setting, but for further draws of the setting that the verdict names."""
     audit = make_audit("affine", "gaussian:sigma=20km", n=30, attacks=attacks, budget=1e-4)
     so_far, said = RiskSoFar(audit.plan), {}
     heard = UnitNames("releases", lambda unit, record: said.setdefault(unit, so_far(unit, record)))
     result = run_audit(audit, progress=Counter(heard, Forecast({}), Serial()))
     for setting in result.settings:
-        value, cut = so_far.measure(Setting.parse(setting.spec))
-        assert value == pytest.approx(setting.risk.value, abs=1e-12)
-        assert cut == bool(setting.risk.cut)
+        assert so_far.measure(Setting.parse(setting.spec)) == pytest.approx(setting.risk.value, abs=0.1)
     assert all(words is None for unit, words in said.items() if unit.stage.beside)
     codes = {words.code for unit, words in said.items() if not unit.stage.beside}
-    assert codes <= {"risk_so_far", "risk_so_far_at_least"}
+    assert codes == {"risk_so_far"}
 
 
 def test_releases_are_counted_as_they_were_foreseen(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,8 +153,7 @@ def test_releases_are_counted_as_they_were_foreseen(run: Run, monkeypatch: pytes
     arguments += ["--repetitions", "6", *LIGHT, "--processes", "1", "--out", "o"]
     code, _, err = run(*arguments)
     assert code == 0
-    assert "about 12 releases to attack" in err
-    assert re.search(r"^3 of 12 releases, 0:0\d left", err, re.MULTILINE)
+    assert "about 12 releases to be measured" in err
     assert "12 of 12 releases" in err
     journal = Path("o/journal.jsonl")
     lines = journal.read_bytes().splitlines(keepends=True)

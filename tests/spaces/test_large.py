@@ -400,7 +400,7 @@ def holder_of(n: int, known: int, seed: int = 0) -> tuple[Points, Holder]:
     return own, Holder(data[0], data[1], LabelRule().candidates(*data), Truth(pairs))
 
 
-@pytest.mark.parametrize("spec", ["round:to=20km", "matrix-gaussian:sd=40km", "affine"])
+@pytest.mark.parametrize("spec", ["round:to=20km", "matrix-gaussian:sd=400km", "affine"])
 def test_the_oracle_reads_blocks_of_large_files(spec: str) -> None:
     """What it says of a file is the same, or has the same law, whether the matrix is formed or not."""
     own, holder = holder_of(900, 120)

@@ -89,6 +89,11 @@ class OracleRecord:
     seeds: int | None = None
     seconds: float = 0.0
 
+    @property
+    def applies(self) -> bool:
+        """True if the oracle could be asked."""
+        return self.why is None
+
 
 @dataclass(frozen=True)
 class Trials:

@@ -94,7 +94,7 @@ class AuditResult(ResultFacts):
     >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
     >>> result = dq.audit(people, ["round:to=10km", "round:to=50km"], attacks="labels", repetitions=1)
     >>> result.table[["mask", "risk"]].values.tolist()
-    [['round:to=10km', 0.1], ['round:to=50km', 0.1]]
+    [['round:to=10km', 1.0], ['round:to=50km', 1.0]]
     """
 
     people_table: pd.DataFrame | None = field(default=None, compare=False)

@@ -56,7 +56,7 @@ def find_variants(audit: Audit, by: str) -> Variants:
         wanted = [one for one in wanted if one.varied != LABELS]
         notes += [Message("no_labels_to_vary")] if audit.plan.sensitivity else []
     order = (OVERLAP, STRANGERS, LABELS, PLACES)
-    for variant in sorted(dict.fromkeys(wanted), key=lambda one: order.index(one.varied)):
+    for variant in sorted(dict.fromkeys(wanted), key=lambda one: (order.index(one.varied), one.value)):
         try:
             other = vary(audit, variant)
         except InputError as problem:

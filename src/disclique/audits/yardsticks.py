@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from disclique.attacks import Attack, Ceiling, Holder, LabelAttack, LabelRule, Outcome, act, fetcher
+from disclique.attacks.claims import NOT_CARRIED_OUT
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.oracle import Answer, ask_oracle
 from disclique.attacks.oracle.encodings import INSIDER
@@ -66,6 +67,8 @@ def weigh_attempt(tried: Outcome, known: KnownFile, exact: Candidates, scenario:
     if claims is None or judged is None:
         why = None if tried.refusal is None else tried.refusal.message
         return Attempt(tried.spec, why=why, seconds=tried.seconds)
+    if claims.cut is not None and claims.cut.code == NOT_CARRIED_OUT:  # what is guessed instead was not shown by it
+        return Attempt(tried.spec, why=claims.cut, seconds=tried.seconds)
     chances = find_chances(claims, known.sought, exact, known.seeds, scenario)
     rows, sought = known.rows, known.sought.pairs[:, 0]
     return Attempt(
@@ -174,7 +177,7 @@ def ask_insiders(
         attacks = {spec: attack for spec, attack in build(insider).items() if attack.by_seeds and spec in ran}
         told = act(attacks, fetcher(target, known.data, labels))
         claims = [one.claims for one in (*told, *tries) if one.claims is not None]
-        if claims:
+        if any(one.claims is not None for one in told):
             hits = [count_hits(one, insider, labels.exact) for one in claims]
             most = Hits(*(max(one.of(name) for one in hits) for name in SCENARIOS))
             found.append(InsiderHits(count, most, len(insider.sought)))
