@@ -21,6 +21,10 @@ def enter(page: Any, server: AppServer) -> None:
     page.wait_for_url(f"{server.url}/")
 
 
+# a frame has no element at all for a moment while its page takes the place of the empty one
+DRAWN = "(document.documentElement?.dataset ?? {}).drawn || (document.documentElement?.dataset ?? {}).problem"
+
+
 def wait_until(page: Any, true: str, seconds: float = 60) -> None:
     """Wait until an expression is true; Playwright's own way to wait for one is forbidden by the pages' policy."""
     until = time.monotonic() + seconds
@@ -98,5 +102,5 @@ def await_result(page: Any) -> None:
 def read_report(page: Any) -> Any:
     """Return the frame in which the report stands, drawn."""
     frame = page.wait_for_selector("iframe.page").content_frame()
-    wait_until(frame, "document.documentElement.dataset.drawn || document.documentElement.dataset.problem")
+    wait_until(frame, DRAWN)
     return frame
