@@ -120,6 +120,30 @@ def from_space(vectors: FloatArray) -> FloatArray:
     return np.column_stack([np.degrees(np.arctan2(y, x)), np.degrees(np.arctan2(z, np.hypot(x, y)))])
 
 
+def ellipsoid_space(xy: FloatArray) -> FloatArray:
+    """Return the places in space, in km from the centre of the Earth, of points on the ellipsoid of WGS 84."""
+    normal = unit_vectors(np.radians(xy))
+    across = _AXIS_KM / np.sqrt(1 - _ECCENTRICITY2 * normal[:, 2] ** 2)
+    return np.asarray(normal * across[:, None] * (1.0, 1.0, 1 - _ECCENTRICITY2))
+
+
+def ellipsoid_normals(places: FloatArray) -> FloatArray:
+    """Return the unit vectors upwards at places in space that lie on the ellipsoid, or a few metres below it."""
+    upwards = places * (1.0, 1.0, 1 / (1 - _ECCENTRICITY2))
+    return np.asarray(upwards / np.linalg.norm(upwards, axis=-1, keepdims=True))
+
+
+def arc_bounds(chord: FloatArray, metric: str) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the greatest length on the Earth of ways whose ends are so far apart in a straight line.
+
+    On the ellipsoid they are those on the flattest and on the most curved sphere that touch it.
+    """
+    flattened = np.sqrt(1 - _ECCENTRICITY2)
+    flat, curved = (EARTH_KM,) * 2 if metric == "sphere" else (_AXIS_KM / flattened, _AXIS_KM * flattened**2)
+    least, most = (2 * radius * np.arcsin(np.clip(chord / (2 * radius), 0, 1)) for radius in (flat, curved))
+    return least, np.where(chord < 2 * curved, most, np.pi * flat)
+
+
 def chord_km(arc: float) -> float:
     """Return the straight length through the Earth below a great-circle length."""
     return float(2 * EARTH_KM * np.sin(min(arc / (2 * EARTH_KM), np.pi / 2)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
@@ -22,7 +21,7 @@ from disclique.records.coarsening import parse_generaliser
 from disclique.records.companions import entry_of, matrix, numbers_in, read_distances, read_encodings, read_vectors
 from disclique.records.formats import Part, has_places, no_column, plain_dates, read_table
 from disclique.records.formats.layers import read_points
-from disclique.records.formats.projections import LAT, LON, check_degrees, to_degrees
+from disclique.records.formats.projections import LAT, LON, check_degrees, is_latitude, is_longitude, to_degrees
 from disclique.records.formats.spreadsheets import check_dates
 from disclique.records.joins import BY_POSITION, Roster, names_of_index, roster_of_index
 from disclique.records.labels import canonical_labels
@@ -360,18 +359,12 @@ def place_records(
     return Points(found, metric, directed)
 
 
-_LATITUDE = re.compile(r"(geo|gps|wgs84)?[ _.-]*(lat|latitude|breite|breitengrad)([ _.-]*(wgs84|deg|grad))?")
-_LONGITUDE = re.compile(
-    r"(geo|gps|wgs84)?[ _.-]*(lon|long|lng|longitude|l(ä|ae)nge|l(ä|ae)ngengrad)([ _.-]*(wgs84|deg|grad))?"
-)
-
-
 def check_order(coordinates: Coordinates, metric: Metric, name: str) -> None:
     """Refuse columns that call themselves latitude and longitude, in this order: swapped places look safe."""
     if metric not in GEOGRAPHIC or not _are_names(coordinates) or len(coordinates) != 2:  # type: ignore[arg-type]
         return
     first, second = (str(column) for column in coordinates)  # type: ignore[union-attr]
-    if _LATITUDE.fullmatch(first.strip().casefold()) or _LONGITUDE.fullmatch(second.strip().casefold()):
+    if is_latitude(first) or is_longitude(second):
         raise InputError("latitude_before_longitude", file=name, first=first, second=second)
 
 

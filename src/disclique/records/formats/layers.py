@@ -20,7 +20,7 @@ from disclique.records.formats.projections import LAT, LON, read_crs
 
 def _read_attributes(path: Path, part: Part, rows: int | None) -> pd.DataFrame:
     """Return the attributes of a file without its geometries."""
-    frame = _read(path, part.layer, rows)
+    frame = read_layer(path, part.layer, rows)
     return plain_dates(pd.DataFrame(frame.drop(columns=frame.geometry.name)))
 
 
@@ -30,23 +30,35 @@ def read_points(path: Path, crs: str | None = None, layer: str | None = None) ->
     ``crs`` says the reference system of a file that does not name it; it does not overrule one that does. ``layer``
     says which layer is meant where there are several.
     """
-    frame = _read(path, layer)
+    frame = read_layer(path, layer)
+    system, geometry = system_of(frame, path, crs), geometries_of(frame, path)
+    for row in np.flatnonzero((geometry.geom_type != "Point").to_numpy()):
+        raise InputError("record_not_a_point", path=path, row=row + 1, kind=geometry.geom_type.iloc[row])
+    places = geometry.set_crs(system).to_crs(4326)
+    table = pd.DataFrame(frame.drop(columns=geometry.name))
+    return table.assign(**{LON: places.x.to_numpy(), LAT: places.y.to_numpy()})
+
+
+def system_of(frame: Any, path: Path, crs: str | None) -> Any:
+    """Return the reference system of a layer: the one that it names, else the one that was said."""
     stated = frame.crs
     if stated is None and crs is None:
         raise InputError("crs_not_said", path=path)
     if stated is not None and crs is not None and stated != read_crs(crs):
         raise InputError("crs_is_another", path=path, stated=stated.to_string(), crs=crs)
+    return read_crs(str(crs)) if stated is None else stated
+
+
+def geometries_of(frame: Any, path: Path) -> Any:
+    """Return the geometries of a layer; refuse a record without one."""
     geometry = frame.geometry
     for row in np.flatnonzero((geometry.isna() | geometry.is_empty).to_numpy()):
         raise InputError("record_without_geometry", path=path, row=row + 1)
-    for row in np.flatnonzero((geometry.geom_type != "Point").to_numpy()):
-        raise InputError("record_not_a_point", path=path, row=row + 1, kind=geometry.geom_type.iloc[row])
-    places = (geometry if stated is not None else geometry.set_crs(read_crs(crs or ""))).to_crs(4326)
-    table = pd.DataFrame(frame.drop(columns=geometry.name))
-    return table.assign(**{LON: places.x.to_numpy(), LAT: places.y.to_numpy()})
+    return geometry
 
 
-def _read(path: Path, layer: str | None, rows: int | None = None) -> Any:
+def read_layer(path: Path, layer: str | None = None, rows: int | None = None) -> Any:
+    """Return the records of a layer with their geometries, as geopandas has them."""
     if not path.is_file():
         raise InputError("no_such_file", path=path)
     geopandas, pyogrio = need("geopandas", path), need("pyogrio", path)

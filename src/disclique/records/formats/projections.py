@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,10 @@ from disclique.records.formats import no_column
 from disclique.values import FloatArray
 
 LON, LAT = "longitude (WGS 84)", "latitude (WGS 84)"
+_LATITUDE = re.compile(r"(geo|gps|wgs84)?[ _.-]*(lat|latitude|breite|breitengrad)([ _.-]*(wgs84|deg|grad))?")
+_LONGITUDE = re.compile(
+    r"(geo|gps|wgs84)?[ _.-]*(lon|long|lng|longitude|l(ä|ae)nge|l(ä|ae)ngengrad)([ _.-]*(wgs84|deg|grad))?"
+)
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,16 @@ def likely_systems(east: float, north: float) -> list[System]:
     'EPSG:31467 (DHDN / 3-degree Gauss-Kruger zone 3)'
     """
     return [system for system in _list_systems() if system.holds(east, north)][: RANGES.named_systems]
+
+
+def is_latitude(column: str) -> bool:
+    """Say whether a column calls itself a latitude."""
+    return _LATITUDE.fullmatch(column.strip().casefold()) is not None
+
+
+def is_longitude(column: str) -> bool:
+    """Say whether a column calls itself a longitude."""
+    return _LONGITUDE.fullmatch(column.strip().casefold()) is not None
 
 
 def check_degrees(places: FloatArray, name: str, columns: list[str] | None = None, *, first: int = 0) -> None:
