@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from disclique.arguments import check_kind, check_number, short_repr, show
 from disclique.errors import InputError
 from disclique.messages import Message
+from disclique.numbers import NO_NUMBERS, Numbers
 from disclique.spaces.base import Distances, wrap
 from disclique.values import FloatArray, IntArray, Json
 
@@ -50,9 +51,9 @@ class Microdata:
     """Microdata in a metric space, (T, D) of the paper.
 
     ``labels`` has one column per quasi-identifier, perhaps none, with canonical values (equal values are equal objects
-    whatever the file's type; None is missing); ``ids`` names the records in results; ``name`` is how messages call the
-    file; ``joined`` says how distances that came beside the table were joined to it: by id, by row number or by
-    position, or nothing where they come from its columns.
+    whatever the file's type; None is missing), ``numbers`` those columns that agree up to a law; ``ids`` names the
+    records in results; ``name`` is how messages call the file; ``joined`` says how distances that came beside the table
+    were joined to it: by id, by row number or by position, or nothing where they come from its columns.
 
     >>> import disclique as dq
     >>> people = dq.cities()
@@ -66,6 +67,7 @@ class Microdata:
     ids: tuple[Hashable, ...]
     name: str = "microdata"
     joined: str = ""
+    numbers: Numbers = NO_NUMBERS
 
     def __post_init__(self) -> None:
         check_kind(self.table, pd.DataFrame, "table", "wanted_table")
@@ -79,6 +81,7 @@ class Microdata:
             ("label rows", len(self.labels)),
             ("distances", self.distances.size),
             ("ids", len(self.ids)),
+            *((column.name, len(column.values)) for column in self.numbers.columns),
         ):
             if found != records:
                 raise InputError("counts_differ", name=self.name, records=records, found=found, what=what)
@@ -89,7 +92,8 @@ class Microdata:
     def __repr__(self) -> str:
         names = [str(name)[:40] for name in self.labels.columns]
         quasi = ", ".join(names if len(names) <= 4 else [*names[:3], f"{len(names) - 3} more"])
-        return f"Microdata({show(self.name)}: {len(self)} records, label ({quasi}), {self.distances!r})"
+        numbers = f", number ({', '.join(self.numbers.names)})" if len(self.numbers) else ""
+        return f"Microdata({show(self.name)}: {len(self)} records, label ({quasi}){numbers}, {self.distances!r})"
 
 
 def smooth_share(count: NDArray[Any], labels: NDArray[Any] | float, records: int, all_labels: int) -> FloatArray:

@@ -166,13 +166,14 @@ def test_all_attacks_side_by_side(run: Run) -> None:
     )
     assert code == 0, err
     rows = pd.read_csv(pd.io.common.StringIO(out), sep="\t").set_index("attack")
-    assert set(rows.index) == set(dq.attack_names())
+    assert set(rows.index) == set(dq.attack_names()) - {"numbers"}  # the files have none
     assert rows["true"].is_monotonic_decreasing
     assert float(rows.loc["register", "recall"]) > 0.9 > float(rows.loc["clique", "recall"])
     assert set(pd.read_csv("m.csv")["attack"]) >= {"clique", "extend", "register"}
     content = json.loads(Path("r.json").read_text())
     assert content["options"]["mask"] == "gaussian:sigma=0.005deg"
-    assert [entry["attack"] for entry in content["attacks"]] == list(rows.index)
+    done = [entry["attack"] for entry in content["attacks"] if entry.get("applies", True)]
+    assert done == list(rows.index)
 
 
 def test_an_attack_that_does_not_apply_says_why_and_the_others_go_on(run: Run) -> None:

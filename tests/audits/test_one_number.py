@@ -140,6 +140,7 @@ FITTING = {  # every mask of the registry that takes a map, at a setting that hi
     "matrix-gaussian": "matrix-gaussian:sd=50km",
     "matrix-laplace": "matrix-laplace:b=50km",
     "multiplicative": "multiplicative:sd=0.5",
+    "none": "none",
     "projection": "projection:dimensions=2",
     "round": "round:to=50km",
     "swap": "swap:radius=50km",

@@ -14,7 +14,7 @@ from documents import ROOT
 
 PACKAGE = Path(disclique.__file__).parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-MOST_ROWS = 20
+MOST_ROWS = 22
 LOOKED_FOR = (
     "definition 6",
     "the noise law",

@@ -59,6 +59,7 @@ SPECS = [
     "matrix-gaussian:sd=7km",
     "matrix-laplace:b=500m",
     "multiplicative:sd=0.1",
+    "none",
     "projection:dimensions=5",
     "round:to=1km",
     "swap:radius=100km",
@@ -110,7 +111,7 @@ def test_seed_zero_is_a_seed(spec):
     mask, file = parse_mask(spec), places(80)
     first, again, other = (full_matrix(mask.apply(file, rng(seed))) for seed in (0, 0, 1))
     assert np.array_equal(first, again, equal_nan=True)
-    drawn = mask.name not in ("grid", "knn", "round", "topcode", "voronoi")
+    drawn = mask.name not in ("grid", "knn", "none", "round", "topcode", "voronoi")
     assert np.array_equal(first, other, equal_nan=True) != drawn
 
 

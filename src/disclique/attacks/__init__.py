@@ -14,6 +14,7 @@ from disclique.attacks.knowledge import Holder, Knowledge, Search, learn
 from disclique.attacks.kroll import CliqueAttack, QuasiCliqueAttack
 from disclique.attacks.labels import Guess, LabelAttack, LabelRule
 from disclique.attacks.link import attack, attack_by_all
+from disclique.attacks.numbers import NumberAttack
 from disclique.attacks.profiles import ProfilesAttack
 from disclique.attacks.registration import Ceiling, IsomapAttack, RegisterAttack
 from disclique.attacks.registry import (
@@ -30,6 +31,7 @@ from disclique.attacks.registry import (
 # One line adds an attack: people see them in this order.
 for _kind in (
     LabelAttack,
+    NumberAttack,
     CliqueAttack,
     ExtendAttack,
     RegisterAttack,
@@ -59,6 +61,7 @@ __all__ = [
     "Knowledge",
     "LabelAttack",
     "LabelRule",
+    "NumberAttack",
     "Outcome",
     "ProfilesAttack",
     "QuasiCliqueAttack",

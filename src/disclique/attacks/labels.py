@@ -11,6 +11,7 @@ import numpy as np
 from disclique.arguments import short_repr, show
 from disclique.attacks.claims import make_claims
 from disclique.attacks.knowledge import Knowledge, Search
+from disclique.attacks.numbers import add_numbers
 from disclique.attacks.registry import Attack
 from disclique.errors import InputError
 from disclique.messages import Message
@@ -41,8 +42,15 @@ class LabelRule:
         if not isinstance(self.comparators, Mapping):
             raise InputError("comparators_by_column", comparators=show(self.comparators))
 
-    def candidates(self, target: Microdata, known: Microdata) -> Candidates:
-        """Find the pairs of records that may match."""
+    def candidates(self, target: Microdata, known: Microdata, *, alpha: float | None = None) -> Candidates:
+        """Find the pairs of records that may match by labels and numbers, and how well.
+
+        With ``alpha`` numbers agree or not: those of a true pair with that probability.
+        """
+        return add_numbers(self.candidates_by_labels(target, known), target.numbers, known.numbers, alpha=alpha)
+
+    def candidates_by_labels(self, target: Microdata, known: Microdata) -> Candidates:
+        """Find the pairs whose labels fit, whatever their numbers are."""
         return candidates(target.labels, known.labels, missing=self.missing, comparators=self.comparators)
 
 
@@ -54,6 +62,7 @@ class LabelAttack(Attack):
     needs: ClassVar[Message | str] = Message("attack_needs_labels")
     summary: ClassVar[Message | str] = Message("attack_does_labels")
     cost: ClassVar[int] = 0
+    without_distances: ClassVar[bool] = True
 
     @classmethod
     def build(cls, knowledge: Knowledge, search: Search) -> Self:
@@ -77,6 +86,7 @@ class Guess(Attack):
     summary: ClassVar[Message | str] = Message("attack_does_guess")
     in_all: ClassVar[bool] = False
     cost: ClassVar[int] = 0
+    without_distances: ClassVar[bool] = True
 
     seed: int = 0
 

@@ -13,7 +13,7 @@ import pandas as pd
 from disclique.arguments import check_kind, show
 from disclique.attacks.act import act, carry_out, fail, fetcher, show_outcomes
 from disclique.attacks.claims import AttackResult, ComparedFiles
-from disclique.attacks.knowledge import Knowledge, Search
+from disclique.attacks.knowledge import ALPHA, Knowledge, Search
 from disclique.attacks.labels import LabelRule
 from disclique.attacks.population import Population
 from disclique.attacks.registration import RegisterAttack, register
@@ -171,10 +171,15 @@ def _attack_files(
     """Carry out attacks on two files; one that stands ``alone`` raises what others only note as work cut short."""
     tell(Message("step_labels"))
     related = rule.candidates(target, known)
-    fetch = fetcher(target, known, lambda attack: related)
+    agreeing = rule.candidates(target, known, alpha=ALPHA) if len(target.numbers) else related
+
+    def relate(attack: Attack) -> Candidates:
+        return related if attack.by_evidence else agreeing
+
+    fetch = fetcher(target, known, relate)
 
     def run(attack: Attack) -> Claims:
-        return carry_out(attack, target, known, related, fetch) if alone else fetch(attack)
+        return carry_out(attack, target, known, relate(attack), fetch) if alone else fetch(attack)
 
     outcomes = act(attacks, run, truth=None if truth is None else truth_of(target, known, truth))
     tell(Message("step_matches"))

@@ -30,7 +30,8 @@ class Attack:
     ``by_agreement`` it rests on ≈ and so on the detection probability α. With ``by_evidence`` it weighs labels that
     differ; to the others a wrong label excludes a pair. What is not ``in_all`` is run only when asked for by name: an
     attack that others outdo, or a yardstick. With ``sees_points`` it is given the masked points themselves. With
-    ``by_seeds`` it starts from the pairs that an insider knows (``Knowledge.seeds``) where there are any.
+    ``by_seeds`` it starts from the pairs that an insider knows (``Knowledge.seeds``) where there are any. With
+    ``without_distances`` it also applies to a file that has no distances between its records.
     ``cost`` says how its work grows: 0 it is nothing, 1 like the records, 2 like pairs of them, 3 faster; where several
     are carried out, the cheap ones are first. ``most`` are the records of target and known file up to which it can be
     carried out, where it needs all their distances at once.
@@ -49,6 +50,7 @@ class Attack:
     in_all: ClassVar[bool] = True
     sees_points: ClassVar[bool] = False
     by_seeds: ClassVar[bool] = False
+    without_distances: ClassVar[bool] = False
     cost: ClassVar[int] = 3
     most: ClassVar[tuple[int, int] | None] = None
 
@@ -80,7 +82,9 @@ class Attack:
         return self.run(target, known, candidates)
 
     def check_size(self, target: Microdata, known: Microdata) -> None:
-        """Refuse files so large that all distances of one of them do not fit anywhere."""
+        """Refuse files without the distances that it needs, or so large that all of one do not fit anywhere."""
+        if not self.without_distances and not (target.distances.are_published and known.distances.are_published):
+            raise InputError("attack_needs_distances")
         for data, most in zip((target, known), self.most or (), strict=False):
             if len(data) > most:
                 raise TooLarge(

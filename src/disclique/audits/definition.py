@@ -133,7 +133,11 @@ class Audit:
     def check_masks(self) -> None:
         """Apply every mask and recoding once, so that one that does not fit the file is said before the run."""
         for asked in self.plan.mask_ranges:
-            asked.settings[-1].mask.apply(self.target.distances, self.chance.rng("trial"))
+            last, rng = asked.settings[-1], self.chance.rng("trial")
+            if not self.target.distances.are_published and not last.mask.rigid:
+                raise InputError("mask_without_distances", file=self.target.name, mask=last.mask.name)
+            last.mask.apply(self.target.distances, rng)
+            last.numbers.apply(last.labels.apply(self.target), rng)
         for data in (self.target, self.known, self.others):
             if data is not None:
                 check_sources(self.plan.generalise, data)
@@ -235,10 +239,18 @@ class Audit:
             return
         if list(self.known.labels.columns) != list(self.target.labels.columns):
             raise InputError("other_label_columns", file=self.known.name, other=self.target.name)
+        self._check_numbers(self.known)
         if not set(self.known.ids) & set(self.target.ids):
             spelled = describe_difference(self.known.ids, self.target.ids)
             hint = None if spelled is None else Message("write_alike", difference=spelled)
             raise InputError("no_common_id", file=self.known.name, other=self.target.name, hint=hint)
+
+    def _check_numbers(self, data: Microdata) -> None:
+        for mine in self.target.numbers.columns:
+            if mine.name not in data.numbers.names:
+                raise InputError("file_without_number", file=data.name, other=self.target.name, column=mine.name)
+            if data.numbers.of(mine.name).unit != mine.unit:
+                raise InputError("numbers_in_other_units", file=data.name, other=self.target.name, column=mine.name)
 
     def _check_drawn(self) -> None:
         snooper = self.plan.snooper
@@ -257,6 +269,7 @@ class Audit:
     def _check_others(self, others: Microdata) -> None:
         if list(others.labels.columns) != list(self.target.labels.columns):
             raise InputError("other_label_columns", file=others.name, other=self.target.name)
+        self._check_numbers(others)
         if not self.target.distances.can_join(others.distances):
             raise InputError("others_not_comparable", file=others.name, other=self.target.name)
 
@@ -354,7 +367,8 @@ class Audit:
 
 
 def _content(data: Microdata) -> bytes:
-    return repr((data.ids, label_tuples(data.labels), data.distances.content())).encode()
+    numbers = (data.numbers.content(),) if len(data.numbers) else ()
+    return repr((data.ids, label_tuples(data.labels), data.distances.content(), *numbers)).encode()
 
 
 def count_common(overlap: float, released: int) -> int:

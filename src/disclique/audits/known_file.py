@@ -22,6 +22,7 @@ from disclique.measures.risk import Truth
 from disclique.memory import default_memory, say_memory
 from disclique.messages import Message
 from disclique.model import Microdata
+from disclique.numbers import Numbers
 from disclique.options.audits import GERMANY
 from disclique.records.reading import select_records
 from disclique.records.registers import Register, draw_people, find_people
@@ -117,7 +118,8 @@ def draw_others(audit: Audit, count: int, rng: np.random.Generator) -> Microdata
 
 def invent_people(audit: Audit, count: int, rng: np.random.Generator) -> Microdata:
     """Draw synthetic people with labels and places, vectors or texts like those of the file."""
-    labels = audit.target.labels.iloc[rng.integers(len(audit.target), size=count)].reset_index(drop=True)
+    like = rng.integers(len(audit.target), size=count)
+    labels = audit.target.labels.iloc[like].reset_index(drop=True)
     own = audit.target.distances.points() if audit.plan.snooper.others == GERMANY else None
     source: Distances
     if own is not None:
@@ -125,14 +127,33 @@ def invent_people(audit: Audit, count: int, rng: np.random.Generator) -> Microda
     else:
         source = audit.target.distances.invent(count, rng)
     ids = tuple(("other", number) for number in range(count))
-    return Microdata(pd.DataFrame(index=range(count)), labels, source, ids, "others")
+    numbers = _invent_numbers(audit.target.numbers, like, rng).measured(source.points(), ids)
+    return Microdata(pd.DataFrame(index=range(count)), labels, source, ids, "others", numbers=numbers)
+
+
+def _invent_numbers(numbers: Numbers, like: Rows, rng: np.random.Generator) -> Numbers:
+    """Return numbers of people like some of the file, but not the same: about as far off as the next ones are.
+
+    With the very number of a real person, however exact, they would hide that person.
+    """
+    made = []
+    for column in numbers.columns:
+        there = column.values[~np.isnan(column.values)]
+        width = float(1.06 * there.std() * max(len(there), 1) ** -0.2) if len(there) else 0.0
+        values = column.values[like] + width * rng.standard_normal(len(like))
+        whole = bool(len(there)) and bool((there == np.round(there)).all())
+        low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
+        values = np.clip(np.round(values) if whole else values, low, high)
+        made.append(replace(column, values=values))
+    return Numbers(tuple(made))
 
 
 def join_files(one: Microdata, other: Microdata) -> Microdata:
     """Join the records of two files, one after the other."""
     labels = pd.concat([one.labels, other.labels], ignore_index=True)
     table = pd.DataFrame(index=range(len(labels)))
-    return Microdata(table, labels, one.distances.join(other.distances), one.ids + other.ids, "known")
+    numbers = one.numbers.join(other.numbers)
+    return Microdata(table, labels, one.distances.join(other.distances), one.ids + other.ids, "known", numbers=numbers)
 
 
 def add_errors(audit: Audit, data: Microdata, rng: np.random.Generator) -> Microdata:
@@ -143,6 +164,8 @@ def add_errors(audit: Audit, data: Microdata, rng: np.random.Generator) -> Micro
         data = replace(data, labels=labels)
     if (error := snooper.coordinate_length) is not None:
         data = replace(data, distances=Gaussian(error).apply(data.distances, rng))
+        numbers = data.numbers.measured(data.distances.points(), data.ids, audit.coordinate_error)
+        data = replace(data, numbers=numbers)
     return data
 
 

@@ -43,9 +43,11 @@ from disclique.audits.yardsticks import (
 )
 from disclique.errors import InputError
 from disclique.masks import Mask
+from disclique.masks.settings import Setting
 from disclique.measures.risk import SCENARIOS, Hits, Truth, find_chances
 from disclique.measures.utility import utility
-from disclique.model import Budget, Candidates
+from disclique.model import Budget, Candidates, Microdata
+from disclique.numbers import Numbers
 from disclique.progress import tell
 from disclique.records.reading import select_records
 from disclique.runs import Unit
@@ -100,7 +102,7 @@ def measure_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowl
     sampled = unit.repetition < tuning.sampled_repetitions and not isinstance(unit.stage, Varied)
     # one more than is published, for what a further release would give away
     masked = _draw(audit, unit, known, plan.releases + sampled)
-    labels = match_labels(audit, known.released, known.data)
+    labels = match_labels(audit, _with_numbers(audit, unit, known, plan.releases), known.data)
     tell(ORACLE)
     asked = consult_oracle(masked[: plan.releases], known, knowledge, labels)
     few = len(known.sought) <= tuning.most_named or unit.repetition == 0
@@ -112,6 +114,8 @@ def measure_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowl
     )
     if not sampled:
         return record
+    if len(known.released.numbers):
+        labels = match_labels(audit, _with_numbers(audit, unit, known, len(masked)), known.data)
     again = consult_oracle(masked, known, knowledge, labels)
     rng = audit.chance.rng("utility", unit.repetition)
     useful = utility(known.released.distances, masked[0], rng=rng, mask=mask)
@@ -136,6 +140,25 @@ def _draw(audit: Audit, unit: Unit, known: KnownFile, count: int) -> list[Distan
     return draw_releases(mask, known, count, lambda k: rng("noise", mask.name, unit.repetition, *k))
 
 
+def _with_numbers(audit: Audit, unit: Unit, known: KnownFile, count: int) -> Microdata:
+    """Return the released records with the numbers of so many releases, each with its law."""
+    rng = audit.chance.rng
+    return publish_numbers(unit.setting, known.released, count, lambda k: rng("numbers", unit.repetition, k))
+
+
+def publish_numbers(
+    setting: Setting, released: Microdata, count: int, rng: Callable[[int], np.random.Generator]
+) -> Microdata:
+    """Return records with the numbers of so many releases; what is released the same each time stands once."""
+    if not len(released.numbers):
+        return setting.numbers.apply(released, rng(0))
+    made = [setting.numbers.apply(released, rng(k)).numbers for k in range(count)]
+    found = made[0]
+    for other in made[1:]:
+        found = found.beside(Numbers(tuple(one for one in other.columns if not one.law.sharp)))
+    return replace(released, numbers=found)
+
+
 def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowledge) -> ReleaseRecord:
     """Attack the release of a repetition, so that it shows how near a real snooper comes.
 
@@ -144,7 +167,7 @@ def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowle
     plan = audit.plan
     masked = _draw(audit, unit, known, plan.releases)
     published = _publish(audit, unit, known, masked, knowledge)
-    target = replace(known.released, distances=published)
+    target = replace(_with_numbers(audit, unit, known, plan.releases), distances=published)
     labels = match_labels(audit, target, known.data)
     shown = Shown(consult_oracle(masked, known, knowledge, labels), known, labels.exact, knowledge, audit, unit)
     attacks = build_attacks(audit, known, knowledge)
@@ -238,7 +261,9 @@ def learn_mask(audit: Audit, mask: Mask, share: float) -> Knowledge:
 def calibrate_for(audit: Audit, mask: Mask) -> Calibration:
     """Simulate how far the mask moves distances, on the file's own places, with the snooper's coordinate error."""
     rng = audit.chance.rng("calibration", mask.name)
-    if audit.points is not None:
+    if not audit.target.distances.are_published:
+        found = Calibration(mask, np.zeros(2), np.zeros(2))  # there are none to be moved
+    elif audit.points is not None:
         places = audit.points
         found = calibrate(mask, points=places.coordinates, metric=places.metric, unit=places.unit, rng=rng)
     else:
@@ -261,17 +286,19 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
     """Ask the oracle for everybody in fresh draws; ``know`` says what a snooper knows who knows a share of them."""
     mask, size = unit.setting.mask, len(audit.target)
     asked, right, draws = np.zeros(size, dtype=np.int64), np.zeros(size), []
-    certain = (mask.rigid or mask.replayed) and not audit.coordinate_error  # nothing is left to chance
+    certain = (mask.rigid or mask.replayed) and not audit.coordinate_error and not len(audit.target.numbers)
     known_size, released = 0, size
     for draw in range(1 if certain else DRAWS):
         rng = audit.chance.rng("people", mask.name, unit.repetition, draw)
         masked: list[Distances] | None = None
+        target = audit.target
         shares: list[tuple[int, Hits]] = []
         for known in _known_files(audit, unit.repetition * DRAWS + draw, rng):
             known_size, released = len(known.data), len(known.released)
             if masked is None:
                 masked = draw_releases(mask, known, audit.plan.releases, lambda _: rng)  # noqa: B023 - used at once
-            labels = match_labels(audit, known.released, known.data)
+                target = publish_numbers(unit.setting, known.released, audit.plan.releases, lambda _: rng)  # noqa: B023
+            labels = match_labels(audit, target, known.data)
             found = consult_oracle(masked, known, know(known.share), labels)
             if found.answer is None:
                 raise found.refusal or InputError("oracle_not_asked")

@@ -28,24 +28,28 @@ INSIDERS = (10, 50)  # true pairs that insiders know beforehand
 
 @dataclass(frozen=True, eq=False)
 class LabelPairs:
-    """Who may match by labels: ``exact``, or with errors allowed for where an attack weighs evidence (``weighed``)."""
+    """Who may match: ``exact`` by labels alone, ``agreeing`` if numbers agree or not, ``weighed`` by all evidence.
+
+    Errors of labels are allowed for only where an attack weighs evidence.
+    """
 
     exact: Candidates
     weighed: Candidates
+    agreeing: Candidates
 
     def __call__(self, attack: Attack | type[Attack]) -> Candidates:
         """Return the pairs that an attack may link."""
-        return self.weighed if attack.by_evidence else self.exact
+        return self.weighed if attack.by_evidence else self.agreeing
 
 
 def match_labels(audit: Audit, target: Microdata, known: Microdata) -> LabelPairs:
     """Find the pairs whose labels fit; a missing value as the plan says, errors as the snooper's labels have."""
-    exact = LabelRule(audit.plan.missing).candidates(target, known)
-    error = audit.plan.snooper.label_error
-    if not error:
-        return LabelPairs(exact, exact)
-    comparators = {str(column): Exact(error) for column in target.labels.columns}
-    return LabelPairs(exact, LabelRule(audit.plan.missing, comparators).candidates(target, known))
+    rule, error = LabelRule(audit.plan.missing), audit.plan.snooper.label_error
+    exact = rule.candidates_by_labels(target, known)
+    agreeing = rule.candidates(target, known, alpha=audit.plan.alpha) if len(target.numbers) else exact
+    forgiving = replace(rule, comparators={str(column): Exact(error) for column in target.labels.columns})
+    weighed = forgiving.candidates(target, known) if error else rule.candidates(target, known)
+    return LabelPairs(exact, weighed if len(target.numbers) or error else exact, agreeing)
 
 
 def count_hits(claims: Claims | None, known: KnownFile, exact: Candidates) -> Hits:

@@ -22,7 +22,7 @@ from disclique.masks.displacement import Disc, Donut, Gaussian, Laplace
 from disclique.masks.encoding import Bloom, MinHash, TextMask, TwoStep
 from disclique.masks.noise import MatrixGaussian, MatrixLaplace, Multiplicative, Round, TopCode
 from disclique.masks.placement import Affine, Dhs, GridCells, Rotation, Swap, Voronoi
-from disclique.masks.publishing import Lipschitz, Nearest, Projection
+from disclique.masks.publishing import AsTheyAre, Lipschitz, Nearest, Projection
 from disclique.masks.registry import masks, parse_mask, register_mask, usage, usages
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "PLACE",
     "RATE",
     "Affine",
+    "AsTheyAre",
     "Bloom",
     "Dhs",
     "Disc",

@@ -27,6 +27,23 @@ Found = tuple[Ints, Ints, FloatArray]  # records, their neighbours, the distance
 
 @register_mask
 @dataclass(frozen=True)
+class AsTheyAre(Mask):
+    """Distances as they are: of a file that has none, where numbers are released, or to see what no mask gives away."""
+
+    name: ClassVar[str] = "none"
+    summary: ClassVar[Message | None] = Message("mask_does_nothing")
+    on: ClassVar[str] = "distances"
+    scope: ClassVar[str] = "entry"
+    reference: ClassVar[str] = "no mask"
+    rigid: ClassVar[bool] = True
+
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Distances:
+        """Return the distances, without what they are between."""
+        return distances.as_matrix()
+
+
+@register_mask
+@dataclass(frozen=True)
 class Nearest(Mask):
     """Only the distances to the ``k`` nearest records, exact; a pair is published if one is near to the other."""
 

@@ -79,9 +79,11 @@ def name_units(spec: str, distances: Distances) -> str:
     """
     if distances.unit != KM or distances.points() is not None or not bare_lengths(spec):
         return spec
-    asked = parse_spec(spec)
+    mask, bar, rest = spec.partition("|")
+    asked = parse_spec(mask)
     ends = {one.key: [f"{end}{unit}" for end, unit in _units(asked.name, one)] for one in asked.parameters}
-    return write_spec(asked.name, {key: "..".join(both) for key, both in ends.items()})
+    named = write_spec(asked.name, {key: "..".join(both) for key, both in ends.items()})
+    return f"{named} {bar}{rest}" if bar else named
 
 
 def bare_lengths(spec: str) -> list[str]:
@@ -90,7 +92,7 @@ def bare_lengths(spec: str) -> list[str]:
     >>> bare_lengths("donut:min=200m,max=1..5")
     ['1', '5']
     """
-    asked = parse_spec(str(spec))
+    asked = parse_spec(str(spec).partition("|")[0])
     return [end for one in asked.parameters for end, unit in _units(asked.name, one) if unit]
 
 

@@ -1,4 +1,4 @@
-"""Settings of a release: a mask and what is done to the labels, and the settings that a range of a dial stands for.
+"""Settings of a release: a mask, what is done to labels and numbers, and the settings for which a range stands.
 
 A setting is written ``mask | part | part``. The text is read once, where it comes in; behind that only the value moves.
 """
@@ -12,6 +12,7 @@ import numpy as np
 
 from disclique.errors import InputError
 from disclique.masks.base import Mask, spec_name
+from disclique.masks.numbers import NUMBERS_AS_THEY_ARE, NumberRecoding, is_number_part, list_steps, parse_number_part
 from disclique.masks.registry import parse_mask
 from disclique.records.coarsening import AS_THEY_ARE, Recoding, parse_recoding
 from disclique.specs import parse_spec, write_spec
@@ -25,37 +26,42 @@ _BAR = "|"
 
 @dataclass(frozen=True)
 class Setting:
-    """A mask, and what is done to the labels; ``str`` writes it as ``parse`` reads it.
+    """A mask, and what is done to labels and numbers; ``str`` writes it as ``parse`` reads it.
 
-    >>> setting = Setting.parse("gaussian:sigma=1km | age=width:age:10 | drop:sex")
-    >>> setting.mask.name, str(setting.labels.message)
-    ('gaussian', 'age in classes of 10, without sex')
+    >>> setting = Setting.parse("gaussian:sigma=1km | age=width:age:10 | drop:sex | km_school=round:500m")
+    >>> setting.mask.name, str(setting.labels.message), str(setting.numbers.message)
+    ('gaussian', 'age in classes of 10, without sex', 'km_school rounded to 500m')
     """
 
     mask: Mask
     labels: Recoding = AS_THEY_ARE
+    numbers: NumberRecoding = NUMBERS_AS_THEY_ARE
 
     @classmethod
     def parse(cls, text: str) -> Setting:
-        """Read a setting; a mask alone leaves the labels as they are."""
-        mask, _, labels = text.partition(_BAR)
-        return cls(parse_mask(mask.strip()), parse_recoding(labels.strip()))
+        """Read a setting; a mask alone leaves labels and numbers as they are."""
+        mask, *parts = (part.strip() for part in text.split(_BAR))
+        numbers = tuple(part for part in parts if is_number_part(part))
+        for part in numbers:
+            parse_number_part(part)
+        labels = f" {_BAR} ".join(part for part in parts if not is_number_part(part))
+        return cls(parse_mask(mask), parse_recoding(labels), NumberRecoding(numbers))
 
     def __str__(self) -> str:
-        return _join(self.mask.spec, self.labels)
+        return _join(self.mask.spec, self.labels, self.numbers)
 
     @property
     def brief(self) -> str:
         """The text without parameters of the mask that are as by default."""
-        return _join(self.mask.brief, self.labels)
+        return _join(self.mask.brief, self.labels, self.numbers)
 
     def __reduce__(self) -> tuple[Callable[[str], Setting], tuple[str]]:
         """Go to other processes as text: a mask of one's own need not be importable by its name there."""
         return Setting.parse, (str(self),)
 
 
-def _join(mask: str, labels: Recoding) -> str:
-    return f"{mask} {_BAR} {labels.spec}" if labels.parts else mask
+def _join(mask: str, labels: Recoding, numbers: NumberRecoding = NUMBERS_AS_THEY_ARE) -> str:
+    return f" {_BAR} ".join((mask, *labels.parts, *numbers.parts))
 
 
 @dataclass(frozen=True)
@@ -72,14 +78,45 @@ class MaskRange:
     dial: str | None = None
 
     def under(self, labels: Recoding) -> MaskRange:
-        """Return the same settings of the mask with the labels recoded."""
-        settings = tuple(replace(setting, labels=labels) for setting in self.settings)
+        """Return the same settings of the mask with the labels recoded, besides what is done to them there."""
+        if not labels.parts:
+            return self
+        settings = tuple(replace(one, labels=_both(one.labels, labels)) for one in self.settings)
         return replace(self, spec=_join(self.spec, labels), settings=settings)
 
 
+def _both(one: Recoding, other: Recoding) -> Recoding:
+    return parse_recoding(f" {_BAR} ".join((*one.parts, *other.parts)))
+
+
 def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
-    """Read the settings that a spec names: itself, or ``settings`` geometric steps of the one range ``a..b`` in it."""
-    asked = parse_spec(str(spec))
+    """Read the settings that a spec names: itself, or ``settings`` steps of the one range ``a..b`` in it.
+
+    The range may be one of the mask's dial, in geometric steps, or of what is done to numbers.
+
+    >>> [str(one) for one in parse_range("none | km=round:1km..4km", 3).settings]
+    ['none | km=round:1km', 'none | km=round:2km', 'none | km=round:4km']
+    """
+    mask, *parts = (part.strip() for part in str(spec).split(_BAR))
+    found, turning = _parse_mask_range(mask, settings), [part for part in parts if _turns(part)]
+    if len(turning) + found.turns > 1:
+        raise InputError("range_of_several", spec=spec, ranges=[*([found.dial] if found.turns else []), *turning])
+    ways = list_steps(turning[0], settings) if turning else ("",)
+    made = tuple(
+        Setting.parse(f" {_BAR} ".join((one.mask.spec, *(way if part in turning else part for part in parts))))
+        for way in ways
+        for one in found.settings
+    )
+    whole = f" {_BAR} ".join((found.spec, *parts))
+    return replace(found, spec=whole, settings=made, turns=found.turns or bool(turning))
+
+
+def _turns(part: str) -> bool:
+    return is_number_part(part) and ".." in part
+
+
+def _parse_mask_range(spec: str, settings: int) -> MaskRange:
+    asked = parse_spec(spec)
     ranges = [one.key for one in asked.parameters if len(one.ends) > 1]
     if not ranges:
         mask = parse_mask(spec)
@@ -99,7 +136,7 @@ def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
     rising = measure_dial(last, first, dial) >= measure_dial(first, first, dial)
     if rising != first.dials[dial]:
         ordered.reverse()
-    return MaskRange(str(spec).strip(), tuple(map(Setting, ordered)), turns=True, dial=dial)
+    return MaskRange(spec.strip(), tuple(map(Setting, ordered)), turns=True, dial=dial)
 
 
 def _steps(first: Mask, last: Mask, dial: str, settings: int) -> list[float]:

@@ -21,6 +21,13 @@ class ReadOptions(Options):
 
     id: str | None = option("Column that names the persons.", INPUT)
     label: list[str] | None = option("A quasi-identifier column; repeatable.", INPUT, default=[])
+    number: list[str] | None = option(
+        "A column of numbers that both sides can know, and its unit: km, m or none (km_hospital:km, income:none); "
+        "repeatable.",
+        INPUT,
+        default=[],
+        metavar="COL:UNIT",
+    )
     coordinates: str | None = option("Coordinate columns; two, or any number.", INPUT, metavar="LON,LAT")
     text: list[str] | None = option("Columns of text to compare (names).", INPUT, default=[], metavar="COL,COL")
     encodings: str | None = option(
@@ -132,8 +139,13 @@ class ReadOptions(Options):
     @property
     def columns(self) -> dict[str, Any]:
         """The fields of ``Layout``: which columns mean what."""
-        same = {name: getattr(self, name) for name in rows_of(ReadOptions) if name not in ("label", "accept")}
-        return same | {"labels": list_of(self.label), "generalise": list_of(self.generalise), "text": self.texts}
+        same = {name: getattr(self, name) for name in rows_of(ReadOptions) if name not in ("label", "number", "accept")}
+        return same | {
+            "labels": list_of(self.label),
+            "numbers": list_of(self.number),
+            "generalise": list_of(self.generalise),
+            "text": self.texts,
+        }
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from itertools import product
@@ -163,13 +164,16 @@ class Recoding:
         """Return the file with the labels that are released."""
         if not self.parts:
             return data
-        labels = data.labels
+        labels, numbers = data.labels, set(data.numbers.names)
+        gone = {name for name in numbers if any(fnmatchcase(name, pattern) for pattern in self.dropped)}
+        met = {pattern for pattern in self.dropped if any(fnmatchcase(name, pattern) for name in gone)}
         for column in (*(one.into for one in self.made), *self.dropped):
-            if column not in labels.columns:
+            if column not in labels.columns and column not in met:
                 there = [repr(str(name)) for name in labels.columns] or Message("no_labels_there")
                 raise InputError("no_label_to_coarsen", file=data.name, column=column, labels=there)
         for one in self.made:
             labels = replace(one, source=one.into).apply(labels, data.name)
+        data = replace(data, numbers=data.numbers.without(gone))
         if NONE in self.parts:
             return replace(data, labels=pd.DataFrame(index=range(len(data))))
         kept = [str(column) for column in labels.columns if column not in self.dropped]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
@@ -17,6 +17,7 @@ from disclique.errors import InputError, guess_meant
 from disclique.geodesy import GEOGRAPHIC
 from disclique.messages import Message, mark
 from disclique.model import Microdata
+from disclique.numbers import Numbers
 from disclique.records.coarsening import parse_generaliser
 from disclique.records.companions import entry_of, matrix, numbers_in, read_distances, read_encodings, read_vectors
 from disclique.records.formats import Part, has_places, no_column, plain_dates, read_table
@@ -25,7 +26,8 @@ from disclique.records.formats.projections import LAT, LON, check_degrees, is_la
 from disclique.records.formats.spreadsheets import check_dates
 from disclique.records.joins import BY_POSITION, Roster, names_of_index, roster_of_index
 from disclique.records.labels import canonical_labels
-from disclique.spaces import Encodings, Matrix, Points, Texts, wrap
+from disclique.records.number_columns import parse_numbers, read_numbers
+from disclique.spaces import Encodings, Matrix, Nothing, Points, Texts, wrap
 from disclique.spaces.base import Distances
 from disclique.spaces.bits import parse_encodings
 from disclique.spaces.gower import Gower, mixed_table
@@ -52,7 +54,8 @@ class Layout:
     the id column is read too, its records named by row. Matrices, vectors and encodings beside the table are joined by
     the ids that they carry; with ``by_position`` as they stand, and with False only by ids. ``sheet`` and ``layer``
     say which one is meant where a workbook or GeoPackage has several; with ``codes`` files of Stata, SPSS and SAS
-    keep codes instead of value labels.
+    keep codes instead of value labels. ``numbers`` are columns of numbers that both sides can know, with their unit:
+    ``{"km_hospital": "km", "income": "none"}``, or ``["km_hospital:km"]``.
     """
 
     labels: Sequence[str] = ()
@@ -71,6 +74,7 @@ class Layout:
     sheet: str | None = None
     layer: str | None = None
     codes: bool = False
+    numbers: Any = ()
 
     def __post_init__(self) -> None:
         for name in ("labels", "generalise"):
@@ -81,7 +85,13 @@ class Layout:
                 parts = value.split(",") if isinstance(value, str) else check_names(value, name)
                 object.__setattr__(self, name, tuple(str(part).strip() for part in parts))
         check_unit(self.unit, "--unit")
+        object.__setattr__(self, "numbers", parse_numbers(self.numbers))
         object.__setattr__(self, "text", self.text or ())
+
+    @property
+    def without_distances(self) -> bool:
+        """Whether numbers and labels may be all there is."""
+        return bool(self.numbers)
 
     @property
     def part(self) -> Part:
@@ -100,7 +110,7 @@ class Layout:
         given = [Message(code) for code, there in sources.items() if there]
         if len(given) > 1:
             raise InputError("several_sources", path=path, sources=given)
-        if not given and not has_places(path):
+        if not given and not has_places(path) and not self.without_distances:
             raise InputError("no_source", path=path, sources=list(map(Message, sources)))
 
 
@@ -141,7 +151,7 @@ def read(
         there = [repr(str(name)) for name in frame.columns]  # row numbers instead would be a wrong truth
         raise InputError("no_id_column", path=path, column=layout.id, columns=there)
     id = layout.id if layout.id in frame.columns else None
-    about: dict[str, Any] = {"ids": id, "name": str(path), "unit": layout.unit}
+    about: dict[str, Any] = {"ids": id, "name": str(path), "unit": layout.unit, "numbers": layout.numbers}
     if layout.encodings is not None and layout.encodings in frame.columns:
         made = parse_encodings(list(frame[layout.encodings]), _bits(layout), name=str(path), column=layout.encodings)
         return replace(microdata(frame, layout.labels, distances=made, **about), joined="")
@@ -180,7 +190,8 @@ def _encodings(path: Path, frame: pd.DataFrame, roster: Roster, layout: Layout) 
 
 def _records(path: Path, layout: Layout, *, by_columns: bool) -> tuple[pd.DataFrame, Any]:
     """Return the table of a file and the columns of its coordinates, in degrees where the reference system is known."""
-    if by_columns or layout.text or layout.encodings is not None:
+    alone = layout.coordinates is None and layout.without_distances and not has_places(path)
+    if by_columns or alone or layout.text or layout.encodings is not None:
         return read_table(path, layout.part), None
     if layout.coordinates is None:
         frame = plain_dates(read_points(path, layout.crs, layout.layer))
@@ -207,6 +218,7 @@ def microdata(  # noqa: PLR0913 - the public door
     metric: Metric | None = None,
     ids: str | None = None,
     unit: str | None = None,
+    numbers: Any = None,
     name: str = "microdata",
     **options: bool,
 ) -> Microdata:
@@ -241,6 +253,9 @@ def microdata(  # noqa: PLR0913 - the public door
     unit : "km", "m" or "none"
         Of ``distances``, or of Euclidean coordinates: metres are converted to kilometres, ``none`` is for what is no
         length (travel times). Without one, lengths with a unit are refused, and so is a file of coordinates beside it.
+    numbers : dict of columns and units, or list of "column:unit"
+        Numbers that both sides can know, which agree up to what is done to them: distances to places in "km" or "m",
+        years, incomes ("none"). A table of labels and numbers needs no distances.
     name : str
         How messages call this table.
     directed : bool
@@ -262,36 +277,59 @@ def microdata(  # noqa: PLR0913 - the public door
         if flag != "by_position" or held is not None:  # None: by ids where there are some
             check_kind(held, bool, f"{name}: {flag}", "wanted_truth_value")
     given = [what for what in (distances, coordinates, text) if what is not None]
-    if len(given) != 1:
+    found = read_numbers(table, numbers, name)
+    if len(given) > 1 or (not given and not len(found)):
         raise InputError(mark("give_one_source_only") if given else mark("give_one_source"), file=name)
     if isinstance(distances, (str, PathLike)):
         raise InputError("distances_are_a_path", file=name, shown=show(distances))
     named = record_ids(table, ids, name)
-    directed, unpublished = options.get("directed", False), options.get("unpublished", False)
     by_position = options.get("by_position")
     roster = roster_of_index(table, name, by_position) if ids is None else Roster(named, ids, name, table, by_position)
     roster = replace(roster, parts=(mark("part_index"), mark("part_columns")))
-    source: Distances
+    source: Distances = Nothing(len(table))
     joined = ""
+    if given:
+        source, joined = _find_source(table, roster, distances, coordinates, text, metric, options)
+        source = say_unit(source, unit, name)
+    if source.size != len(table):
+        raise InputError("other_number_of_distances", file=name, records=len(table), size=source.size)
+    _refuse_twice(labels, found, name)
+    return Microdata(table, canonical_labels(table, labels, name), source, named, name, joined, found)
+
+
+def _find_source(
+    table: pd.DataFrame,
+    roster: Roster,
+    distances: Any,
+    coordinates: Coordinates | None,
+    text: str | Sequence[str] | None,
+    metric: Metric | None,
+    options: Mapping[str, bool],
+) -> tuple[Distances, str]:
+    """Return the distances from the one source that is given, and how they were joined to the table."""
+    name, directed, unpublished = roster.name, options.get("directed", False), options.get("unpublished", False)
     if text is not None:
         columns = check_names(text, f"{name}: text")
-        source = Texts(join_columns(table, columns, name=name), str(metric or DEFAULT), columns)
-    elif coordinates is not None:
+        return Texts(join_columns(table, columns, name=name), str(metric or DEFAULT), columns), ""
+    if coordinates is not None:
+        joined = ""
         if isinstance(coordinates, str):
             coordinates = [part.strip() for part in coordinates.split(",")]
         if not _are_names(coordinates):
             coordinates, joined = _in_order(coordinates, roster, name)
-        source = place_records(table, coordinates, metric or "sphere", directed=directed, name=name)
-    elif (computed := wrap(distances)) is not None:
-        source, joined = computed, BY_POSITION
-    else:
-        values, listed, joined = matrix(distances, roster, directed=directed, name=name)
-        values = check_matrix(values, directed=directed, unpublished=unpublished or listed, where=entry_of(name))
-        source = Matrix(values, directed, unpublished or listed)
-    source = say_unit(source, unit, name)
-    if source.size != len(table):
-        raise InputError("other_number_of_distances", file=name, records=len(table), size=source.size)
-    return Microdata(table, canonical_labels(table, labels, name), source, named, name, joined)
+        return place_records(table, coordinates, metric or "sphere", directed=directed, name=name), joined
+    if (computed := wrap(distances)) is not None:
+        return computed, BY_POSITION
+    values, listed, joined = matrix(distances, roster, directed=directed, name=name)
+    values = check_matrix(values, directed=directed, unpublished=unpublished or listed, where=entry_of(name))
+    return Matrix(values, directed, unpublished or listed), joined
+
+
+def _refuse_twice(labels: Iterable[Any], numbers: Numbers, name: str) -> None:
+    """Refuse a column that is a label and a number."""
+    for column in labels:
+        if column in numbers.names:
+            raise InputError("label_and_number", file=name, column=column)
 
 
 def check_names(names: object, what: str) -> tuple[Any, ...]:
@@ -323,7 +361,7 @@ def select_records(data: Microdata, rows: NDArray[np.integer]) -> Microdata:
     """Return some records of a file, in the order of ``rows``."""
     table, labels = (frame.iloc[rows].reset_index(drop=True) for frame in (data.table, data.labels))
     ids = tuple(data.ids[row] for row in rows)
-    return Microdata(table, labels, data.distances.select(rows), ids, data.name, data.joined)
+    return Microdata(table, labels, data.distances.select(rows), ids, data.name, data.joined, data.numbers.select(rows))
 
 
 def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hashable, ...]:

@@ -9,6 +9,7 @@ from disclique.spaces.bits import Encodings
 from disclique.spaces.gower import Gower
 from disclique.spaces.lazy import Listed, Unformed
 from disclique.spaces.matrix import Matrix, ScaledMatrix, matrix_like
+from disclique.spaces.nothing import Nothing
 from disclique.spaces.points import Points
 from disclique.spaces.series import ReleaseSeries
 from disclique.spaces.strings import Texts
@@ -23,6 +24,7 @@ __all__ = [
     "Gower",
     "Listed",
     "Matrix",
+    "Nothing",
     "Points",
     "ReleaseSeries",
     "ScaledMatrix",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from disclique.spaces.strings import Texts
 
 EARTH, PLANE, VECTORS, RECORDS = "coordinates", "plane", "vectors", "records"
-TEXTS, ENCODINGS, MATRIX = "texts", "encodings", "matrix"
+TEXTS, ENCODINGS, MATRIX, NOTHING = "texts", "encodings", "matrix", "nothing"
 MAPS = (EARTH, PLANE)  # what has places that can be drawn
 
 
@@ -106,10 +106,15 @@ class Distances:
         """What the distances are between, in one word for results and reports.
 
         It is ``coordinates`` (points of the Earth), ``plane`` (of a plane or a line), ``vectors``, ``records`` (of a
-        table, or whatever a metric of one's own compares), ``texts``, ``encodings``, or ``matrix`` where only
-        distances are given.
+        table, or whatever a metric of one's own compares), ``texts``, ``encodings``, ``matrix`` where only
+        distances are given, or ``nothing`` where there are none.
         """
         return MATRIX
+
+    @property
+    def are_published(self) -> bool:
+        """Whether there are distances between the records at all."""
+        return True
 
     @property
     def on_earth(self) -> bool:

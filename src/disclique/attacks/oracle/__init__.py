@@ -19,6 +19,7 @@ from disclique.attacks.claims import make_claims
 from disclique.attacks.knowledge import Holder
 from disclique.attacks.oracle.answer import Answer, KnownPairs
 from disclique.attacks.oracle.encodings import ask_encodings
+from disclique.attacks.oracle.numbers import ask_numbers
 from disclique.attacks.oracle.places import Chances, weigh_placed, weigh_points
 from disclique.attacks.oracle.profiles import WEIGHING, weigh_profiles
 from disclique.attacks.oracle.vectors import weigh_vectors
@@ -91,6 +92,8 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING)
     InputError says that the law of the mask is not modelled for such data.
     """
     law, mask = holder.knowledge.law, holder.knowledge.mask
+    if not holder.exact.distances.are_published:
+        return ask_numbers(holder)
     if mask is not None and mask.on == "text":
         return ask_encodings(masked, holder)
     if mask is not None and (found := _weigh_elsewhere(masked, holder, by)) is not None:

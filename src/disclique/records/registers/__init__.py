@@ -175,6 +175,7 @@ def read_known(path: Path, **columns: Any) -> Microdata | Register:
     """Read a file as ``read`` does; one that is large, or a folder of Parquet files, as a register."""
     layout = {name: value for name, value in columns.items() if name not in ("distances", "vectors")}
     alone = columns.get("distances") is None and columns.get("vectors") is None and layout.get("coordinates")
+    alone = alone and not any(layout.get(name) for name in ("numbers", "near"))  # such a file is read whole
     if not alone or not (path.is_dir() or is_large(path)):
         return read(path, **columns)
     found = open_register(path, Layout(**layout))
