@@ -267,6 +267,14 @@ class PlaceMeasure(Protocol):
     def by_place(self) -> bool:
         """Whether it follows from coordinates; else it is given for people of some ids."""
 
+    @property
+    def in_length(self) -> bool:
+        """Whether numbers are lengths, which change by no more than places move."""
+
+    @property
+    def digest(self) -> str:
+        """What tells it from every other."""
+
     def measure(self, points: Any, ids: Sequence[Any]) -> NDArray[Any]:
         """Return the number of each point."""
 
@@ -343,11 +351,14 @@ class Numbers:
         return Numbers(self.columns + other.columns)
 
     def measured(self, points: Any, ids: Sequence[Any], error: float | None = None) -> Numbers:
-        """Return what follows from places anew for other ones, whose coordinates have an error."""
+        """Return what follows from places anew for other ones, whose coordinates have an error.
+
+        How far off a count is because of it has no such law: there the snooper is taken to know the right one.
+        """
         made = []
         for column in self.columns:
             near = column.near
-            if near is None or not near.by_place or points is None:
+            if near is None or not near.by_place or points is None or (error and not near.in_length):
                 made.append(column)
                 continue
             off = column.error if error is None else error
@@ -358,6 +369,7 @@ class Numbers:
         """Return what tells two files apart, for a digest."""
         return [
             (one.name, one.unit, one.form, one.error, hashlib.sha256(np.ascontiguousarray(one.values).data).hexdigest())
+            + (() if one.near is None else (one.near.digest,))
             for one in self.columns
         ]
 

@@ -94,7 +94,7 @@ def _write(project: Project, place: Path, result: AuditResult, setting: str, mat
 
     options = project.options.filled()
     source = [Path(project.file), *(Path(path) for path in (options.distances, options.vectors) if path is not None)]
-    inputs = hashes([*source, *options.encoding_files])
+    inputs = hashes([*source, *options.further_files])
     if not {digest for _, digest in inputs} <= set(result.plan.inputs.values()):
         raise InputError("file_changed_after_audit", shown=project.shown)
     data, mask = read_for_release(project, setting)

@@ -264,7 +264,7 @@ def _provenance(target: Path, theirs: Microdata | Register, known: Path, options
     sides = [options.source(side) for side in ("target", "known")]
     beside = [side[what] for side in sides for what in ("distances", "vectors")]
     files = getattr(theirs, "files", (known,))  # of a register all that it consists of
-    paths = [target, *files, *beside, *options.encoding_files, options.seeds]
+    paths = [target, *files, *beside, *options.further_files, options.seeds]
     return {"options": plain(asdict(options)), "versions": versions(), "inputs": dict(hashes(paths))}
 
 

@@ -65,7 +65,7 @@ def command(
     from disclique.releases.files import NO_MATRIX, choose_kind, describe_size, name_files
 
     options = options.filled()
-    read_from = [file, options.distances, options.vectors, *options.encoding_files]
+    read_from = [file, options.distances, options.vectors, *options.further_files]
     check_writable([one.path for one in name_files(out, matrix, key)], force=force, sources=read_from)
     layout = Layout(**options.columns)
     refuse_bare(options.unit, [mask])

@@ -28,6 +28,14 @@ class ReadOptions(Options):
         default=[],
         metavar="COL:UNIT",
     )
+    near: list[str] | None = option(
+        "A column that follows from coordinates: the way to the nearest place of a file (points, lines, borders), to "
+        "NAME=point:LON,LAT, or NAME=travel:FILE; behind it as=classes:1km,5km, as=name, as=count:within=2km, layer=, "
+        "crs=, column=, coordinates=; repeatable.",
+        INPUT,
+        default=[],
+        metavar="NAME=FILE",
+    )
     coordinates: str | None = option("Coordinate columns; two, or any number.", INPUT, metavar="LON,LAT")
     text: list[str] | None = option("Columns of text to compare (names).", INPUT, default=[], metavar="COL,COL")
     encodings: str | None = option(
@@ -131,9 +139,12 @@ class ReadOptions(Options):
         return None if other and not own else self.unit
 
     @property
-    def encoding_files(self) -> list[Path]:
-        """The files of encodings that are named, by which a run can be repeated."""
-        named = (getattr(self, name) for name in rows_of(type(self)) if name.endswith("encodings"))
+    def further_files(self) -> list[Path]:
+        """The files of encodings and places that are named, by which a run can be repeated."""
+        from disclique.records.near import parse_wish
+
+        named = [getattr(self, name) for name in rows_of(type(self)) if name.endswith("encodings")]
+        named += [parse_wish(one).path for one in list_of(self.near)]
         return [Path(source) for source in named if source is not None and Path(source).is_file()]
 
     @property
@@ -143,6 +154,7 @@ class ReadOptions(Options):
         return same | {
             "labels": list_of(self.label),
             "numbers": list_of(self.number),
+            "near": list_of(self.near),
             "generalise": list_of(self.generalise),
             "text": self.texts,
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from disclique.arguments import check_kind
 from disclique.errors import InputError, guess_meant
 from disclique.messages import mark
 from disclique.records.companions import numbers_in
@@ -27,7 +28,7 @@ from disclique.records.formats.shapes import read_plane_shapes, read_shapes
 from disclique.spaces import Points
 from disclique.spaces.nearest import Found, Pieces, count_within, find_nearest
 from disclique.specs import parse_spec
-from disclique.units import KM, KM_IN, NO_UNIT, Quantity, parse_quantity
+from disclique.units import KM, KM_IN, NO_UNIT, Quantity, number, parse_quantity
 from disclique.values import FloatArray, canonical
 
 LENGTH, CLASSES, NAME, COUNT = "length", "classes", "name", "count"
@@ -121,6 +122,17 @@ class Near:
         if self.form.kind == COUNT:
             return NO_UNIT
         return KM if self.pieces is not None or self.wish.unit in KM_IN else NO_UNIT
+
+    @property
+    def released(self) -> str:
+        """How numbers are released where nobody says it, as a part of a setting has it; empty for as they are."""
+        unit = KM if self.unit == KM else ""
+        return f"{CLASSES}:{','.join(f'{number(one)}{unit}' for one in self.form.breaks)}" if self.form.breaks else ""
+
+    @property
+    def in_length(self) -> bool:
+        """Whether the numbers are lengths, which change by no more than places move."""
+        return self.by_place and self.form.kind in (LENGTH, CLASSES)
 
     @property
     def is_label(self) -> bool:
@@ -261,6 +273,31 @@ def parse_near(text: str, ground: Ground = DEGREES) -> Near:
         table = read_table(path, Part(layer=wish.layer))
         pieces = _read_table(table, wish, ground)
     return Near(wish, pieces, _read_names(table, wish) if wish.form.kind == NAME else ())
+
+
+def prepare_near(asked: Any, ground: Ground = DEGREES) -> tuple[Near, ...]:
+    """Read every column that is asked for, as text or as ``Near``; one or several."""
+    found = tuple(one if isinstance(one, Near) else parse_near(one, ground) for one in check_asked(asked))
+    names = [one.name for one in found]
+    for name in (name for name in names if names.count(name) > 1):
+        raise InputError("number_twice", column=name)
+    return found
+
+
+def wish_of(one: str | Near) -> Wish:
+    """Return what is asked for, of a text or of a column that was read."""
+    return one.wish if isinstance(one, Near) else parse_wish(one)
+
+
+def check_asked(asked: Any) -> tuple[str | Near, ...]:
+    """Return the columns that are asked for as a tuple; refuse a text that asks for none."""
+    if asked is None:
+        return ()
+    found = (asked,) if isinstance(asked, (str, Near)) or not isinstance(asked, Iterable) else tuple(asked)
+    for one in found:
+        if not isinstance(one, Near):
+            parse_wish(check_kind(one, str, "near", "wanted_near"))
+    return found
 
 
 def _read_layer(path: Path, wish: Wish, ground: Ground) -> tuple[pd.DataFrame, Pieces]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,12 @@ import pandas as pd
 from disclique.arguments import show
 from disclique.errors import InputError
 from disclique.messages import Message
+from disclique.model import Microdata
 from disclique.numbers import NO_NUMBERS, NumberColumn, Numbers
 from disclique.records.formats import no_column
+from disclique.records.near import Near
 from disclique.units import AROUND, KM, KM_IN, NO_UNIT, UNITS
-from disclique.values import FloatArray
+from disclique.values import FloatArray, canonical
 
 Asked = Mapping[str, str] | Iterable[str]
 
@@ -52,6 +55,42 @@ def read_numbers(table: pd.DataFrame, asked: Asked | None, name: str) -> Numbers
     """
     found = parse_numbers(asked)
     return Numbers(tuple(_read(table, column, unit, name) for column, unit in found)) if found else NO_NUMBERS
+
+
+def add_near(data: Microdata, nears: Sequence[Near], labels: Sequence[str] = ()) -> Microdata:
+    """Return a file with the columns that follow from its places, numbers and, of names, labels.
+
+    What is read from the table already keeps its values; ``labels`` is the order in which they were asked for.
+    """
+    for near in nears:
+        if near.name in data.numbers.names:
+            data = replace(data, numbers=_with_measure(data.numbers, near))
+        elif near.name not in data.labels.columns:
+            data = _add(data, near)
+    order = [name for name in labels if name in data.labels.columns]
+    rest = [name for name in data.labels.columns if name not in order]
+    return replace(data, labels=data.labels[[*order, *rest]])
+
+
+def _add(data: Microdata, near: Near) -> Microdata:
+    if near.name in data.table.columns:
+        raise InputError("near_column_there", file=data.name, column=near.name)
+    values = near.measure(data.distances.points(), data.ids)
+    if near.is_label:
+        named = {near.name: np.array([canonical(value) for value in values], dtype=object)}
+        return replace(data, table=data.table.assign(**named), labels=data.labels.assign(**named))
+    column = NumberColumn(near.name, values.astype(float), near.unit, form=near.released, near=near)
+    return replace(data, numbers=data.numbers.beside(Numbers((column,))))
+
+
+def _with_measure(numbers: Numbers, near: Near) -> Numbers:
+    """Return numbers, one of which can be computed for other places, too; the table may hold it in another unit."""
+    return Numbers(
+        tuple(
+            replace(one, form=near.released, near=near) if one.name == near.name and one.unit == near.unit else one
+            for one in numbers.columns
+        )
+    )
 
 
 def _read(table: pd.DataFrame, column: str, unit: str, name: str) -> NumberColumn:

@@ -26,7 +26,8 @@ from disclique.records.formats.projections import LAT, LON, check_degrees, is_la
 from disclique.records.formats.spreadsheets import check_dates
 from disclique.records.joins import BY_POSITION, Roster, names_of_index, roster_of_index
 from disclique.records.labels import canonical_labels
-from disclique.records.number_columns import parse_numbers, read_numbers
+from disclique.records.near import TRAVEL, Ground, check_asked, prepare_near, wish_of
+from disclique.records.number_columns import add_near, parse_numbers, read_numbers
 from disclique.spaces import Encodings, Matrix, Nothing, Points, Texts, wrap
 from disclique.spaces.base import Distances
 from disclique.spaces.bits import parse_encodings
@@ -55,7 +56,9 @@ class Layout:
     the ids that they carry; with ``by_position`` as they stand, and with False only by ids. ``sheet`` and ``layer``
     say which one is meant where a workbook or GeoPackage has several; with ``codes`` files of Stata, SPSS and SAS
     keep codes instead of value labels. ``numbers`` are columns of numbers that both sides can know, with their unit:
-    ``{"km_hospital": "km", "income": "none"}``, or ``["km_hospital:km"]``.
+    ``{"km_hospital": "km", "income": "none"}``, or ``["km_hospital:km"]``. ``near`` are further such columns that
+    follow from coordinates: ``["km_hospital=hospitals.gpkg", "km_station=point:13.369,52.525"]``; one that the table
+    has, and ``numbers`` names, is taken from it.
     """
 
     labels: Sequence[str] = ()
@@ -75,6 +78,7 @@ class Layout:
     layer: str | None = None
     codes: bool = False
     numbers: Any = ()
+    near: Any = ()
 
     def __post_init__(self) -> None:
         for name in ("labels", "generalise"):
@@ -86,12 +90,19 @@ class Layout:
                 object.__setattr__(self, name, tuple(str(part).strip() for part in parts))
         check_unit(self.unit, "--unit")
         object.__setattr__(self, "numbers", parse_numbers(self.numbers))
+        object.__setattr__(self, "near", check_asked(self.near))
         object.__setattr__(self, "text", self.text or ())
 
     @property
     def without_distances(self) -> bool:
         """Whether numbers and labels may be all there is."""
-        return bool(self.numbers)
+        return bool(self.numbers) or any(wish_of(one).kind == TRAVEL for one in self.near)
+
+    @property
+    def ground(self) -> Ground:
+        """In which coordinates people are given."""
+        on_earth = (self.metric or "sphere") in GEOGRAPHIC
+        return Ground(on_earth, tuple(self.coordinates or ()), self.crs, self.unit)
 
     @property
     def part(self) -> Part:
@@ -110,6 +121,8 @@ class Layout:
         given = [Message(code) for code, there in sources.items() if there]
         if len(given) > 1:
             raise InputError("several_sources", path=path, sources=given)
+        if not given and self.near and not has_places(path) and not self.without_distances:
+            raise InputError("near_needs_coordinates", column=wish_of(self.near[0]).name)
         if not given and not has_places(path) and not self.without_distances:
             raise InputError("no_source", path=path, sources=list(map(Message, sources)))
 
@@ -152,6 +165,7 @@ def read(
         raise InputError("no_id_column", path=path, column=layout.id, columns=there)
     id = layout.id if layout.id in frame.columns else None
     about: dict[str, Any] = {"ids": id, "name": str(path), "unit": layout.unit, "numbers": layout.numbers}
+    about["near"] = prepare_near(layout.near, layout.ground)
     if layout.encodings is not None and layout.encodings in frame.columns:
         made = parse_encodings(list(frame[layout.encodings]), _bits(layout), name=str(path), column=layout.encodings)
         return replace(microdata(frame, layout.labels, distances=made, **about), joined="")
@@ -219,6 +233,7 @@ def microdata(  # noqa: PLR0913 - the public door
     ids: str | None = None,
     unit: str | None = None,
     numbers: Any = None,
+    near: Any = None,
     name: str = "microdata",
     **options: bool,
 ) -> Microdata:
@@ -256,6 +271,9 @@ def microdata(  # noqa: PLR0913 - the public door
     numbers : dict of columns and units, or list of "column:unit"
         Numbers that both sides can know, which agree up to what is done to them: distances to places in "km" or "m",
         years, incomes ("none"). A table of labels and numbers needs no distances.
+    near : text, or list of them
+        Further numbers that follow from coordinates: "km_hospital=hospitals.gpkg", "km_station=point:13.369,52.525",
+        with "as=classes:1km,5km", "as=name" (a label) or "as=count:within=2km" behind.
     name : str
         How messages call this table.
     directed : bool
@@ -277,8 +295,10 @@ def microdata(  # noqa: PLR0913 - the public door
         if flag != "by_position" or held is not None:  # None: by ids where there are some
             check_kind(held, bool, f"{name}: {flag}", "wanted_truth_value")
     given = [what for what in (distances, coordinates, text) if what is not None]
-    found = read_numbers(table, numbers, name)
-    if len(given) > 1 or (not given and not len(found)):
+    from_places = check_asked(near)
+    computed = {wish_of(one).name for one in from_places} - set(table.columns)
+    found = read_numbers(table, dict(one for one in parse_numbers(numbers) if one[0] not in computed), name)
+    if len(given) > 1 or (not given and not len(found) and not from_places):
         raise InputError(mark("give_one_source_only") if given else mark("give_one_source"), file=name)
     if isinstance(distances, (str, PathLike)):
         raise InputError("distances_are_a_path", file=name, shown=show(distances))
@@ -294,7 +314,12 @@ def microdata(  # noqa: PLR0913 - the public door
     if source.size != len(table):
         raise InputError("other_number_of_distances", file=name, records=len(table), size=source.size)
     _refuse_twice(labels, found, name)
-    return Microdata(table, canonical_labels(table, labels, name), source, named, name, joined, found)
+    kept = canonical_labels(table, [one for one in labels if one not in computed], name)
+    data = Microdata(table, kept, source, named, name, joined, found)
+    if not from_places:
+        return data
+    columns = tuple(map(str, coordinates)) if coordinates is not None and _are_names(coordinates) else ()  # type: ignore[arg-type]
+    return add_near(data, prepare_near(from_places, Ground(source.on_earth, columns, unit=unit)), labels)
 
 
 def _find_source(

@@ -15,9 +15,11 @@ from disclique.messages import Message
 from disclique.model import Microdata
 from disclique.records.checks.labels import inspect_labels
 from disclique.records.checks.lengths import inspect_lengths
+from disclique.records.checks.near import inspect_near
 from disclique.records.checks.pairs import Encounter, inspect_pair
 from disclique.records.checks.places import inspect_places
 from disclique.records.checks.values import FileLook, Inspection, Remark
+from disclique.records.near import Near
 
 __all__ = ["FileLook", "Inspection", "Remark", "inspect"]
 
@@ -76,6 +78,9 @@ def _inspect_file(data: Microdata) -> tuple[FileLook, list[Remark]]:
         crowd=1 if same is None else max(Counter(same).values(), default=1),
     )
     remarks = [*of_places, *of_lengths, *groups.remarks]
+    for near in (column.near for column in data.numbers.columns):
+        if isinstance(near, Near):
+            remarks += inspect_near(near, data.distances.points(), data.name)
     if len(data) < FEW_RECORDS:
         remarks.append(Remark(Message("few_records", file=data.name, records=len(data))))
     return look, remarks
