@@ -23,7 +23,7 @@ from disclique.spaces.nearest import Pieces
 from disclique.units import KM_IN
 from disclique.values import FloatArray
 
-POINT, AREA = 0, 3  # types of geometries, as shapely counts them
+POINT_TYPE, AREA_TYPE = 0, 3  # types of geometries, as shapely counts them
 LONGEST_KM = 2.0  # of a piece: the shortest way between its ends is within a hand's breadth of a parallel
 
 
@@ -82,20 +82,20 @@ def _lines_of(frame: Any, path: Path) -> _Lines:
         raise InputError("near_without_places", file=str(path))
     shapely = need("shapely", path)
     parts, place = geometries_of(frame, path).to_numpy(), np.arange(len(frame))
-    while (shapely.get_type_id(parts) > AREA).any():  # collections may hold collections
+    while (shapely.get_type_id(parts) > AREA_TYPE).any():  # collections may hold collections
         parts, of = shapely.get_parts(parts, return_index=True)
         place = place[of]
     kind = shapely.get_type_id(parts)
-    rings, of = shapely.get_rings(parts[kind == AREA], return_index=True)
-    chains = np.concatenate([parts[(kind > POINT) & (kind < AREA)], rings])
-    owner = np.concatenate([place[(kind > POINT) & (kind < AREA)], place[kind == AREA][of]])
+    rings, of = shapely.get_rings(parts[kind == AREA_TYPE], return_index=True)
+    chains = np.concatenate([parts[(kind > POINT_TYPE) & (kind < AREA_TYPE)], rings])
+    owner = np.concatenate([place[(kind > POINT_TYPE) & (kind < AREA_TYPE)], place[kind == AREA_TYPE][of]])
     corners, of = shapely.get_coordinates(chains, return_index=True)
     joined = np.flatnonzero(of[1:] == of[:-1])
-    dots, spot = shapely.get_coordinates(parts[kind == POINT], return_index=True)
+    dots, spot = shapely.get_coordinates(parts[kind == POINT_TYPE], return_index=True)
     return _Lines(
         np.concatenate([dots, corners[joined]]),
         np.concatenate([dots, corners[joined + 1]]),
-        np.concatenate([place[kind == POINT][spot], owner[of[joined]]]),
+        np.concatenate([place[kind == POINT_TYPE][spot], owner[of[joined]]]),
     )
 
 
