@@ -190,6 +190,18 @@ def to_sphere(xy: FloatArray, conformal: tuple[float, float]) -> FloatArray:
     return np.stack((exponent * angles[:, 0], np.arcsin(np.tanh(exponent * _isometric(lat) + constant))), axis=1)
 
 
+def from_sphere(angles: FloatArray, conformal: tuple[float, float]) -> FloatArray:
+    """Return (lon, lat) in degrees of places on the sphere that stands for the Earth: ``to_sphere`` undone."""
+    if conformal == SPHERE:
+        return np.asarray(np.degrees(angles))
+    exponent, constant = conformal
+    height = (np.arctanh(np.sin(np.clip(angles[:, 1], -1.57079, 1.57079))) - constant) / exponent
+    e, lat = np.sqrt(_ECCENTRICITY2), np.arcsin(np.tanh(height))
+    for _ in range(6):  # each turn gains two digits and more
+        lat = np.arcsin(np.tanh(height + e * np.arctanh(e * np.sin(lat))))
+    return np.asarray(np.degrees(np.stack((angles[:, 0] / exponent, lat), axis=1)))
+
+
 def _isometric(lat: FloatArray | float) -> FloatArray:
     """Return the isometric latitude on the ellipsoid."""
     e = np.sqrt(_ECCENTRICITY2)

@@ -187,7 +187,7 @@ def _masks(audit: Audit) -> Iterator[Remark]:
     original = full_matrix(some)
     upper = np.triu(np.ones(original.shape, dtype=bool), 1)
     for range_ in audit.plan.mask_ranges:
-        mask = range_.settings[0].mask
+        mask = range_.settings[0].mask.prepare(audit.target)
         if mask.on == "text":  # what encodings keep of texts is another question
             continue
         masked = full_matrix(mask.apply(some, audit.chance.rng("look")))

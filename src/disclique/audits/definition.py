@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import pandas as pd
@@ -12,7 +13,7 @@ import pandas as pd
 from disclique.audits.plan import MOST_VARIED, Plan, Snooper
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
-from disclique.masks import Gaussian
+from disclique.masks import Gaussian, Mask
 from disclique.masks.registry import name_units
 from disclique.messages import Message
 from disclique.model import Microdata
@@ -24,7 +25,7 @@ from disclique.runs import Chance, Measured, Stage, Unit, WrittenUnit
 from disclique.spaces import Points, shared_unit
 from disclique.spaces.mapping import scale_together
 from disclique.units import KM_IN
-from disclique.values import Json
+from disclique.values import Json, canonical
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class Audit:
             last, rng = asked.settings[-1], self.chance.rng("trial")
             if not self.target.distances.are_published and not last.mask.rigid:
                 raise InputError("mask_without_distances", file=self.target.name, mask=last.mask.name)
-            last.mask.apply(self.target.distances, rng)
+            last.mask.prepare(self.target).apply(self.target.distances, rng)
             last.numbers.apply(last.labels.apply(self.target), rng)
         for data in (self.target, self.known, self.others):
             if data is not None:
@@ -155,7 +156,20 @@ class Audit:
         digest = hashlib.sha256(self.plan.digest.encode())
         for data in (self.target, self.known, self.others):
             digest.update(b"" if data is None else _content(data))
+        for column in self._read_columns:
+            digest.update(repr((column, [canonical(value) for value in self.target.table.get(column, ())])).encode())
+        for file in dict.fromkeys(file for mask in self._asked_masks for file in mask.files):
+            digest.update(Path(file).read_bytes() if Path(file).is_file() else b"")
         return digest.hexdigest()
+
+    @property
+    def _asked_masks(self) -> list[Mask]:
+        return [asked.settings[-1].mask for asked in self.plan.mask_ranges]
+
+    @property
+    def _read_columns(self) -> list[str]:
+        """The columns of the file that masks look at."""
+        return list(dict.fromkeys(column for mask in self._asked_masks for column in mask.reads))
 
     def to_dict(self) -> Json:
         """Return the plan in plain types."""
@@ -363,6 +377,8 @@ class Audit:
             None if data is None else replace(data, table=pd.DataFrame(index=range(len(data)))) for data in files
         )
         assert target is not None
+        read = [column for column in self._read_columns if column in self.target.table.columns]
+        target = replace(target, table=self.target.table[read].reset_index(drop=True)) if read else target
         return Audit(self.plan, target, known, others, thinned=self.thinned, tuning=self.tuning)
 
 

@@ -81,7 +81,9 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     more = None if others is None else read_known(others, vectors=paths["others_vectors"], **options.columns)
     paths["known"] = None
     whole = [*getattr(theirs, "files", (known,)), *getattr(more, "files", (others,))]  # of a register all its files
-    inputs = hashes([file, *paths.values(), *whole, *options.further_files])
+    looked_at = dict.fromkeys(Path(one) for asked in plan.mask_ranges for one in asked.settings[-1].mask.files)
+    districts = [path for path in looked_at if path.is_file()]  # what is not there is said when the mask is tried
+    inputs = hashes([file, *paths.values(), *whole, *options.further_files, *districts])
     memory = None if options.memory is None else parse_memory(options.memory)
     kept, thinned = hold_known(theirs, target, plan, memory)
     return Audit(replace(plan, inputs=inputs), target, kept, hold_others(more, target, plan), thinned=thinned)

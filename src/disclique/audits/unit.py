@@ -67,13 +67,15 @@ class UnitRunner:
         self.assuming = lru_cache(maxsize=32)(vary)
         self.known_file = lru_cache(maxsize=32)(draw_known_file)
         self.knowledge = lru_cache(maxsize=64)(learn_mask)
+        self.prepared = lru_cache(maxsize=64)(lambda mask: mask.prepare(audit.target))
 
     def __reduce__(self) -> tuple[type[UnitRunner], tuple[Audit]]:
         return UnitRunner, (self.audit,)
 
     def __call__(self, unit: Unit) -> ReleaseRecord:
         """Mask the file and ask what the release gives away; or attack it; or ask the oracle for every person."""
-        audit, mask = self.at_labels(unit.setting.labels), unit.setting.mask
+        audit, mask = self.at_labels(unit.setting.labels), self.prepared(unit.setting.mask)
+        unit = replace(unit, setting=replace(unit.setting, mask=mask))
         if isinstance(unit.stage, People):
             return ask_for_everybody(audit, unit, partial(self.knowledge, audit.plain, mask))
         if isinstance(unit.stage, Varied):

@@ -2,8 +2,9 @@
 
 A mask is a small frozen value with ``apply(distances, rng)``; ``parse_mask`` reads one from a spec, and a class with
 ``@register_mask`` adds another. Masks that move points at random are in ``displacement``, those that place them by a
-rule in ``placement``, those that alter each distance in ``noise``, those that publish something else than the matrix in
-``publishing``, and those that encode strings in ``encoding``. Masks alter; they neither read files nor know attacks.
+rule in ``placement``, that of surveys in ``dhs``, those that alter each distance in ``noise``, those that publish
+something else than the matrix in ``publishing``, and those that encode strings in ``encoding``. Masks alter; they know
+no attacks, and of files only what ``prepare`` is given.
 """
 
 from disclique.masks.base import (
@@ -18,10 +19,11 @@ from disclique.masks.base import (
     one_of,
     whole,
 )
+from disclique.masks.dhs import Dhs
 from disclique.masks.displacement import Disc, Donut, Gaussian, Laplace
 from disclique.masks.encoding import Bloom, MinHash, TextMask, TwoStep
 from disclique.masks.noise import MatrixGaussian, MatrixLaplace, Multiplicative, Round, TopCode
-from disclique.masks.placement import Affine, Dhs, GridCells, Rotation, Swap, Voronoi
+from disclique.masks.placement import Affine, GridCells, Rotation, Swap, Voronoi
 from disclique.masks.publishing import AsTheyAre, Lipschitz, Nearest, Projection
 from disclique.masks.registry import masks, parse_mask, register_mask, usage, usages
 

@@ -16,6 +16,7 @@ from disclique.masks.distance_laws import DistanceLaw
 from disclique.masks.entrywise import Entrywise, draw_key
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
 from disclique.messages import Message
+from disclique.model import Microdata
 from disclique.spaces import Matrix, Points, full_matrix, matrix_like
 from disclique.spaces.base import ENCODINGS, TEXTS, Distances
 from disclique.units import (
@@ -72,6 +73,11 @@ def one_of(*words: str) -> Parameter:
     return {"read": read}
 
 
+def text() -> Parameter:
+    """Return how to read a text, such as the name of a column or of a file; it may have two dots in it."""
+    return {"read": lambda value: str(value).strip(), "text": True}
+
+
 def extra(parameter: Parameter) -> Parameter:
     """Return the same for an addition to the mask, which a spec leaves out where it is not made."""
     return {**parameter, "extra": True}
@@ -96,8 +102,8 @@ class Mask:
     """A way to alter points, distances or strings before release.
 
     Subclasses set the class attributes, declare each parameter as ``field(metadata=PLACE)`` (or ``LENGTH``, ``RATE``,
-    ``between(...)``, ``whole(...)``, ``one_of(...)``), and implement ``apply`` or the simpler hook of ``PointMask`` or
-    ``EntryMask``.
+    ``between(...)``, ``whole(...)``, ``one_of(...)``, ``text()``), and implement ``apply`` or the simpler hook of
+    ``PointMask`` or ``EntryMask``. One that looks at columns of the file implements ``prepare``.
 
     ``summary`` says in a sentence what it does, to people who choose. ``on`` says what it takes: ``coordinates``,
     ``distances`` (of any kind) or ``text``. ``scope`` says what one masked distance depends on besides chance: its two
@@ -141,6 +147,20 @@ class Mask:
                 raise InputError(
                     "mask_parameter_wrong", name=self.name, key=spec_name(parameter.name), problem=problem
                 ) from None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of a file that it looks at besides the distances."""
+        return ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it looks at."""
+        return ()
+
+    def prepare(self, data: Microdata) -> Mask:
+        """Return the mask that knows what columns of the file say of its records; itself where it needs nothing."""
+        return self
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Distances:
         """Return the masked distances: points of coordinates, encodings of text, else a matrix (NaN is unpublished)."""
@@ -210,10 +230,13 @@ class Mask:
         """Return the same mask with its dial at ``value``: a quantity, a text, or a number in the dial's own unit."""
         if self.dial is None:
             raise InputError("mask_without_dial", name=self.name)
-        present = getattr(self, self.dial)
+        return self._with(self.dial, value)
+
+    def _with(self, parameter: str, value: object) -> Self:
+        present = getattr(self, parameter)
         if isinstance(present, Quantity) and isinstance(value, (int, float)):
             value = Quantity(float(value), present.unit)
-        return dataclasses.replace(self, **{self.dial: value})
+        return dataclasses.replace(self, **{parameter: value})
 
     @property
     def dials(self) -> dict[str, bool]:
@@ -222,7 +245,7 @@ class Mask:
 
     def turned(self, dial: str, value: object) -> Self:
         """Return the same mask with one of its dials at ``value``."""
-        return self.with_dial(value) if dial == self.dial else dataclasses.replace(self, **{dial: value})
+        return self.with_dial(value) if dial == self.dial else self._with(dial, value)
 
     def displacement_spread(self) -> Spread | None:
         """Return how far points move, where the law of the displacement is known."""

@@ -308,7 +308,7 @@ class ReplayLaw(PlaceLaw):
         """
         if error == 0:
             return np.arange(points.size), self._put(points.coordinates, points), np.ones(points.size)
-        jittered = _jitter(points, error)
+        jittered = jitter(points, error)
         rows = np.repeat(np.arange(points.size), NODES)
         places = self._put(jittered, points)
         keys = np.column_stack((rows, np.round(places.coordinates, 9)))
@@ -322,7 +322,7 @@ class ReplayLaw(PlaceLaw):
         return after
 
 
-def _jitter(points: Points, error: float) -> FloatArray:
+def jitter(points: Points, error: float) -> FloatArray:
     """Return ``NODES`` places around each point that stand for Gaussian noise, point by point."""
     part = (np.arange(NODES) + 0.5) / NODES
     if points.coordinates.shape[1] != 2:

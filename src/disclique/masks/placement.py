@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, KM_PER_DEGREE, Spread, chord_km, from_space, to_space, unit_vectors, wrap
-from disclique.masks.base import LENGTH, PLACE, PointMask, between, one_of, parameter_in, place_in
-from disclique.masks.displacement import RadiusMask
-from disclique.masks.laws import ExchangeLaw, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw, Walk, spread_at
+from disclique.masks.base import LENGTH, PLACE, PointMask, one_of, parameter_in, place_in
+from disclique.masks.laws import ExchangeLaw, HalfWayLaw, PlaceLaw, ReplayLaw, spread_at
 from disclique.masks.registry import register_mask
 from disclique.messages import Message
 from disclique.spaces import Points
@@ -141,49 +139,6 @@ class Swap(PointMask):
     def place_law(self, points: Points | None = None) -> PlaceLaw:
         """Return the exchange of places."""
         return ExchangeLaw(_length(self.radius))
-
-
-@register_mask
-@dataclass(frozen=True)
-class Dhs(RadiusMask):
-    """The displacement of the Demographic and Health Surveys: direction and length both uniform.
-
-    Urban records move up to ``urban``, rural ones up to ``rural``, and the share ``far_share`` of rural ones up to
-    ``far``. The file does not say who is urban: taken are the ``urban_share`` of records with the nearest fifth
-    neighbour. Moves are not kept within districts.
-    """
-
-    name: ClassVar[str] = "dhs"
-    summary: ClassVar[Message | None] = Message("mask_does_dhs")
-    scope: ClassVar[str] = "file"
-    reference: ClassVar[str] = "Burgert, Colston, Roy and Zachary 2013, DHS Spatial Analysis Reports 7"
-
-    urban: Quantity = field(default=Quantity(2, "km"), metadata=LENGTH)
-    rural: Quantity = field(default=Quantity(5, "km"), metadata=LENGTH)
-    far: Quantity = field(default=Quantity(10, "km"), metadata=LENGTH)
-    far_share: float = field(default=0.01, metadata=between(0, 1, closed=True))
-    urban_share: float = field(default=0.5, metadata=between(0, 1, closed=True))
-
-    def is_urban(self, points: Points) -> NDArray[np.bool_]:
-        """Return which records are taken to be urban."""
-        space = to_space(points.coordinates, points.metric)
-        reach = cKDTree(space).query(space, k=min(6, points.size))[0].reshape(points.size, -1)[:, -1]
-        urban = np.zeros(points.size, dtype=bool)
-        urban[np.argsort(reach, kind="stable")[: round(self.urban_share * points.size)]] = True
-        return urban
-
-    def radii(self, points: Points, rng: np.random.Generator) -> FloatArray:
-        """Draw lengths uniform up to the limit of each record's kind."""
-        urban, rural, far = (parameter_in(points.unit, self, name) for name in ("urban", "rural", "far"))
-        outside = np.where(rng.random(points.size) < self.far_share, far, rural)
-        return np.asarray(np.where(self.is_urban(points), urban, outside) * rng.random(points.size))
-
-    def place_law(self, points: Points | None = None) -> PlaceLaw:
-        """Return the mixture of the three walks with their shares: who is urban, the release does not say."""
-        rest = 1 - self.urban_share
-        shares = self.urban_share, rest * (1 - self.far_share), rest * self.far_share
-        lengths = (_length(one) for one in (self.urban, self.rural, self.far))
-        return RadialLaw(tuple((share, Walk(most)) for share, most in zip(shares, lengths, strict=True)))
 
 
 @register_mask

@@ -103,11 +103,19 @@ def refuse_bare(unit: str | None, specs: Iterable[str]) -> None:
             raise InputError("mask_length_without_unit", spec=spec, bare=bare)
 
 
+def find_ends(name: str, parameter: Parameter) -> tuple[str, ...]:
+    """Return the two ends of a range ``a..b``, or the one value; a text such as ``../districts.gpkg`` is no range."""
+    cls = _MASKS.get(name.lower())
+    fields = () if cls is None else dataclasses.fields(cls)
+    is_text = any(spec_name(one.name) == parameter.key and one.metadata.get("text") for one in fields)
+    return (parameter.value,) if is_text else parameter.ends
+
+
 def _units(name: str, parameter: Parameter) -> list[tuple[str, str]]:
     """Return the ends of a parameter of a mask, each with the unit in km that it lacks, empty if it lacks none."""
     cls = _MASKS.get(name.lower())
     lengths = {spec_name(one.name): km_of(one) for one in (() if cls is None else dataclasses.fields(cls))}
-    return [(end, lengths.get(parameter.key, "") if _is_bare(end) else "") for end in parameter.ends]
+    return [(end, lengths.get(parameter.key, "") if _is_bare(end) else "") for end in find_ends(name, parameter)]
 
 
 def _is_bare(text: str) -> bool:
@@ -123,7 +131,9 @@ def usage(cls: type[Mask]) -> str:
     for parameter in dataclasses.fields(cls):
         default = parameter.default
         shown = f"{spec_name(parameter.name)}=…"
-        parts.append(shown if default is dataclasses.MISSING else f"[{spec_name(parameter.name)}={default}]")
+        parts.append(
+            shown if default is dataclasses.MISSING else f"[{spec_name(parameter.name)}={str(default) or '…'}]"
+        )
     return f"{cls.name}:{','.join(parts)}" if parts else cls.name
 
 

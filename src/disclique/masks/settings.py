@@ -13,7 +13,7 @@ import numpy as np
 from disclique.errors import InputError
 from disclique.masks.base import Mask, spec_name
 from disclique.masks.numbers import NUMBERS_AS_THEY_ARE, NumberRecoding, is_number_part, list_steps, parse_number_part
-from disclique.masks.registry import parse_mask
+from disclique.masks.registry import find_ends, parse_mask
 from disclique.records.coarsening import AS_THEY_ARE, Recoding, parse_recoding
 from disclique.specs import parse_spec, write_spec
 from disclique.units import KM_IN, Quantity
@@ -117,14 +117,15 @@ def _turns(part: str) -> bool:
 
 def _parse_mask_range(spec: str, settings: int) -> MaskRange:
     asked = parse_spec(spec)
-    ranges = [one.key for one in asked.parameters if len(one.ends) > 1]
+    ends = {one.key: find_ends(asked.name, one) for one in asked.parameters}
+    ranges = [key for key, both in ends.items() if len(both) > 1]
     if not ranges:
         mask = parse_mask(spec)
         return MaskRange(mask.spec, (Setting(mask),), dial=mask.dial)
     if len(ranges) > 1:
         raise InputError("range_of_several", spec=spec, ranges=ranges)
     first, last = (
-        parse_mask(write_spec(asked.name, {one.key: one.ends[end] for one in asked.parameters})) for end in (0, -1)
+        parse_mask(write_spec(asked.name, {key: both[end] for key, both in ends.items()})) for end in (0, -1)
     )
     dial = ranges[0].replace("-", "_")
     if dial not in first.dials:

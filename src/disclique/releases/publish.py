@@ -123,7 +123,7 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
             raise InputError("text_never_released", column=name)
         if name == COLUMN and rule.on == "text":
             raise InputError("label_named_as_encodings", column=name)
-    masked = rule.apply(data.distances, noise).select(order)
+    masked = rule.prepare(data).apply(data.distances, noise).select(order)
     labels = list(data.labels.columns)
     source = data.table if set(labels) <= set(data.table.columns) else data.labels  # labels need not stand in a table
     table = source[labels].iloc[order].reset_index(drop=True)

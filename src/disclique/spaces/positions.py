@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from disclique.errors import InputError
-from disclique.geodesy import EARTH_KM, SPHERE, Spread, fit_sphere, to_sphere, unit_vectors
+from disclique.geodesy import EARTH_KM, SPHERE, Spread, fit_sphere, from_sphere, to_sphere, unit_vectors
 from disclique.messages import mark
 from disclique.spaces import Points
 from disclique.values import FloatArray
@@ -77,6 +77,13 @@ class KnownMap:
         if self.flat:
             return _flat(known.coordinates)
         return self.radius * unit_vectors(to_sphere(known.coordinates, self.conformal))
+
+    def unplace(self, positions: FloatArray) -> FloatArray:
+        """Return the coordinates of positions: ``place`` undone."""
+        if self.flat:
+            return np.asarray(positions[:, :2])
+        x, y, z = positions.T
+        return from_sphere(np.stack((np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))), axis=1), self.conformal)
 
     def displace(self, rows: NDArray[np.integer], away: FloatArray) -> FloatArray:
         """Return the positions of some records, each moved east and north by a row of ``away``."""

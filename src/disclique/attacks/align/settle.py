@@ -31,6 +31,7 @@ from disclique.attacks.weigh.law import LawModel
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
 from disclique.geodesy import Spread
 from disclique.masks.laws import RadialLaw, ReplayLaw
+from disclique.masks.surveys import SurveyLaw
 from disclique.messages import Message, mark
 from disclique.model import Executor
 from disclique.records.registers import Label, Records, Register, Survey, stream
@@ -328,7 +329,7 @@ def _find_reach(case: RegisterCase, variance: float, extra: float) -> float:
     """Return how far from its known record a target may lie, by Gaussian noise or by the law of the mask."""
     inputs, law, reach_sd = case.inputs, case.inputs.knowledge.law, case.inputs.thresholds.weigh.reach_sd
     gaussian, error = reach_sd * float(np.sqrt(variance + extra)), inputs.knowledge.coordinate_error
-    if isinstance(law, RadialLaw):
+    if isinstance(law, (RadialLaw, SurveyLaw)):
         return max(gaussian, law.reach + reach_sd * float(np.sqrt(extra + error**2)))
     if isinstance(law, ReplayLaw):
         few = inputs.population.points.select(np.arange(min(inputs.population.points.size, 5_000)))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from disclique.attacks.claims import make_claims
 from disclique.attacks.knowledge import Holder
 from disclique.attacks.oracle.answer import Answer, KnownPairs
+from disclique.attacks.oracle.clusters import weigh_clusters
 from disclique.attacks.oracle.encodings import ask_encodings
 from disclique.attacks.oracle.numbers import ask_numbers
 from disclique.attacks.oracle.places import Chances, weigh_placed, weigh_points
@@ -27,6 +28,7 @@ from disclique.attacks.population import Population, prepare
 from disclique.attacks.posterior import matching_posterior
 from disclique.errors import InputError
 from disclique.masks.base import Mask
+from disclique.masks.surveys import SurveyLaw
 from disclique.messages import Message, mark
 from disclique.model import Claims
 from disclique.spaces import Points, spaced
@@ -140,7 +142,8 @@ def _weigh_pairs(masked: Sequence[Distances], holder: Holder, by: Asking) -> Cla
     assert places is not None  # all else is weighed elsewhere
     points = [points for one in masked if (points := one.points()) is not None]
     if len(points) == len(masked):
-        return weigh_points(points, _find_people(holder, places.theirs), holder)
+        weigh = weigh_clusters if isinstance(knowledge.law, SurveyLaw) else weigh_points
+        return weigh(points, _find_people(holder, places.theirs), holder)
     if knowledge.coordinate_error == 0 and mask.possible(np.zeros(1), holder.exact.distances.unit) is not None:
         return _list_possible(masked, holder, places, by)
     return _undo_noise(masked, holder, places, by)

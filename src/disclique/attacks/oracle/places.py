@@ -96,11 +96,11 @@ def weigh_points(masked: Sequence[Points], people: Population, holder: Holder, h
     variances = np.maximum(inputs.known_map.variances(inputs.noise, knowledge.coordinate_error), inputs.finest**2)
     law = knowledge.law
     if not is_gaussian(law) and not isinstance(law, RadialLaw):
-        return _Weighing(inputs, holder, how).weigh_listed(copies)
+        return Weighing(inputs, holder, how).weigh_listed(copies)
     mean = average_places(copies, people.known_map.radius)
     if isinstance(law, RadialLaw):
-        return _Weighing(inputs, holder, how).weigh_radial(copies, mean, law, variances)
-    return _Weighing(inputs, holder, how).weigh_gaussian(mean, np.zeros(len(mean)), variances)
+        return Weighing(inputs, holder, how).weigh_radial(copies, mean, law, variances)
+    return Weighing(inputs, holder, how).weigh_gaussian(mean, np.zeros(len(mean)), variances)
 
 
 def weigh_placed(
@@ -110,11 +110,11 @@ def weigh_placed(
     inputs = AttackInputs(people, holder.candidates, holder.knowledge)
     exact = Spread(0.0, 0.0, "plane" if inputs.known_map.flat else "km")
     variances = np.maximum(inputs.known_map.variances(exact, holder.knowledge.coordinate_error), inputs.finest**2)
-    return _Weighing(inputs, holder, how).weigh_gaussian(positions, variance, variances)
+    return Weighing(inputs, holder, how).weigh_gaussian(positions, variance, variances)
 
 
 @dataclass(frozen=True, eq=False)
-class _Weighing:
+class Weighing:
     """Two files and what is known of them; people who were told beforehand are left out on both sides."""
 
     inputs: AttackInputs
@@ -123,6 +123,7 @@ class _Weighing:
 
     @property
     def related(self) -> RelatedClasses:
+        """Which labels of records and of people may be one person's, and how likely."""
         return relate_classes(self.holder.candidates)
 
     @property
@@ -184,6 +185,13 @@ class _Weighing:
         kept = Kept(start, pairs.known.astype(np.int32), np.exp(np.minimum(pairs.ratio, 180.0)))
         return self._settle(None, kept, np.arange(n), np.arange(m))
 
+    def weigh_kept(self, kept: Kept) -> FloatArray:
+        """Return the chance of every listed pair, one-to-one, by their weights alone."""
+        n, m = self._given.sizes
+        sides, share = (_new_side(n), _new_side(m)), _Share.of(self.holder, self.inputs.share)
+        start_sides(_ask_nothing(), kept, share.odds, sides)
+        return self._pass_messages(kept, share, sides)
+
     def _lay_people(self, reach: float) -> Grid:
         known_map, classes = self.inputs.known_map, self.candidates.known_class.astype(np.int64)
         axes = find_east_north(known_map, known_map.positions.mean(axis=0))
@@ -242,7 +250,7 @@ class _Weighing:
             kept = keep_pairs(asked, share.odds, sides, how.faint, how.kept)
         if kept is not None and len(kept.start) > 1:
             chances = self._pass_messages(kept, share, sides)
-            return self._name(lambda true: find_best_kept(kept, chances, len(people), true), records, people)
+            return self.name(lambda true: find_best_kept(kept, chances, len(people), true), records, people)
         assert asked is not None
         spent = 0.0
         for turn in range(how.rounds):
@@ -252,7 +260,7 @@ class _Weighing:
                 share = share.learn(float((1 - 1 / sides[0].total).sum()))
             if mean < how.calm or (turn + 1 >= how.least_rounds and spent + pairs > how.looked):
                 break
-        return self._name(lambda true: find_best(asked, share.odds, sides, true), records, people)
+        return self.name(lambda true: find_best(asked, share.odds, sides, true), records, people)
 
     def _pass_messages(self, kept: Kept, share: _Share, sides: tuple[Side, Side]) -> FloatArray:
         """Return the chance of every kept pair; how many people are in common is learned where nobody knows it."""
@@ -267,7 +275,7 @@ class _Weighing:
             chances = pass_messages(kept, share.odds, sides, how.settled, work)
         return chances
 
-    def _name(self, find: Callable[[Ints], tuple[Best, Best, FloatArray]], records: Ints, people: Ints) -> Chances:
+    def name(self, find: Callable[[Ints], tuple[Best, Best, FloatArray]], records: Ints, people: Ints) -> Chances:
         """Return the chance of everybody to be named, from the best of both sides given each record's true partner."""
         holder, (n, m) = self.holder, self._given.sizes
         record, person = (np.full(size, -1) for size in (n, m))  # where each stands among those that were weighed

@@ -17,6 +17,7 @@ from disclique.attacks.align.likelihood import CandidatePairs, LikelihoodModel
 from disclique.attacks.thresholds import THRESHOLDS, Weighing
 from disclique.engine.kernels.neighbours import RelatedClasses, build_index, find_near
 from disclique.masks.laws import FINE, ExchangeLaw, GaussianLaw, HalfWay, HalfWayLaw, PlaceLaw, RadialLaw, ReplayLaw
+from disclique.masks.surveys import SurveyLaw
 from disclique.spaces import Points
 from disclique.values import FloatArray
 
@@ -29,7 +30,8 @@ class Component:
     """One place for each of some known records, and the density of the masked point around it.
 
     ``law`` is in units of ``scale``; without one the point lies at the place itself. ``variance`` is that of the error
-    of the place. ``area`` is that of the places that a rule gathers there: a stranger is gathered as well.
+    of the place. ``area`` is that of the places that a rule gathers there: a stranger is gathered as well. A point
+    does not leave the district of its place, whose number is ``region``.
     """
 
     centre: FloatArray  # (m, 3)
@@ -39,6 +41,7 @@ class Component:
     scale: FloatArray | None = None  # (m,)
     variance: float = 0.0
     area: FloatArray | None = None  # (m,)
+    region: Ints | None = None  # (m,)
 
     def find_reach(self, variance: float, tails_sd: float) -> float:
         """Return how far from its place a point may lie that is blurred by a further variance."""
@@ -140,10 +143,11 @@ class LawModel:
         Their places lie together for a stranger as well, as the law tells: what counts is the density of the true place
         given all of them.
         """
-        if len(copies) < 2 or not isinstance(self.law, RadialLaw):
+        law = self.law.either if isinstance(self.law, SurveyLaw) else self.law
+        if len(copies) < 2 or not isinstance(law, RadialLaw):
             return self
         return replace(
-            self, apart=measure_scatter(self.law, copies, self.model.known_map.radius, self.model.thresholds.weigh)
+            self, apart=measure_scatter(law, copies, self.model.known_map.radius, self.model.thresholds.weigh)
         )
 
     def find_pairs(self, copies: Sequence[FloatArray], variance: FloatArray, who: Ints) -> CandidatePairs:
@@ -156,10 +160,27 @@ class LawModel:
                 r = self.measure(positions[who[at]] - component.centre[row])
                 total = total + component.log_density(r, variance[who[at]], row)[0]
             kept = np.isfinite(total)
+            for positions in copies:
+                kept &= self._stay(component, positions, variance, (who[at], row))
             targets.append(who[at[kept]])
             owners.append(component.owner[row[kept]])
             ratios.append(total[kept])
         return gather_pairs(np.concatenate(targets), np.concatenate(owners), np.concatenate(ratios), self.model)
+
+    def _stay(
+        self, component: Component, positions: FloatArray, variance: FloatArray, pairs: tuple[Ints, Ints]
+    ) -> NDArray[np.bool_]:
+        """Return which pairs of a target and a place of the component are in one district, or may be."""
+        target, row = pairs
+        areas = self.law.survey.areas if isinstance(self.law, SurveyLaw) else None
+        if component.region is None or areas is None:
+            return np.ones(len(row), dtype=bool)
+        region = component.region[row]
+        _, once, which = np.unique(target * (len(areas) + 1) + region, return_index=True, return_inverse=True)
+        who = target[once]
+        slack = self.model.thresholds.weigh.tails_sd * np.sqrt(variance[who])
+        places = self.model.known_map.unplace(positions[who])
+        return np.asarray(areas.hold(places, region[once], slack)[which.ravel()])
 
 
 def gather_pairs(target: Ints, known: Ints, ratio: FloatArray, model: LikelihoodModel) -> CandidatePairs:
@@ -242,6 +263,8 @@ def build_law_model(
     places, everybody = model.known_map.positions, np.arange(points.size)
     if isinstance(law, RadialLaw):
         return LawModel(model, law, (Component(places, everybody, np.zeros(points.size), law, variance=error**2),))
+    if isinstance(law, SurveyLaw):
+        return LawModel(model, law, _walk_from_centres(law, model, points, error))
     if isinstance(law, ReplayLaw):
         owner, images, weight = law.images(points, error)
         deviations = np.sqrt(model.known_map.variances(law.spread, 0.0))
@@ -252,6 +275,18 @@ def build_law_model(
     assert isinstance(law, ExchangeLaw), f"no likelihood for {type(law).__name__}"
     alone = Component(places, everybody, np.zeros(points.size), variance=error**2)
     return LawModel(model, law, (alone,), labelled=False)
+
+
+def _walk_from_centres(law: SurveyLaw, model: LikelihoodModel, points: Points, error: float) -> tuple[Component, ...]:
+    """Return the walks of the clusters in which known people live, urban and rural ones."""
+    metric = str(points.metric)
+    owner, located, left = law.spread(law.locate(points), error, metric)
+    places = model.known_map.place(Points(located.centre, metric))
+    weight = -np.log(law.find_shares(located, metric) * (len(owner) / max(points.size, 1)))
+    return tuple(
+        Component(places[rows], owner[rows], weight[rows], walk, variance=left**2, region=located.district[rows])
+        for walk, rows in law.by_kind(located)
+    )
 
 
 def _halve_ways(model: LikelihoodModel, error: float, targets: int, common: float) -> tuple[Component, ...]:
