@@ -42,7 +42,8 @@ from disclique.spaces import Matrix, Points, full_matrix
 from disclique.spaces.metrics import paired, pairwise
 from disclique.units import Quantity
 
-ELSEWHERE = ("rotation",)  # turns vectors: see test_vectors; test_encodings has the masks on text
+# rotation turns vectors: see test_vectors; withheld has no distances; test_encodings has the masks on text
+ELSEWHERE = ("rotation", "withheld")
 PLACED = {name: cls for name, cls in masks().items() if cls.on != "text" and name not in ELSEWHERE}
 SPECS = [
     "affine:mirror=random",

@@ -135,7 +135,7 @@ class Audit:
         """Apply every mask and recoding once, so that one that does not fit the file is said before the run."""
         for asked in self.plan.mask_ranges:
             last, rng = asked.settings[-1], self.chance.rng("trial")
-            if not self.target.distances.are_published and not last.mask.rigid:
+            if not (self.target.distances.are_published or last.mask.rigid or last.mask.withholds):
                 raise InputError("mask_without_distances", file=self.target.name, mask=last.mask.name)
             last.mask.prepare(self.target).apply(self.target.distances, rng)
             last.numbers.apply(last.labels.apply(self.target), rng)

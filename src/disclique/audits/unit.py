@@ -263,7 +263,7 @@ def learn_mask(audit: Audit, mask: Mask, share: float) -> Knowledge:
 def calibrate_for(audit: Audit, mask: Mask) -> Calibration:
     """Simulate how far the mask moves distances, on the file's own places, with the snooper's coordinate error."""
     rng = audit.chance.rng("calibration", mask.name)
-    if not audit.target.distances.are_published:
+    if mask.withholds or not audit.target.distances.are_published:
         found = Calibration(mask, np.zeros(2), np.zeros(2))  # there are none to be moved
     elif audit.points is not None:
         places = audit.points

@@ -24,7 +24,7 @@ from disclique.masks.displacement import Disc, Donut, Gaussian, Laplace
 from disclique.masks.encoding import Bloom, MinHash, TextMask, TwoStep
 from disclique.masks.noise import MatrixGaussian, MatrixLaplace, Multiplicative, Round, TopCode
 from disclique.masks.placement import Affine, GridCells, Rotation, Swap, Voronoi
-from disclique.masks.publishing import AsTheyAre, Lipschitz, Nearest, Projection
+from disclique.masks.publishing import AsTheyAre, Lipschitz, Nearest, Projection, Withheld
 from disclique.masks.registry import masks, parse_mask, register_mask, usage, usages
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "TopCode",
     "TwoStep",
     "Voronoi",
+    "Withheld",
     "between",
     "masks",
     "one_of",

@@ -17,7 +17,7 @@ from disclique.masks.entrywise import Entrywise, draw_key
 from disclique.masks.laws import GaussianLaw, PlaceLaw, unit_of_places
 from disclique.messages import Message
 from disclique.model import Microdata
-from disclique.spaces import Matrix, Points, full_matrix, matrix_like
+from disclique.spaces import Points, full_matrix, matrix_like
 from disclique.spaces.base import ENCODINGS, TEXTS, Distances
 from disclique.units import (
     KM,
@@ -116,7 +116,8 @@ class Mask:
     exactly Gaussian noise of ``displacement_spread()``: only there is the ceiling, what the masked data themselves
     would give if truly aligned, an upper bound on what an attack of this kind finds. A ``rigid`` mask leaves every
     distance as it is, and so protects nothing. A ``replayed`` mask publishes exact distances, or exact values of one
-    function that was drawn for the whole file: whoever finds out that function tells all people apart.
+    function that was drawn for the whole file: whoever finds out that function tells all people apart. One that
+    ``withholds`` publishes no distances.
     """
 
     name: ClassVar[str]
@@ -132,6 +133,7 @@ class Mask:
     gaussian: ClassVar[bool] = False
     rigid: ClassVar[bool] = False
     replayed: ClassVar[bool] = False
+    withholds: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         """Keep the unit whatever ``apply`` returns: a mask of one's own makes lengths of lengths, too."""
@@ -349,7 +351,7 @@ class EntryMask(Mask):
     on: ClassVar[str] = "distances"
     scope: ClassVar[str] = "entry"
 
-    def apply(self, distances: Distances, rng: np.random.Generator) -> Matrix | Entrywise:
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Distances:
         """Return the masked matrix: symmetric unless directed, not negative, unpublished where it was.
 
         Of many records none is formed; every distance then has its noise whenever it is asked for.

@@ -13,10 +13,10 @@ from scipy.spatial.distance import cdist
 
 from disclique.errors import InputError, TooLarge
 from disclique.geodesy import EARTH_KM, draw_in_box, to_space
-from disclique.masks.base import Mask, one_of, whole
+from disclique.masks.base import EntryMask, Mask, one_of, whole
 from disclique.masks.registry import register_mask
 from disclique.messages import Message
-from disclique.spaces import SIZES, Listed, Matrix, Points, Unformed, full_matrix, matrix_like, read_in_blocks
+from disclique.spaces import SIZES, Listed, Matrix, Nothing, Points, Unformed, full_matrix, matrix_like, read_in_blocks
 from disclique.spaces.base import Distances
 from disclique.spaces.metrics import VECTORIAL, paired, pairwise
 from disclique.values import FloatArray, IntArray
@@ -27,19 +27,38 @@ Found = tuple[Ints, Ints, FloatArray]  # records, their neighbours, the distance
 
 @register_mask
 @dataclass(frozen=True)
-class AsTheyAre(Mask):
+class AsTheyAre(EntryMask):
     """Distances as they are: of a file that has none, where numbers are released, or to see what no mask gives away."""
 
     name: ClassVar[str] = "none"
     summary: ClassVar[Message | None] = Message("mask_does_nothing")
-    on: ClassVar[str] = "distances"
-    scope: ClassVar[str] = "entry"
     reference: ClassVar[str] = "no mask"
     rigid: ClassVar[bool] = True
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Distances:
         """Return the distances, without what they are between."""
         return distances.as_matrix()
+
+    def perturbed(self, d: FloatArray, rng: np.random.Generator, unit: str | None) -> FloatArray:
+        """Return them."""
+        return d
+
+
+@register_mask
+@dataclass(frozen=True)
+class Withheld(Mask):
+    """No distances between records at all: labels and numbers are the release, such as distances to places."""
+
+    name: ClassVar[str] = "withheld"
+    summary: ClassVar[Message | None] = Message("mask_does_withheld")
+    on: ClassVar[str] = "distances"
+    scope: ClassVar[str] = "entry"
+    reference: ClassVar[str] = "no distances"
+    withholds: ClassVar[bool] = True
+
+    def apply(self, distances: Distances, rng: np.random.Generator) -> Distances:
+        """Return that nothing is published between so many records."""
+        return Nothing(distances.size)
 
 
 @register_mask

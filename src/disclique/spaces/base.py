@@ -352,6 +352,8 @@ def shared_unit(one: Distances, other: Distances, names: tuple[str, str] = ("tar
     kilometres, such as those between coordinates, could be in metres: then nothing would agree, and look safe.
     """
     found = one.unit, other.unit
+    if not (one.are_published and other.are_published):  # of no distances no unit can be wrong
+        return found[not one.are_published]
     if found[0] == found[1]:
         return found[0]
     if KM not in found:

@@ -94,7 +94,7 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING)
     InputError says that the law of the mask is not modelled for such data.
     """
     law, mask = holder.knowledge.law, holder.knowledge.mask
-    if not holder.exact.distances.are_published:
+    if not any(one.are_published for one in masked):
         return ask_numbers(holder)
     if mask is not None and mask.on == "text":
         return ask_encodings(masked, holder)
