@@ -23,6 +23,7 @@ COMMANDS: dict[tuple[str, str], list[tuple[str, ...]]] = {
     ("geo", "shapely"): [("audit", "t.gpkg", *AUDIT), ("audit", "t.geoparquet", *AUDIT)],
     ("geo", "pyogrio"): [("audit", "t.geojson", *AUDIT)],
     ("geo", "geopandas"): [("audit", "t.shp", *AUDIT)],
+    ("geo", "rasterio"): [("population", "t.tif")],
     ("stat", "openpyxl"): [("audit", "t.xlsx", *PLACES, *AUDIT)],
     ("stat", "pyreadstat"): [("audit", f"t.{kind}", *PLACES, *AUDIT) for kind in ("sav", "dta", "sas7bdat")],
     ("dask", "distributed"): [
@@ -52,6 +53,14 @@ for hidden, arguments in json.loads(sys.argv[1]):
             if arguments[0] == "matching_peers":
                 from matching_peers import transport
                 transport()
+            elif arguments[0] == "population":  # of Python alone
+                from disclique.errors import MissingDependency
+                from disclique.records.population import read_population
+                try:
+                    read_population(arguments[1])
+                except MissingDependency as problem:
+                    print(f"disclique: {problem}", file=sys.stderr)
+                    sys.exit(2)
             elif arguments[0] in {"peers", "engine"}:
                 sys.argv = arguments
                 runpy.run_module(arguments[0], run_name="__main__")
@@ -71,7 +80,7 @@ print(json.dumps(said))
 
 def try_without(cases: list[tuple[list[str], tuple[str, ...]]], folder: Path) -> list[tuple[int, str]]:
     """Run commands one after the other, each without some modules: exit codes and errors."""
-    for kind in ("gpkg", "geoparquet", "geojson", "shp", "xlsx", "sav", "dta", "sas7bdat"):
+    for kind in ("gpkg", "geoparquet", "geojson", "shp", "tif", "xlsx", "sav", "dta", "sas7bdat"):
         (folder / f"t.{kind}").write_bytes(b"x")
     (folder / "t.csv").write_text(
         "id,lon,lat\n" + "".join(f"{k},{10 + k / 100},{50 + k * k / 100}\n" for k in range(9))
