@@ -28,6 +28,11 @@ class NumberLaw:
     """The law of a released number given the true one; ``error`` is the deviation of what the snooper has of that."""
 
     sharp: ClassVar[bool] = False
+    in_classes: ClassVar[bool] = False  # whether the number of a class is released, and no number of the column
+
+    def spread(self, released: FloatArray) -> FloatArray:
+        """Return the deviation of the noise in each released number."""
+        return np.zeros(len(released))
 
     def log_density(self, released: FloatArray, known: FloatArray, error: float) -> FloatArray:
         """Return the logarithm of the density, or of the probability, of each released number given the known one."""
@@ -111,6 +116,7 @@ class Classes(SharpLaw):
     """The class between two of the ascending ``edges``, counted from 0; each class has its lower edge."""
 
     edges: tuple[float, ...]
+    in_classes: ClassVar[bool] = True
 
     def publish(self, true: FloatArray) -> FloatArray:
         """Return the class of each number."""
@@ -153,6 +159,10 @@ class GaussianNoise(NumberLaw):
 
     sd: float
 
+    def spread(self, released: FloatArray) -> FloatArray:
+        """Return the deviation."""
+        return np.full(len(released), self.sd)
+
     def log_density(self, released: FloatArray, known: FloatArray, error: float) -> FloatArray:
         """Return the density of both errors together."""
         wide = float(np.hypot(self.sd, error))
@@ -169,6 +179,10 @@ class LaplaceNoise(NumberLaw):
     """Laplace noise of deviation ``sd`` added to each number."""
 
     sd: float
+
+    def spread(self, released: FloatArray) -> FloatArray:
+        """Return the deviation."""
+        return np.full(len(released), self.sd)
 
     def log_density(self, released: FloatArray, known: FloatArray, error: float) -> FloatArray:
         """Return the density, of both errors together where the snooper has one."""
@@ -191,6 +205,10 @@ class FactorNoise(NumberLaw):
     """A lognormal factor of mean 1 on each number; ``sd`` is the deviation of its logarithm."""
 
     sd: float
+
+    def spread(self, released: FloatArray) -> FloatArray:
+        """Return about so much of each number."""
+        return np.asarray(self.sd * np.abs(released))
 
     def log_density(self, released: FloatArray, known: FloatArray, error: float) -> FloatArray:
         """Return the density of the factor, averaged over what the snooper's number may truly be."""
@@ -283,7 +301,8 @@ class PlaceMeasure(Protocol):
 class NumberColumn:
     """A column of numbers: ``law`` says how it was released, ``error`` how far off the snooper's are.
 
-    ``form`` is how it is released where a setting does not say it, ``near`` how it follows from places.
+    ``form`` is how it is released where a setting does not say it, ``near`` how it follows from places; ``written`` is
+    the unit in which the file has it, and in which it is released.
     """
 
     name: str
@@ -293,6 +312,7 @@ class NumberColumn:
     error: float = 0.0
     form: str = ""
     near: PlaceMeasure | None = None
+    written: str | None = None
 
     def select(self, rows: NDArray[np.integer]) -> NumberColumn:
         """Return some records, in the order of ``rows``."""

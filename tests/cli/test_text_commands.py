@@ -39,10 +39,10 @@ def test_a_release_has_encodings_and_no_names(tmp_path):
     for path in tmp_path.iterdir():
         assert not any(name.encode() in path.read_bytes() for name in file.distances.strings)
     assert dq.release(file, "round:to=0.1", seed=1).table.columns.tolist() == ["sex"]
-    with pytest.raises(dq.InputError, match="label first: columns of text are never released"):
+    with pytest.raises(dq.InputError, match="first: columns of text are never released"):
         dq.release(dq.microdata(people(), ["first"], text=["first"]), "bloom")
     named = people().rename(columns={"sex": "encoding"})
-    with pytest.raises(dq.InputError, match="label encoding: the released column of encodings has this name"):
+    with pytest.raises(dq.InputError, match="column encoding: the released column of encodings has this name"):
         dq.release(dq.microdata(named, ["encoding"], text=["first"]), "bloom")
     with pytest.raises(dq.InputError, match="--matrix none: under the mask round"):
         dq.release(file, "round:to=0.1", seed=1).save(tmp_path / "t.csv", kind="none")
@@ -97,8 +97,8 @@ def test_names_are_encoded_and_attacked_on_the_command_line(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--text", "first", "--label", "first"), "--label first: ids, coordinates, text and encodings are never"),
-        (("--encodings", "first", "--label", "first"), "--label first: ids, coordinates, text and encodings are never"),
+        (("--text", "first", "--label", "first"), "column first: ids, coordinates, text and encodings are never"),
+        (("--encodings", "first", "--label", "first"), "column first: ids, coordinates, text and encodings are never"),
         (("--text", "nobody"), "no column 'nobody'"),
         (("--text", "first", "--mask", "gaussian:sigma=1km"), "moves coordinates, but the records are given by text"),
         (("--text", "first", "--matrix", "xls"), "--matrix xls: choose one of csv, npy, parquet, list, none"),

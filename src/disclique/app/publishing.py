@@ -9,7 +9,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from io import RawIOBase
 from pathlib import Path
@@ -97,8 +97,7 @@ def _write(project: Project, place: Path, result: AuditResult, setting: str, mat
     inputs = hashes([*source, *options.further_files])
     if not {digest for _, digest in inputs} <= set(result.plan.inputs.values()):
         raise InputError("file_changed_after_audit", shown=project.shown)
-    data, mask = read_for_release(project, setting)
-    made = release(data, mask)
+    made = release(read_for_release(project, setting), setting)
     private, publish = place / PRIVATE, place / PUBLISH
     private.mkdir(mode=0o700)
     private.chmod(0o700)  # whatever the umask says
@@ -133,12 +132,8 @@ def _note(folder: Path, made: Made) -> None:
         draft.write_bytes(encode([*before, asdict(made)]))
 
 
-def read_for_release(project: Project, setting: str) -> tuple[Microdata, str]:
-    """Return the file with the labels of a setting in its table, and the mask of the setting.
-
-    What is released of a label is what the attacks were given: a label that the setting makes coarser is so in the
-    table too, one that it leaves out is not in it.
-    """
+def read_for_release(project: Project, setting: str) -> Microdata:
+    """Return the file to be released; refuse a setting in which a length could be meant in two units."""
     from disclique.audits.from_options import read_target
     from disclique.masks.registry import refuse_bare
     from disclique.masks.settings import Setting
@@ -146,15 +141,11 @@ def read_for_release(project: Project, setting: str) -> tuple[Microdata, str]:
     from disclique.records.checks import inspect
 
     options = project.options.filled()
-    asked = Setting.parse(setting)
-    refuse_bare(options.unit, [asked.mask.spec])
+    refuse_bare(options.unit, [Setting.parse(setting).mask.spec])
     refuse_hidden(options)
     data = read_target(Path(project.file), options)
     inspect(data).check(accept=project.said.get("accept", ()))
-    coarse = asked.labels.apply(data)
-    made = [one.into for one in asked.labels.made if one.into in coarse.labels.columns]
-    table = data.table.assign(**{name: list(coarse.labels[name]) for name in made})
-    return replace(coarse, table=table), asked.mask.spec
+    return data
 
 
 def published_files(places: Places, made: Made) -> list[Path]:

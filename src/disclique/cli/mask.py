@@ -26,7 +26,12 @@ KEPT = "keep, do not publish"
 @with_options(FileOptions)
 def command(
     file: Annotated[Path, typer.Argument(help=f"The file to be released: {RELEASED}")],
-    mask: Annotated[str, typer.Option(metavar="SPEC", help="How to alter it: gaussian:sigma=500m. There are {masks}.")],
+    mask: Annotated[
+        str,
+        typer.Option(
+            metavar="SPEC", help="How to alter it: gaussian:sigma=500m | km_school=round:100m. There are {masks}."
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The released table: CSV, TSV or Parquet; the distances go beside it.")],
     options: FileOptions,
     screen: Screen,
@@ -38,7 +43,7 @@ def command(
         str | None,
         typer.Option(
             metavar="csv|npy|parquet|list|none",
-            help="Kind of the distance file (csv; list: one line a pair; none beside encodings).",
+            help="Kind of the distance file (csv; list: one line a pair; none beside encodings or without distances).",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -47,9 +52,11 @@ def command(
     ] = None,
     force: FORCE = False,
 ) -> None:
-    """Write the release: the label columns in random order, without ids and coordinates, and the masked distances.
+    """Write the release: labels and numbers in random order, without ids and coordinates, and the masked distances.
 
-    A mask that encodes text puts a column of encodings into the table instead; the text itself is never released.
+    What is done to labels and numbers stands behind the mask: "gaussian:sigma=500m | km_school=round:100m | drop:age".
+    A file of labels and numbers alone has the mask none. A mask that encodes text puts a column of encodings into the
+    table instead of distances; the text itself is never released.
 
     First it says what it understood of the file, and ends if that can only be a mistake (--accept goes on).
 
@@ -61,7 +68,7 @@ def command(
     from disclique.records.checks import inspect
     from disclique.records.reading import Layout, read
     from disclique.records.write import check_writable, hashes
-    from disclique.releases import TRIAL, Use, release, write_release
+    from disclique.releases import Use, release, write_release
     from disclique.releases.files import NO_MATRIX, choose_kind, describe_size, name_files
 
     options = options.filled()
@@ -78,14 +85,15 @@ def command(
     if size is not None:
         screen.say([str(size)])
     written = write_release(made, out, inputs=hashes(read_from), kind=matrix, key=key, force=force)
-    columns = ", ".join(map(str, made.table.columns)) if layout.labels or made.encoded else "none"
-    unit = "" if made.unit is None or made.encoded else f"; distances {SAID[made.unit]}"
+    told = len(data.labels.columns) or len(made.numbers) or made.encoded
+    columns = ", ".join(map(str, made.table.columns)) if told else "none"
+    plain = made.unit is None or made.encoded or not made.has_distances
+    unit = "" if plain else f"; distances {SAID[str(made.unit)]}"
     screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}{unit}"])
     for one in written:
         what = f"{one.name} ({KEPT})" if one.use is Use.KEEP else NAMED.get(one.name, one.name)
         screen.say([f"{what}: {one.path}"])
-    if not made.publishable:
-        screen.say([f"seed {made.seed}: {TRIAL}"])
+    screen.say(made.warnings)
 
 
 def calibrate(

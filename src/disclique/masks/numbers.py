@@ -34,6 +34,7 @@ from disclique.units import KM, LENGTH_UNITS, NO_UNIT, Quantity, length_in, numb
 from disclique.values import FloatArray
 
 _BAR, _RANGE = "|", ".."
+_EDGE_SHARE = 0.1  # of the narrowest class by which its edges may be moved so that they have few digits
 _DIGITS = 2  # steps between the ends are rounded, so that people can read and repeat them
 
 
@@ -122,8 +123,18 @@ def _equal(part: NumberPart, column: NumberColumn, data: Microdata, rng: np.rand
     if not (count.is_integer() and count >= 1):
         raise InputError("number_way_not_whole", spec=part.spec)
     there = column.values[~np.isnan(column.values)]
-    edges = np.unique(np.quantile(there, np.arange(1, int(count)) / count)) if len(there) else np.zeros(0)
-    return _sharp(column, Classes(tuple(edges.tolist())))
+    if not len(there):
+        return _sharp(column, Classes(()))
+    ends = np.unique(np.quantile(there, np.arange(int(count) + 1) / count))
+    return _sharp(column, Classes(_blunt(ends)))
+
+
+def _blunt(ends: FloatArray) -> tuple[float, ...]:
+    """Return the edges between classes with few digits: they are released, too, and a quantile is somebody's number."""
+    if len(ends) < 3:
+        return tuple(ends[1:-1].tolist())
+    places = int(np.ceil(-np.log10(np.diff(ends).min() * _EDGE_SHARE)))
+    return tuple(dict.fromkeys(round(edge, places) for edge in ends[1:-1].tolist()))
 
 
 def _topcode(part: NumberPart, column: NumberColumn, data: Microdata, rng: np.random.Generator) -> NumberColumn:
@@ -235,12 +246,22 @@ class NumberRecoding:
         return replace(data, numbers=Numbers(tuple(self._release(one, data, rng) for one in data.numbers.columns)))
 
     def _release(self, column: NumberColumn, data: Microdata, rng: np.random.Generator) -> NumberColumn:
+        part = self.part_of(column)
+        return column if part is None else part.apply(column, data, rng)
+
+    def part_of(self, column: NumberColumn) -> NumberPart | None:
+        """Return what is done to a column; None if nothing is."""
         parts = [part for part in self.made if part.fits(column.name)]
         if len(parts) > 1:
             raise InputError("number_recoded_twice", column=column.name, parts=[part.spec for part in parts])
         if not parts and column.form:
-            parts = [parse_number_part(f"{column.name}={column.form}")]
-        return parts[0].apply(column, data, rng) if parts else column
+            return parse_number_part(f"{column.name}={column.form}")
+        return parts[0] if parts else None
+
+    def spelled(self, numbers: Numbers) -> NumberRecoding:
+        """Return the same in so many words: a part for each column to which something is done."""
+        found = [(one.name, self.part_of(one)) for one in numbers.columns]
+        return NumberRecoding(tuple(replace(part, pattern=name).spec for name, part in found if part is not None))
 
     @property
     def message(self) -> Message | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from disclique.arguments import show
 from disclique.errors import InputError
 from disclique.masks.base import Mask, spec_name
 from disclique.masks.numbers import NUMBERS_AS_THEY_ARE, NumberRecoding, is_number_part, list_steps, parse_number_part
@@ -40,6 +41,8 @@ class Setting:
     @classmethod
     def parse(cls, text: str) -> Setting:
         """Read a setting; a mask alone leaves labels and numbers as they are."""
+        if not isinstance(text, str):
+            raise InputError("mask_not_a_spec", spec=show(text))
         mask, *parts = (part.strip() for part in text.split(_BAR))
         numbers = tuple(part for part in parts if is_number_part(part))
         for part in numbers:

@@ -180,12 +180,12 @@ class FileOptions(ReadOptions):
 
 
 def refuse_hidden(options: ReadOptions) -> None:
-    """Raise an error if a label is what a release hides: ids, coordinates, text and encodings."""
+    """Raise an error if a label or number is what a release hides: ids, coordinates, text and encodings."""
     from disclique.records.formats.projections import LAT, LON
     from disclique.records.reading import CATEGORY, Layout
 
     layout = Layout(**options.columns)
     hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]
-    for name in layout.labels:
+    for name in (*layout.labels, *(number for number, _ in layout.numbers)):
         if name in (options.id, LON, LAT, *hidden, *layout.text, layout.encodings):
-            raise InputError("label_is_hidden", name=name)
+            raise InputError("column_is_hidden", name=name)

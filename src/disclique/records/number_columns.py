@@ -1,9 +1,9 @@
-"""Columns of numbers that both sides can know, from a table: ``km_hospital:km``, ``income:none``."""
+"""Columns of numbers that both sides can know, from a table and into one: ``km_hospital:km``, ``income:none``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,10 @@ from disclique.arguments import show
 from disclique.errors import InputError
 from disclique.messages import Message
 from disclique.model import Microdata
-from disclique.numbers import NO_NUMBERS, NumberColumn, Numbers
+from disclique.numbers import NO_NUMBERS, Classes, NumberColumn, Numbers
 from disclique.records.formats import no_column
 from disclique.records.near import Near
-from disclique.units import AROUND, KM, KM_IN, NO_UNIT, UNITS
+from disclique.units import AROUND, KM, KM_IN, NO_UNIT, UNITS, in_words, number
 from disclique.values import FloatArray, canonical
 
 Asked = Mapping[str, str] | Iterable[str]
@@ -105,7 +105,7 @@ def _read(table: pd.DataFrame, column: str, unit: str, name: str) -> NumberColum
     if (largest := float(np.nanmax(np.abs(values), initial=0.0))) > AROUND:
         meant = Message("are_these_metres") if unit == KM else None
         raise InputError("unit_longer_than_earth", file=f"{name}: {column}", unit=unit, largest=largest, meant=meant)
-    return NumberColumn(column, values, KM)
+    return NumberColumn(column, values, KM, written=unit)
 
 
 def _to_numbers(series: pd.Series, column: str, name: str) -> FloatArray:
@@ -119,3 +119,71 @@ def _to_numbers(series: pd.Series, column: str, name: str) -> FloatArray:
     for row in np.flatnonzero(wrong):
         raise InputError("number_is_not", file=name, row=int(row) + 1, column=column, value=texts.iloc[row])
     return np.asarray(found)
+
+
+@dataclass(frozen=True)
+class Digits:
+    """With how many digits numbers are written.
+
+    Those below a hundredth of the noise say nothing more of anybody, and leave its law as it was: the variance of the
+    noise grows by less than a hundred-thousandth of it.
+    """
+
+    of_noise: float = 0.01
+    significant: int = 14  # of a number without noise: what arithmetic leaves beyond them is no part of it
+
+
+DIGITS = Digits()
+
+
+def round_released(numbers: Numbers, digits: Digits = DIGITS) -> Numbers:
+    """Return released numbers with the digits with which they are written."""
+    return Numbers(tuple(_round_released(one, digits) for one in numbers.columns))
+
+
+def _round_released(column: NumberColumn, digits: Digits) -> NumberColumn:
+    if column.law.in_classes:
+        return column
+    scale = _scale(column)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = np.ceil(-np.log10(column.law.spread(column.values) / scale * digits.of_noise))
+    both = zip((column.values / scale).tolist(), places.tolist(), strict=True)
+    values = [round(value, int(many)) if np.isfinite(many) else value for value, many in both]
+    return replace(column, values=_tidy(values, digits) * scale)
+
+
+def _tidy(values: Iterable[float], digits: Digits) -> FloatArray:
+    """Return numbers without what arithmetic left behind their digits."""
+    return np.array([float(f"{value:.{digits.significant}g}") for value in values], dtype=float)
+
+
+def _scale(column: NumberColumn) -> float:
+    """Return how much one of the unit in which a column is written is in that in which it is kept."""
+    return KM_IN.get(column.written or KM, 1.0) if column.unit == KM else 1.0
+
+
+def write_numbers(numbers: Numbers, digits: Digits = DIGITS) -> dict[str, pd.Series]:
+    """Return the columns of a released table, each in the unit in which the file had it.
+
+    A class is written as ``[1,5) km``: from its lower end, which belongs to it, to its upper one, which does not; an
+    end that it does not have is empty.
+
+    >>> made = Numbers((NumberColumn("km", np.array([0.0, 2.0, np.nan]), KM, Classes((1.0, 5.0))),))
+    >>> write_numbers(made)["km"].tolist()
+    ['[,1) km', '[5,) km', None]
+    """
+    return {one.name: _write(one, digits) for one in numbers.columns}
+
+
+def _write(column: NumberColumn, digits: Digits) -> pd.Series:
+    scale, law = _scale(column), column.law
+    if isinstance(law, Classes):
+        edges = [number(edge) for edge in _tidy([edge / scale for edge in law.edges], digits).tolist()]
+        unit = in_words(column.written or column.unit)
+        names = [f"[{low},{high}){unit}" for low, high in zip(("", *edges), (*edges, ""), strict=True)]
+        texts = [None if np.isnan(value) else names[int(value)] for value in column.values]
+        return pd.Series(texts, dtype=object)
+    values = _tidy((column.values / scale).tolist(), digits)
+    there = values[~np.isnan(values)]
+    whole = bool((there == np.round(there)).all() and (np.abs(there) < 1e15).all())
+    return pd.Series(values).astype("Int64" if whole else float)

@@ -313,7 +313,7 @@ def microdata(  # noqa: PLR0913 - the public door
         source = say_unit(source, unit, name)
     if source.size != len(table):
         raise InputError("other_number_of_distances", file=name, records=len(table), size=source.size)
-    _refuse_twice(labels, found, name)
+    _refuse_twice(labels, [ids, *_names_in(coordinates), *_names_in(text)], found, name)
     kept = canonical_labels(table, [one for one in labels if one not in computed], name)
     data = Microdata(table, kept, source, named, name, joined, found)
     if not from_places:
@@ -350,11 +350,21 @@ def _find_source(
     return Matrix(values, directed, unpublished or listed), joined
 
 
-def _refuse_twice(labels: Iterable[Any], numbers: Numbers, name: str) -> None:
-    """Refuse a column that is a label and a number."""
+def _refuse_twice(labels: Iterable[Any], hidden: Iterable[Any], numbers: Numbers, name: str) -> None:
+    """Refuse a column that is a label and a number, and a number that is never released as it is."""
     for column in labels:
         if column in numbers.names:
             raise InputError("label_and_number", file=name, column=column)
+    for column in hidden:
+        if column in numbers.names:
+            raise InputError("column_is_hidden", name=column)
+
+
+def _names_in(given: Any) -> tuple[str, ...]:
+    """Return the columns that are named, also in one text; none where there are values."""
+    if isinstance(given, str):
+        return tuple(part.strip() for part in given.split(","))
+    return tuple(given) if given is not None and _are_names(given) else ()
 
 
 def check_names(names: object, what: str) -> tuple[Any, ...]:

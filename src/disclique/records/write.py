@@ -92,15 +92,22 @@ def _same_file(one: Path, other: Path) -> bool:
 
 def write_table(frame: pd.DataFrame, path: Path, *, private: bool = False) -> None:
     """Write a table as CSV, TSV or Parquet by the ending of its name; a ``private`` one for its owner alone."""
-    writers: dict[str, Callable[[Path], Any]] = {
-        ".csv": lambda to: frame.to_csv(to, index=False),
-        ".tsv": lambda to: frame.to_csv(to, index=False, sep="\t"),
-        ".parquet": lambda to: frame.to_parquet(to, index=False),
-    }
-    if path.suffix.lower() not in writers:
-        raise InputError("unknown_table", path=path, suffix=path.suffix, known=list(writers), advice=None)
+    check_table(path)
     with whole_file(path, private=private) as draft:
-        writers[path.suffix.lower()](draft)
+        _WRITERS[path.suffix.lower()](frame, draft)
+
+
+_WRITERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+    ".csv": lambda frame, to: frame.to_csv(to, index=False),
+    ".tsv": lambda frame, to: frame.to_csv(to, index=False, sep="\t"),
+    ".parquet": lambda frame, to: frame.to_parquet(to, index=False),
+}
+
+
+def check_table(path: Path) -> None:
+    """Raise an error if no table is written under such a name."""
+    if path.suffix.lower() not in _WRITERS:
+        raise InputError("unknown_table", path=path, suffix=path.suffix, known=list(_WRITERS), advice=None)
 
 
 def write_json(content: dict[str, Any], path: Path, *, private: bool = False) -> None:

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from disclique.arguments import check_path
 from disclique.errors import InputError
+from disclique.masks.settings import Setting
 from disclique.messages import Message
 from disclique.records.checks.lengths import name_unit
 from disclique.records.formats import read_table
-from disclique.records.write import check_writable, sha256, versions, whole_file, write_json, write_table
+from disclique.records.write import check_table, check_writable, sha256, versions, whole_file, write_json, write_table
 from disclique.spaces import full_matrix, read_in_blocks, spaced
 from disclique.spaces.base import Distances
 from disclique.values import FloatArray, canonical
@@ -102,11 +103,14 @@ def name_files(out: Path, kind: str | None, key: Path | None = None) -> tuple[Re
 
 def choose_kind(made: Release, kind: str | None) -> str:
     """Return the form of the distance file, by default csv; a list where most distances are not published, or none."""
-    kind = kind or (NO_MATRIX if made.encoded else CSV if made.masked.listed() is None else LIST)
+    without = made.encoded or not made.has_distances
+    kind = kind or (NO_MATRIX if without else CSV if made.masked.listed() is None else LIST)
     if kind not in (*KINDS, NO_MATRIX):
         raise InputError("unknown_matrix_kind", kind=kind, known=(*KINDS, NO_MATRIX))
-    if kind == NO_MATRIX and not made.encoded:
+    if kind == NO_MATRIX and not without:
         raise InputError("distances_are_released", mask=made.mask)
+    if kind != NO_MATRIX and not made.has_distances:
+        raise InputError("no_distances_released", mask=made.mask)
     return kind
 
 
@@ -122,12 +126,16 @@ def write_release(
     """Write a release and return its files: table, distances, note, recipe and, if asked for, the key.
 
     ``inputs`` are names and hashes of the files that it was made from, ``kind`` is the form of the distance file: csv
-    by default, ``list`` where few of very many distances are published, ``none`` where the table has encodings.
+    by default, ``list`` where few of very many distances are published, ``none`` where the table has encodings or
+    there are no distances.
     What is kept can be read by its owner only, and is written first: a release that others can read never lies there
     without it. The note goes with the release; note, recipe and key carry the number of this run, so that a key is not
     taken for that of another release (``read_key``). No file is replaced without ``force``.
     """
     kind = choose_kind(made, kind)
+    for table in (out, key):
+        if table is not None:
+            check_table(table)
     files = name_files(out, kind, key)
     at = {file.name: file.path for file in files}
     check_writable(list(at.values()), force=force)
@@ -163,13 +171,23 @@ def _recipe(made: Release, run: str, inputs: tuple[tuple[str, str], ...]) -> dic
 
 
 def _note(made: Release, run: str, files: list[Path]) -> dict[str, Any]:
-    """Return what a user of the release needs: its files, the unit of its distances, and which run made them."""
+    """Return what a user of the release needs: its files, units, what was done to numbers, and which run made them."""
+    done = Setting.parse(made.mask).numbers
+    parts = {one.name: (one, done.part_of(one)) for one in made.numbers.columns}
+    said = {
+        name: {
+            "unit": one.written or one.unit or "none",
+            "released": str(Message("number_as_it_is", column=name) if part is None else part.message),
+        }
+        for name, (one, part) in parts.items()
+    }
     return {
         "kind": NOTE,
         "run": run,
         "records": len(made.key),
         "columns": [str(column) for column in made.table.columns],
-        "unit of distances": name_unit(made.masked) or "none",
+        **({"numbers": said} if said else {}),
+        **({"unit of distances": name_unit(made.masked) or "none"} if made.has_distances else {}),
         "files": {path.name: sha256(path) for path in files},
     }
 

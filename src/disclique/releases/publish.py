@@ -1,11 +1,14 @@
-"""A release: a table without ids, places and texts in random order, masked distances or encodings, and the recipe."""
+"""A release: a table without ids, places and texts in random order, masked distances or encodings, and the recipe.
+
+The table has the labels and numbers as a setting leaves them, numbers in the unit in which the file had them.
+"""
 
 from __future__ import annotations
 
 import html
 import secrets
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -17,9 +20,13 @@ from numpy.typing import NDArray
 
 from disclique.arguments import check_kind, check_path, check_seed
 from disclique.errors import InputError, TooLarge
-from disclique.masks import Mask, parse_mask
+from disclique.masks import Mask
+from disclique.masks.settings import Setting
+from disclique.messages import Message
 from disclique.model import Microdata
-from disclique.releases.files import write_release
+from disclique.numbers import NO_NUMBERS, Numbers
+from disclique.records.number_columns import round_released, write_numbers
+from disclique.releases.files import TRIAL, write_release
 from disclique.spaces import full_matrix
 from disclique.spaces.base import Distances
 from disclique.spaces.bits import COLUMN
@@ -43,9 +50,10 @@ class Release:
     """What is published, and what the holder keeps.
 
     ``table`` and ``distances`` are in the same random order and are published; a mask that encodes text publishes a
-    column of encodings in the table, from which the ``distances`` follow. ``mask`` and ``seed`` repeat the release,
-    ``key`` is the row of each released record in the file and ``ids`` its name there: keep these. A release whose seed
-    was given, and is short, is for trying out: it is not ``publishable``, and says so.
+    column of encodings in the table, from which the ``distances`` follow. ``numbers`` are those of the table, each with
+    its law. ``mask``, with what is done to labels and numbers, and ``seed`` repeat the release, ``key`` is the row of
+    each released record in the file and ``ids`` its name there: keep these. A release whose seed was given, and is
+    short, is for trying out: it is not ``publishable``, and says so.
 
     >>> import disclique as dq
     >>> made = dq.release(dq.cities(), "gaussian:sigma=5km", seed=1)
@@ -59,10 +67,13 @@ class Release:
     seed: int
     key: NDArray[np.int64]
     ids: tuple[Hashable, ...]
+    numbers: Numbers = NO_NUMBERS
 
     @cached_property
     def distances(self) -> FloatArray:
         """The published distances, a square matrix; of very many records ask ``masked`` for blocks of them."""
+        if not self.has_distances:
+            raise InputError("no_distances_released", mask=self.mask)
         if self.masked.size > LIMITS.records_at_once:
             raise TooLarge("matrix_too_large", size=self.masked.size, gigabytes=8e-9 * self.masked.size**2)
         return full_matrix(self.masked.as_matrix(most=self.masked.size))
@@ -71,6 +82,18 @@ class Release:
     def unit(self) -> str | None:
         """The unit of the published distances: ``km``, also of a file in metres, ``none``, or None (nobody said)."""
         return self.masked.unit
+
+    @property
+    def has_distances(self) -> bool:
+        """Whether distances are released at all; a file of labels and numbers has none."""
+        return self.masked.are_published
+
+    @property
+    def warnings(self) -> tuple[Message, ...]:
+        """What somebody has to know before it is published: distances that are as they were, a short seed."""
+        bare = self.has_distances and Setting.parse(self.mask).mask.rigid
+        found = [Message("distances_released_as_they_are", mask=self.mask)] if bare else []
+        return (*found, *(() if self.publishable else (Message("seed_is_short", seed=self.seed, why=TRIAL),)))
 
     @property
     def encoded(self) -> bool:
@@ -104,8 +127,11 @@ class Release:
         return {file.name: file.path for file in written}
 
 
-def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Release:
-    """Return the release of a file under a mask: labels and masked distances, shuffled so that no order leads back.
+def release(data: Microdata, mask: str | Mask | Setting, seed: int | None = None) -> Release:
+    """Return the release of a file: labels, numbers and masked distances, shuffled so that no order leads back.
+
+    ``mask`` may say what is done to labels and numbers, too: ``gaussian:sigma=5km | km_school=round:100m | drop:age``.
+    Numbers are released in the unit in which the file has them, classes as ``[1,5) km``.
 
     Columns of text are never released: the mask publishes their encodings, or distances. Without a ``seed`` a fresh one
     of 128 bits is drawn; whoever has the seed can take the noise off again, and a short one (a date, a small number) is
@@ -116,38 +142,60 @@ def release(data: Microdata, mask: str | Mask, seed: int | None = None) -> Relea
     >>> release(microdata(people, ["sex"], coordinates=["lon", "lat"]), "gaussian:sigma=5km")
     Release(3 records, columns (sex), mask gaussian:sigma=5km)
     """
-    rule, drawn, (noise, shuffle) = _begin(data, mask, seed)
-    rule, order = rule.in_unit_of(data.distances), shuffle.permutation(len(data))
-    for name in data.labels.columns:
-        if name in data.distances.unreleased:
-            raise InputError("text_never_released", column=name)
-        if name == COLUMN and rule.on == "text":
-            raise InputError("label_named_as_encodings", column=name)
+    return _release(data, mask, seed)[0]
+
+
+def _release(data: Microdata, mask: str | Mask | Setting, seed: int | None) -> tuple[Release, pd.DataFrame]:
+    """Return a release, and the labels in it as they are compared."""
+    setting, drawn, (noise, shuffle, chance) = _begin(data, mask, seed)
+    rule, order = setting.mask.in_unit_of(data.distances), shuffle.permutation(len(data))
+    if not data.distances.are_published and not rule.rigid:
+        raise InputError("mask_without_distances", file=data.name, mask=rule.name)
+    kept = setting.labels.apply(data)
+    _refuse_columns(kept, rule)
     masked = rule.prepare(data).apply(data.distances, noise).select(order)
-    labels = list(data.labels.columns)
-    source = data.table if set(labels) <= set(data.table.columns) else data.labels  # labels need not stand in a table
-    table = source[labels].iloc[order].reset_index(drop=True)
+    numbers = round_released(setting.numbers.apply(kept, chance).numbers).select(order)
+    labels, made = list(kept.labels.columns), [one.into for one in setting.labels.made]
+    # labels need not stand in a table; where they do it has them as the file writes them, but for what was made coarser
+    there = set(labels) <= set(data.table.columns)
+    source = (
+        data.table.assign(**{one: list(kept.labels[one]) for one in made if one in labels}) if there else kept.labels
+    )
+    table = source[labels].iloc[order].reset_index(drop=True).assign(**write_numbers(numbers))
     if (cells := masked.cells()) is not None:
         table = table.assign(**{COLUMN: cells})
     if not len(table.columns):
         table = pd.DataFrame({"record": np.arange(1, len(data) + 1)})  # a file needs a column; this one says nothing
-    return Release(table, masked, rule.spec, drawn, order, tuple(data.ids[row] for row in order))
+    ids = tuple(data.ids[row] for row in order)
+    done = str(replace(setting, mask=rule, numbers=setting.numbers.spelled(kept.numbers)))
+    return Release(table, masked, done, drawn, order, ids, numbers), kept.labels.iloc[order]
 
 
-@overload
-def mask(data: Microdata, mask: str | Mask, seed: int | None = None, *, key: Literal[False] = False) -> Microdata: ...
+def _refuse_columns(data: Microdata, rule: Mask) -> None:
+    """Refuse what is never released, and a column of the name of another one in the release."""
+    for name in (*data.labels.columns, *data.numbers.names):
+        if name in data.distances.unreleased:
+            raise InputError("text_never_released", column=name)
+        if name == COLUMN and rule.on == "text":
+            raise InputError("label_named_as_encodings", column=name)
 
 
 @overload
 def mask(
-    data: Microdata, mask: str | Mask, seed: int | None = None, *, key: Literal[True]
+    data: Microdata, mask: str | Mask | Setting, seed: int | None = None, *, key: Literal[False] = False
+) -> Microdata: ...
+
+
+@overload
+def mask(
+    data: Microdata, mask: str | Mask | Setting, seed: int | None = None, *, key: Literal[True]
 ) -> tuple[Microdata, tuple[Hashable, ...]]: ...
 
 
 def mask(
-    data: Microdata, mask: str | Mask, seed: int | None = None, *, key: bool = False
+    data: Microdata, mask: str | Mask | Setting, seed: int | None = None, *, key: bool = False
 ) -> Microdata | tuple[Microdata, tuple[Hashable, ...]]:
-    """Return what a snooper sees of a release, and nothing else: labels and masked distances in random order.
+    """Return what a snooper sees of a release, and nothing else: labels, numbers and masked distances in random order.
 
     It is the release that ``release`` makes with the same seed, as a file to attack; give a seed for trials only. With
     ``key`` the second value says who is who, which only the holder knows: the id of each released record in ``data``.
@@ -160,20 +208,22 @@ def mask(
     (array([[0., 5.],
            [5., 0.]]), ['sex'], (1, 2), ('bob', 'ada'))
     """
-    made = release(data, mask, seed)
-    labels = data.labels.iloc[made.key].reset_index(drop=True)
+    made, labels = _release(data, mask, seed)
     rows = tuple(range(1, len(labels) + 1))
-    seen = Microdata(made.table, labels, made.masked.as_matrix(), rows, "release")
+    shown = made.masked.as_matrix()
+    seen = Microdata(made.table, labels.reset_index(drop=True), shown, rows, "release", numbers=made.numbers)
     return (seen, made.ids) if key else seen
 
 
-def _begin(data: object, mask: str | Mask, seed: int | None) -> tuple[Mask, int, list[np.random.Generator]]:
-    """Return the mask, the seed, and the chance of the noise and that of the order.
+def _begin(
+    data: object, mask: str | Mask | Setting, seed: int | None
+) -> tuple[Setting, int, list[np.random.Generator]]:
+    """Return the setting, the seed, and the chance of the noise, that of the order, and that of the numbers.
 
     A fresh seed has random bits below a one, so that it is never a short number by chance.
     """
     check_kind(data, Microdata, "data", "wanted_microdata")
     fresh = (1 << LIMITS.drawn_seed_bits) | secrets.randbits(LIMITS.drawn_seed_bits)
     drawn = fresh if seed is None else check_seed(seed)
-    rule = mask if isinstance(mask, Mask) else parse_mask(mask)
-    return rule, drawn, [np.random.default_rng(child) for child in np.random.SeedSequence(drawn).spawn(2)]
+    setting = mask if isinstance(mask, Setting) else Setting(mask) if isinstance(mask, Mask) else Setting.parse(mask)
+    return setting, drawn, [np.random.default_rng(child) for child in np.random.SeedSequence(drawn).spawn(3)]
