@@ -180,6 +180,16 @@ def test_distances_as_they_are_are_said_to_protect_nothing(run: Run) -> None:
     assert [[one.code for one in made.warnings] for made in both] == [[], ["distances_released_as_they_are"]]
 
 
+def test_distances_can_be_withheld(run: Run) -> None:
+    """Of a file that has places only its table is released where the mask publishes no distances."""
+    ask = ("mask", "f.csv", "--coordinates", "lon,lat", "--number", "km_station:km", "--out", "r.csv")
+    code, _, err = run(*ask, "--mask", "withheld | km_station=round:1km")
+    assert code == 0, err
+    assert not Path("r_distances.csv").exists()
+    assert list(pd.read_csv("r.csv").columns) == ["km_station"]
+    assert "protects nothing" not in err
+
+
 def test_what_is_refused_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:
     """A setting, form or name that does not fit is said in a sentence, and no file is there after it."""
     before = set(tmp_path.iterdir())

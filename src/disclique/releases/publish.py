@@ -149,7 +149,7 @@ def _release(data: Microdata, mask: str | Mask | Setting, seed: int | None) -> t
     """Return a release, and the labels in it as they are compared."""
     setting, drawn, (noise, shuffle, chance) = _begin(data, mask, seed)
     rule, order = setting.mask.in_unit_of(data.distances), shuffle.permutation(len(data))
-    if not data.distances.are_published and not rule.rigid:
+    if not (data.distances.are_published or rule.rigid or rule.withholds):
         raise InputError("mask_without_distances", file=data.name, mask=rule.name)
     kept = setting.labels.apply(data)
     _refuse_columns(kept, rule)
