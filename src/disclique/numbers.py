@@ -385,6 +385,14 @@ class Numbers:
             made.append(replace(column, values=np.asarray(near.measure(points, ids), dtype=float), error=off))
         return Numbers(tuple(made))
 
+    def off_by(self, error: float) -> Numbers:
+        """Return lengths that follow from coordinates with the error that those are said to have."""
+        made = (
+            replace(one, error=max(one.error, error)) if one.near is not None and one.near.in_length else one
+            for one in self.columns
+        )
+        return Numbers(tuple(made)) if error else self
+
     def content(self) -> object:
         """Return what tells two files apart, for a digest."""
         return [

@@ -68,6 +68,8 @@ def command(
     those that were given by --seeds are not judged either. Input that can only be mistaken ends it unless that is
     accepted by its name (--accept).
     """
+    from dataclasses import replace
+
     from disclique.attacks import LabelRule, Search, build_attacks, parse_attacks
     from disclique.attacks import attacks as every_attack
     from disclique.memory import parse_memory
@@ -107,6 +109,8 @@ def command(
                 work, shown = None, (files[0], theirs)
             shared_unit(shown[0].distances, shown[1].distances, (shown[0].name, shown[1].name))
             knowledge = _know(options, *shown)
+            off = shown[1].numbers.off_by(knowledge.coordinate_error)  # what follows from the snooper's coordinates
+            shown = shown[0], replace(shown[1], numbers=off)
             found = inspect(*shown, forgiven=rule.comparators)
         screen.look(found, accept=list_of(options.accept), yes=True)
         with screen.steps("attacking") as step:

@@ -319,7 +319,8 @@ def microdata(  # noqa: PLR0913 - the public door
     if not from_places:
         return data
     columns = tuple(map(str, coordinates)) if coordinates is not None and _are_names(coordinates) else ()  # type: ignore[arg-type]
-    return add_near(data, prepare_near(from_places, Ground(source.on_earth, columns, unit=unit)), labels)
+    on_earth = source.points() is None or source.on_earth
+    return add_near(data, prepare_near(from_places, Ground(on_earth, columns, unit=unit)), labels)
 
 
 def _find_source(
