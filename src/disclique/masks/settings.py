@@ -53,6 +53,10 @@ class Setting:
     def __str__(self) -> str:
         return _join(self.mask.spec, self.labels, self.numbers)
 
+    def under(self, labels: Recoding) -> Setting:
+        """Return the same with the labels recoded, besides what is done to them already."""
+        return replace(self, labels=_both(self.labels, labels)) if labels.parts else self
+
     @property
     def brief(self) -> str:
         """The text without parameters of the mask that are as by default."""
@@ -84,7 +88,7 @@ class MaskRange:
         """Return the same settings of the mask with the labels recoded, besides what is done to them there."""
         if not labels.parts:
             return self
-        settings = tuple(replace(one, labels=_both(one.labels, labels)) for one in self.settings)
+        settings = tuple(one.under(labels) for one in self.settings)
         return replace(self, spec=_join(self.spec, labels), settings=settings)
 
 

@@ -120,7 +120,10 @@ class StudyOptions(Options):
     """What can be said of a study, on the command line or in a TOML file; what is not said is the paper's."""
 
     preset: str | None = option("kroll2014: the paper's grid, 9,000 attacks.")
-    mask: list[str] | None = option("A mask, such as gaussian:sigma=0.01deg; repeatable.", AXES)
+    mask: list[str] | None = option(
+        "A mask, such as gaussian:sigma=0.01deg, perhaps with what is done to numbers (| km=round:100m); repeatable.",
+        AXES,
+    )
     sigma: str | None = option("Values of the mask's dial (degrees without --mask).", AXES, metavar="X,X,...")
     alpha: str | None = option("Detection probabilities of a common edge.", AXES, metavar="X,X,...")
     repetitions: int | None = option("Noise draws for each mask.", AXES)
@@ -139,6 +142,9 @@ class StudyOptions(Options):
     text: list[str] | None = option("Its columns of text to compare.", PEOPLE, metavar="COL,COL")
     metric: str | None = option("dice:q=2, levenshtein, damerau or jaro-winkler.", PEOPLE)
     label: list[str] | None = option("A quasi-identifier column of it; repeatable.", PEOPLE)
+    number: list[str] | None = option(
+        "A column of numbers of it, and their unit (km_school:km); repeatable.", PEOPLE, metavar="COL:UNIT"
+    )
     seed: int | None = option("All chance follows from it.", PEOPLE)
     attack: list[str] | None = option("{attacks}; quasi:gamma=G; repeatable.", ATTACKS)
     solver: str | None = option("Clique solver: {solvers}.", ATTACKS)

@@ -18,7 +18,7 @@ from disclique.records.near import Near
 from disclique.units import AROUND, KM, KM_IN, NO_UNIT, UNITS, in_words, number
 from disclique.values import FloatArray, canonical
 
-Asked = Mapping[str, str] | Iterable[str]
+Asked = Mapping[str, str] | Iterable[str] | Iterable[tuple[str, str]]
 
 
 def parse_numbers(asked: Asked | str | None) -> tuple[tuple[str, str], ...]:

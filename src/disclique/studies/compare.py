@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from disclique.errors import InputError
-from disclique.masks import parse_mask
+from disclique.masks.settings import Setting
 from disclique.studies.run import StudyResult
 from disclique.studies.summary import BAND, RATES, deviations, dials, summarise
 
@@ -113,7 +113,8 @@ def compare(outcome: StudyResult, *, spread: StudyResult | None = None, attack: 
 
 def _sigmas(outcome: StudyResult) -> dict[str, float]:
     """σ in degrees of the masks that are the paper's."""
-    masks = [mask for mask in outcome.study.grid.masks if parse_mask(mask).name == "gaussian" and mask.endswith("deg")]
+    asked = {mask: Setting.parse(mask) for mask in outcome.study.grid.masks}
+    masks = [mask for mask, one in asked.items() if one.mask.name == "gaussian" and mask.endswith("deg")]
     return {mask: round(value, 9) for mask, value in (dials(tuple(masks)) or {}).items()} if masks else {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,12 +14,12 @@ from disclique.arguments import show
 from disclique.attacks import Search, parse_attacks
 from disclique.engine.solvers import find_solver
 from disclique.errors import InputError, guess_meant
-from disclique.masks import parse_mask
-from disclique.masks.settings import Setting
+from disclique.masks.settings import SPREAD, Setting, parse_range
 from disclique.model import Budget
 from disclique.options.attacks import StudyOptions
 from disclique.options.table import rows_of
 from disclique.records.coarsening import list_label_settings, parse_recoding
+from disclique.records.number_columns import parse_numbers
 from disclique.runs import Chance, Unit, WrittenUnit
 from disclique.values import Json
 
@@ -35,8 +35,8 @@ class People:
 
     The paper has one data set for all repetitions; with more, repetition r is made on data set r modulo ``datasets``.
     ``points`` and ``shares`` are files of one's own places and label counts; without them the people live in Germany.
-    Or the people are drawn from a ``file``: compared by their columns of ``text`` with ``metric``, and with ``labels``;
-    ``sheet`` is the one that is meant where a workbook has several.
+    Or the people are drawn from a ``file``: compared by their columns of ``text`` with ``metric``, with ``labels`` and
+    ``numbers``, columns with their units; ``sheet`` is the one that is meant where a workbook has several.
     """
 
     n_target: int = 500
@@ -50,6 +50,7 @@ class People:
     metric: str | None = None
     labels: tuple[str, ...] = ()
     sheet: str | None = None
+    numbers: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         least = {"n_target": 1, "n_known": 1, "common": 0, "datasets": 1}
@@ -60,7 +61,8 @@ class People:
             raise InputError("common_too_many", common=self.common, people=min(self.n_target, self.n_known))
         if self.shares is not None and self.points is None:
             raise InputError("shares_without_points", shares=self.shares)
-        if (self.file is None) != (not self.text):
+        object.__setattr__(self, "numbers", parse_numbers(self.numbers))
+        if (self.file is None) != (not self.text and not self.numbers):
             raise InputError("people_without_text")
         if self.file is None and (self.metric is not None or self.labels):
             raise InputError("metric_without_people")
@@ -72,6 +74,7 @@ class People:
 class Grid:
     """The axes of a study: masks by their spec, detection probabilities α, repetitions (noise draws), attacks, labels.
 
+    Behind a mask stands what is done to numbers: ``none | km_school=round:100m``.
     Each of ``labels`` says how labels are recoded in both files (``age_class=width:age_class:20 | drop:sex``): an empty
     text leaves them as they are, ``none`` leaves them out.
     """
@@ -83,7 +86,7 @@ class Grid:
     labels: tuple[str, ...] = ("",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "masks", tuple(parse_mask(spec).spec for spec in self.masks))
+        object.__setattr__(self, "masks", tuple(str(Setting.parse(spec)) for spec in self.masks))
         object.__setattr__(self, "labels", tuple(parse_recoding(text).spec for text in self.labels))
         object.__setattr__(self, "alphas", tuple(float(alpha) for alpha in self.alphas))
         for alpha in self.alphas:
@@ -100,9 +103,18 @@ class Grid:
                 raise InputError("axis_value_twice", axis=name, value=twice or FULL)
 
     @cached_property
+    def axes(self) -> dict[Setting, tuple[str, str]]:
+        """Every mask with every way to recode the labels, and both as they stand on their axes."""
+        found = {}
+        for mask in self.masks:
+            for labels in self.labels:
+                found[Setting.parse(mask).under(parse_recoding(labels))] = mask, labels
+        return found
+
+    @property
     def settings(self) -> tuple[Setting, ...]:
         """Every mask with every way to recode the labels."""
-        return tuple(Setting(parse_mask(mask), parse_recoding(labels)) for mask in self.masks for labels in self.labels)
+        return tuple(self.axes)
 
     @property
     def turns_labels(self) -> bool:
@@ -183,6 +195,7 @@ class Study:
             "metric": people.metric,
             "label": list(people.labels),
             **({} if people.sheet is None else {"sheet": people.sheet}),
+            **({"number": [f"{name}:{unit}" for name, unit in people.numbers]} if people.numbers else {}),
         }
 
     @property
@@ -246,6 +259,7 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
     masks = ["gaussian:sigma=1deg"] if sigma_only else _many(options["mask"])
     if "sigma" in options:
         masks = [_turned(mask, value) for mask in masks for value in _many(options["sigma"])]
+    masks = [str(one) for mask in masks for one in _settings_of(mask)]
     sizes = [_whole(n, "n") for n in _many(options["n"])]
     budget = options.get("budget")
     return Study(
@@ -268,6 +282,7 @@ def _built(options: dict[str, Any], *, sigma_only: bool) -> Study:
             metric=options.get("metric"),
             labels=_columns(options.get("label", ())),
             sheet=options.get("sheet"),
+            numbers=parse_numbers(_many(options.get("number", ()))),
         ),
         search=Search(
             solver=str(options.get("solver", "exact")),
@@ -311,4 +326,10 @@ def _columns(value: Any) -> tuple[str, ...]:
 def _turned(mask: str, value: Any) -> str:
     """Return the mask with its dial at a value; a number without a unit is in the mask's own."""
     plain = isinstance(value, (int, float)) or str(value).strip().replace(".", "", 1).isdigit()
-    return parse_mask(mask).with_dial(float(value) if plain else value).spec
+    setting = Setting.parse(mask)
+    return str(replace(setting, mask=setting.mask.with_dial(float(value) if plain else value)))
+
+
+def _settings_of(mask: Any) -> tuple[Any, ...]:
+    """Return the settings for which a range stands, or the mask itself."""
+    return parse_range(mask, SPREAD).settings if isinstance(mask, str) and ".." in mask else (mask,)

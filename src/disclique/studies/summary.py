@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from disclique.masks import parse_mask
+from disclique.masks.settings import Setting
 from disclique.runs import Unit
 from disclique.studies.definition import Study
 from disclique.studies.unit import Cell, StudyDraws
@@ -93,8 +93,9 @@ def reliability(records: pd.DataFrame, attack: str) -> pd.DataFrame:
 
 def dials(masks: tuple[str, ...]) -> dict[str, float] | None:
     """Return the value of each mask's dial, if they differ in nothing else; None if they cannot be put on one axis."""
-    parsed = [parse_mask(mask) for mask in masks]
-    if any(mask.dial is None for mask in parsed):
+    settings = [Setting.parse(mask) for mask in masks]
+    parsed = [setting.mask for setting in settings]
+    if any(mask.dial is None for mask in parsed) or len({(one.labels, one.numbers) for one in settings}) > 1:
         return None
     if len({mask.with_dial(parsed[0].dial_value).spec for mask in parsed if _unit(mask) == _unit(parsed[0])}) > 1:
         return None
@@ -112,7 +113,7 @@ def dial_name(masks: tuple[str, ...]) -> str:
     """Return how the axis of the masks is called: the dial with its unit, or ``mask``."""
     if dials(masks) is None:
         return "mask"
-    first = parse_mask(masks[0])
+    first = Setting.parse(masks[0]).mask
     unit = _unit(first)
     return f"{first.dial}_{unit}" if unit else str(first.dial)
 
@@ -143,7 +144,7 @@ def deviations(study: Study) -> pd.DataFrame:
     names: Mapping[str, float | str] = dials(study.grid.masks) or {mask: mask for mask in study.grid.masks}
     rows, draws = [], StudyDraws(study)
     for mask in study.grid.masks:
-        row = draws.calibrate(parse_mask(mask)).row()
+        row = draws.calibrate(Setting.parse(mask).mask).row()
         rows.append({dial_name(study.grid.masks): names[mask], **{k: v for k, v in row.items() if k != "mask"}})
     table = pd.DataFrame(rows)
     return table[[*(c for c in table.columns if c != "pairs"), "pairs"]]

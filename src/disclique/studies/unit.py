@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from disclique.attacks import Attack, Knowledge, Outcome, act, fetcher, learn, parse_attacks
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
+from disclique.attacks.knowledge import ALPHA
+from disclique.attacks.labels import LabelRule
 from disclique.attacks.population import prepare
 from disclique.errors import InputError
 from disclique.masks import Mask
@@ -47,6 +49,13 @@ class Draw:
     truth: Truth
     masked: Distances
 
+    def relate(self, alpha: float | None) -> Callable[[Attack], Candidates]:
+        """Say which pairs an attack may use: those that fit by their evidence, or agree with probability α."""
+        if not len(self.target.numbers):
+            return lambda attack: self.candidates
+        agreeing = LabelRule().candidates(self.target, self.known, alpha=alpha or ALPHA)
+        return lambda attack: self.candidates if attack.by_evidence else agreeing
+
     @property
     def masked_target(self) -> Microdata:
         """The target with its masked points, which only the data holder has."""
@@ -72,7 +81,9 @@ class StudyDraws:
     def _read_people(self) -> Microdata:
         """Read the file of people, so that a complaint names its row, not that of a draw."""
         people = self.study.people
-        layout = Layout(people.labels, text=people.text, metric=people.metric, sheet=people.sheet)
+        layout = Layout(
+            people.labels, text=people.text, metric=people.metric, sheet=people.sheet, numbers=people.numbers
+        )
         return read(str(people.file), layout)
 
     def draw_people(self, dataset: int = 0) -> Population:
@@ -93,7 +104,8 @@ class StudyDraws:
         people, asked = self.draw_people(dataset), self.study.people
         columns: dict[str, Any] = {"labels": people.label_names, "coordinates": ["lon", "lat"], "ids": "id"}
         if asked.file is not None:
-            columns = {"labels": asked.labels, "text": asked.text, "metric": asked.metric}
+            columns = {"labels": asked.labels, "text": asked.text or None, "metric": asked.metric}
+            columns["numbers"] = asked.numbers
         target, known = (
             recoding.apply(microdata(frame, name=name, **columns))
             for frame, name in ((people.target, "target"), (people.known, "known"))
@@ -105,7 +117,10 @@ class StudyDraws:
         study = self.study
         rng, places = study.chance.rng("calibration", mask.spec), None
         if study.people.file is not None:
-            return calibrate_matrix(mask, self.files(0)[1].distances, pairs=study.pairs, rng=rng)
+            distances = self.files(0)[1].distances
+            if mask.withholds or not distances.are_published:
+                return Calibration(mask, np.zeros(2), np.zeros(2))  # there are none to be moved
+            return calibrate_matrix(mask, distances, pairs=study.pairs, rng=rng)
         if study.people.points is not None:
             places = self.draw_people().people[["lon", "lat"]].to_numpy(dtype=float)
         return calibrate(mask, points=places, pairs=study.pairs, rng=rng)
@@ -123,6 +138,10 @@ class StudyDraws:
         target, known, found, truth = self.files(dataset, unit.setting.labels)
         masked = mask.apply(target.distances, self.study.chance.rng("noise", mask.spec, unit.repetition))
         released = replace(target, distances=masked.as_matrix())
+        if len(target.numbers):
+            rng = self.study.chance.rng("numbers", unit.repetition)
+            released = unit.setting.numbers.apply(released, rng)
+            found = LabelRule().candidates(released, known)
         return Draw(released, known, found, self.calibrate(mask), self.learn(mask, dataset), truth, masked)
 
     def check(self) -> None:
@@ -134,7 +153,11 @@ class StudyDraws:
             return
         target = self.files(0)[0]
         for mask in dict.fromkeys(setting.mask for setting in self.study.grid.settings):
+            if not (target.distances.are_published or mask.rigid or mask.withholds):
+                raise InputError("mask_without_distances", file=self.study.people.file, mask=mask.name)
             mask.apply(target.distances, self.study.chance.rng("trial"))
+        for setting in self.study.grid.settings:
+            setting.numbers.apply(self.files(0, setting.labels)[0], self.study.chance.rng("trial"))
 
     def tabulate_labels(self) -> pd.DataFrame:
         """Say what the labels of the first data set's target tell at each level: classes, and the information left."""
@@ -211,14 +234,16 @@ def _run_all(study: Study, unit: Unit, made: Draw) -> Iterator[tuple[float | Non
         found = []
         for points in (False, True):
             some = {spec.spec: spec.build(knowledge, search) for spec in used if spec.kind.sees_points == points}
-            found += _run(some, made.masked_target if points else made.target, made)
+            found += _run(some, made.masked_target if points else made.target, made, alpha)
         place = [spec.spec for spec in specs]
         yield alpha, sorted(found, key=lambda tried: place.index(tried.spec))
 
 
-def _run(attacks: dict[str, Attack], target: Microdata, made: Draw) -> list[Outcome]:
+def _run(attacks: dict[str, Attack], target: Microdata, made: Draw, alpha: float | None) -> list[Outcome]:
     """Run attacks; in a study one that cannot be carried out is an error, since a cell would be missing."""
-    tried = act(attacks, fetcher(target, made.known, lambda attack: made.candidates), truth=made.truth, seeds=())
+    if not attacks:
+        return []
+    tried = act(attacks, fetcher(target, made.known, made.relate(alpha)), truth=made.truth, seeds=())
     for one in tried:
         if one.refusal is not None:
             raise InputError("study_attack_refused", attack=one.spec, why=one.refusal)
@@ -235,7 +260,7 @@ def _cell(study: Study, unit: Unit, made: Draw, alpha: float | None, tried: Outc
     unknown = claims.most is None and not claims.complete  # work was cut short, and nothing tells how much was missed
     most = min(len(made.target), len(made.known)) if unknown else claims.most
     return Cell(
-        mask=unit.setting.mask.spec,
+        mask=study.grid.axes[unit.setting][0],
         alpha=alpha,
         repetition=unit.repetition,
         attack=tried.spec,
@@ -259,7 +284,7 @@ def _cell(study: Study, unit: Unit, made: Draw, alpha: float | None, tried: Outc
         expected=claims.expected,
         **_reliability(claims, judged.weighed),
         seconds=tried.seconds,
-        labels=unit.setting.labels.spec or FULL,
+        labels=study.grid.axes[unit.setting][1] or FULL,
     )
 
 
@@ -288,7 +313,8 @@ def make_example(draws: StudyDraws, unit: Unit, alpha: float) -> Example:
     study, made = draws.study, draws.draw(unit)
     spec = parse_attacks(study.grid.attacks[:1])[0]
     attack = spec.build(made.knowledge.at(alpha, made.calibration), study.search)
-    claims = _run({spec.spec: attack}, made.masked_target if spec.kind.sees_points else made.target, made)[0].claims
+    seen = made.masked_target if spec.kind.sees_points else made.target
+    claims = _run({spec.spec: attack}, seen, made, alpha)[0].claims
     assert claims is not None
     rows, others, _ = claims.claimed()
     true = made.truth.holds(rows, others)
