@@ -73,6 +73,28 @@ def test_columns_of_every_form(places: list[str], tmp_path: Path) -> None:
     assert read.labels.equals(data.labels)
 
 
+def test_people_in_metres(tmp_path: Path) -> None:
+    """Columns of a table of places that are called as those of people are in their reference system, or plane."""
+    people, places = (pd.DataFrame(rng(k).uniform(0, 9000, (n, 2)), columns=["x", "y"]) for k, n in ((7, 40), (8, 5)))
+    east, north = 380_000, 5_800_000
+    for name, frame in (("people", people), ("places", places)):
+        frame.assign(x=frame["x"] + east, y=frame["y"] + north).to_csv(tmp_path / f"{name}.csv", index=False)
+    flat = np.linalg.norm(people.to_numpy()[:, None] - places.to_numpy()[None], axis=2).min(axis=1) / 1000
+    asked = {"coordinates": "x,y", "near": f"km={tmp_path / 'places.csv'}"}
+    plane = dq.read(tmp_path / "people.csv", metric="euclidean", unit="m", **asked)
+    np.testing.assert_allclose(plane.numbers.columns[0].values, flat, atol=1e-9)
+    earth = dq.read(tmp_path / "people.csv", metric="wgs84", crs="EPSG:25833", **asked)
+    np.testing.assert_allclose(earth.numbers.columns[0].values, flat, rtol=1e-3)  # the scale of UTM
+    with refused("near_plane_without_unit"):
+        dq.read(tmp_path / "people.csv", metric="euclidean", **asked)
+
+
+def test_the_look_names_places_of_another_country(tmp_path: Path) -> None:
+    pd.DataFrame({"lon": [2.35, 5.37], "lat": [48.86, 43.3]}).to_csv(tmp_path / "paris.csv", index=False)
+    found = dq.inspect(read_people([f"km={tmp_path / 'paris.csv'}"]))
+    assert [one.name for one in found.remarks] == ["near-in-another-country"]
+
+
 def test_risk_is_that_of_who_shares_all_that_is_released(places: list[str], tmp_path: Path) -> None:
     """Rounded lengths, classes, a name and a count are functions of the place: the risk is 1 / k of the crowd."""
     data, people = read_people(places), town(PEOPLE, 20)
