@@ -175,6 +175,16 @@ def test_the_seam_of_a_map_is_no_border(tmp_path: Path) -> None:
     np.testing.assert_allclose(away, wanted, rtol=0, atol=1.5e-4)
 
 
+def test_a_parallel_round_the_earth_is_a_border(tmp_path: Path) -> None:
+    """The treaty of the Antarctic holds south of 60 degrees; the pole and the date line are no end of it."""
+    south = shapely.Polygon([(-180, -60), (180, -60), (180, -90), (-180, -90)])
+    near = parse_near(f"km={write_layer(tmp_path / 'south.gpkg', [south])}")
+    away = near.measure(dq.Points([[10.0, -61.0], [180.0, -62.0], [0.0, -90.0]]))
+    np.testing.assert_allclose(away, np.array([1, 2, 30]) * np.pi * 6371 / 180, rtol=0, atol=2e-4)
+    with refused("near_without_places"):
+        parse_near(f"km={write_layer(tmp_path / 'world.gpkg', [shapely.box(-180, -90, 180, 90)])}")
+
+
 @pytest.mark.parametrize("ending", ["gpkg", "geojson", "shp", "csv"])
 def test_every_kind_of_file_gives_the_same(tmp_path: Path, ending: str) -> None:
     places, people = scatter("town", 20, 6), dq.Points(scatter("town", 50, 7))
@@ -306,6 +316,17 @@ def test_wishes_that_cannot_be_read(text: str, code: str) -> None:
         parse_wish(text)
 
 
+@given(st.text(alphabet="km=:, asclenuoritwhpf1.-xt\u00e9", max_size=40))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        wish = parse_wish(text)
+    except dq.InputError as error:
+        assert str(error)
+    else:
+        assert wish.name
+        assert wish.source
+
+
 def test_what_a_wish_may_say() -> None:
     wish = parse_wish("km near=/a b/c d.gpkg  layer=my roads as=classes:500m,2km crs=EPSG:25832")
     assert (wish.name, wish.source, wish.layer, wish.crs) == ("km near", "/a b/c d.gpkg", "my roads", "EPSG:25832")
@@ -344,6 +365,7 @@ def test_layers_that_hold_no_places(tmp_path: Path) -> None:
         "near_without_places": write_layer(tmp_path / "empty.gpkg", []),
         "near_crs_not_said": write_layer(tmp_path / "bare.shp", [point]),
         "record_without_geometry": write_layer(tmp_path / "gap.gpkg", [point, None]),
+        "outside_the_system": write_layer(tmp_path / "far.gpkg", [shapely.Point(1e12, 1e12)], crs=25832),
         "metres_not_degrees": write_layer(tmp_path / "metres.geojson", [shapely.Point(390000, 5800000)]),
     }
     (tmp_path / "bare.prj").unlink()

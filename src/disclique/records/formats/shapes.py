@@ -24,6 +24,7 @@ from disclique.units import KM_IN
 from disclique.values import FloatArray
 
 POINT_TYPE, AREA_TYPE = 0, 3  # types of geometries, as shapely counts them
+ROUNDING = 1e-9  # degrees
 LONGEST_KM = 2.0  # of a piece: the shortest way between its ends is within a hand's breadth of a parallel
 
 
@@ -46,6 +47,8 @@ def read_shapes(path: Path, crs: str | None = None, layer: str | None = None) ->
     if frame.crs is None and crs is None:
         raise InputError("near_crs_not_said", file=str(path))
     system = system_of(frame, path, crs)
+    for ends in (lines.begin, lines.end):  # before they are cut: what is no place is no piece of one either
+        check_degrees(_to_degrees(ends, system, lines.place, path), str(path))
     if system.is_geographic:
         lines = _without_seams(lines, frame, path)
         lengths = np.hypot(*(_degrees_between(lines) * _kilometres_at(lines)).T)
@@ -53,7 +56,6 @@ def read_shapes(path: Path, crs: str | None = None, layer: str | None = None) ->
         lengths = np.hypot(*(lines.end - lines.begin).T) * _kilometres_in(system)
     lines = _cut(lines, lengths, LONGEST_KM, turning=system.is_geographic)
     begin, end = (_to_degrees(xy, system, lines.place, path) for xy in (lines.begin, lines.end))
-    check_degrees(begin, str(path))
     return _attributes(frame), Pieces(begin, end, lines.place, len(frame))
 
 
@@ -92,18 +94,21 @@ def _lines_of(frame: Any, path: Path) -> _Lines:
     corners, of = shapely.get_coordinates(chains, return_index=True)
     joined = np.flatnonzero(of[1:] == of[:-1])
     dots, spot = shapely.get_coordinates(parts[kind == POINT_TYPE], return_index=True)
-    return _Lines(
+    found = _Lines(
         np.concatenate([dots, corners[joined]]),
         np.concatenate([dots, corners[joined + 1]]),
         np.concatenate([place[kind == POINT_TYPE][spot], owner[of[joined]]]),
     )
+    for row in np.flatnonzero(~(np.isfinite(found.begin) & np.isfinite(found.end)).all(axis=1)):
+        raise InputError("record_without_geometry", path=path, row=found.place[row] + 1)
+    return found
 
 
 def _without_seams(lines: _Lines, frame: Any, path: Path) -> _Lines:
     """Leave out sides of areas along the date line and at a pole: the map ends there, and not the area."""
     areas = np.isin(frame.geometry.geom_type.to_numpy(), ("Polygon", "MultiPolygon", "GeometryCollection"))
-    ends = np.minimum(np.abs(lines.begin), np.abs(lines.end))
-    seam = ((ends[:, 0] >= 180 - 1e-9) | (ends[:, 1] >= 90 - 1e-9)) & areas[lines.place]
+    ends, whole = np.minimum(np.abs(lines.begin), np.abs(lines.end)), _goes_round(lines)
+    seam = (((ends[:, 0] >= 180 - ROUNDING) & ~whole) | (ends[:, 1] >= 90 - ROUNDING)) & areas[lines.place]
     if seam.all():
         raise InputError("near_without_places", file=str(path))
     return lines.select(~seam)
@@ -112,7 +117,12 @@ def _without_seams(lines: _Lines, frame: Any, path: Path) -> _Lines:
 def _degrees_between(lines: _Lines) -> FloatArray:
     """Return the steps in degrees, the short way round the Earth."""
     step = lines.end - lines.begin
-    return np.column_stack([(step[:, 0] + 180) % 360 - 180, step[:, 1]])
+    return np.column_stack([np.where(_goes_round(lines), step[:, 0], (step[:, 0] + 180) % 360 - 180), step[:, 1]])
+
+
+def _goes_round(lines: _Lines) -> NDArray[np.bool_]:
+    """Return which lines go from one end of the map to the other, along a parallel of the whole Earth."""
+    return np.asarray(np.abs(lines.end[:, 0] - lines.begin[:, 0]) >= 360 - ROUNDING)
 
 
 def _kilometres_at(lines: _Lines) -> FloatArray:
