@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -318,11 +319,8 @@ def test_wishes_that_cannot_be_read(text: str, code: str) -> None:
 
 @given(st.text(alphabet="km=:, asclenuoritwhpf1.-xt\u00e9", max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    try:
+    with suppress(dq.InputError):
         wish = parse_wish(text)
-    except dq.InputError as error:
-        assert str(error)
-    else:
         assert wish.name
         assert wish.source
 
