@@ -263,7 +263,7 @@ def test_on_the_papers_data_the_setting_found_is_confirmed_by_a_full_grid() -> N
     made = dq.germany(rng=np.random.default_rng(0))
     file = microdata(made.target, made.label_names, coordinates=["lon", "lat"], ids="id", name="paper")
     known = microdata(made.known, made.label_names, coordinates=["lon", "lat"], ids="id", name="known")
-    chosen = Plan(("gaussian:sigma=0.02deg..0.2deg",), Snooper(given=True), 6, max_risk=0.5, attacks=("labels",))
+    chosen = Plan(("gaussian:sigma=0.2deg..2deg",), Snooper(given=True), 6, max_risk=0.5, attacks=("labels",))
     found = run_audit(Audit(chosen, file, known), executor=Processes())
     setting = found.decisions[0].setting
     assert setting is not None

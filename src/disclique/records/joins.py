@@ -53,7 +53,28 @@ def find_twins(
             found = [value for value in values if value is not None and _fold(value, chosen) in there]
             if len(found) > len(best[1]):
                 best = chosen, sorted(found, key=str)
+    ending, ended = _find_ending(values, others)
+    if len(ended) > len(best[1]):
+        return (Message("ending", ending=ending),), ended
     return tuple(map(Message, best[0])), best[1]
+
+
+LONGEST_ENDING, FEWEST_ENDED = 3, 5
+
+
+def _find_ending(
+    values: Collection[Hashable | None], others: Collection[Hashable | None]
+) -> tuple[str, list[Hashable | None]]:
+    """Return the same sign or letters at the end of several values without which the others have them, and these."""
+    there = {str(other) for other in others if other is not None}
+    found: dict[str, list[Hashable | None]] = {}
+    for value in values:
+        text = str(value)
+        for size in range(1, LONGEST_ENDING + 1):
+            if text[:-size] in there and not any(sign.isdigit() for sign in text[-size:]):
+                found.setdefault(text[-size:], []).append(value)
+    ending, ended = max(found.items(), key=lambda one: len(one[1]), default=("", []))
+    return (ending, sorted(ended, key=str)) if len(ended) >= FEWEST_ENDED else ("", [])
 
 
 def _fold(value: Hashable, names: Collection[str]) -> str:
