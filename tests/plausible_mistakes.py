@@ -254,6 +254,11 @@ UNSEEN = {
     ("others", "target", "one town taken for another"): "the same",
     ("whole", "target", "shifted to the north"): "towns of Norway, whose degrees of longitude are shorter",
     ("others", "target", "shifted to the north"): "the same",
+    (
+        "matrix and known",
+        "known",
+        "only one town",
+    ): "those known lie closer together, and noise hides them",
     ("matrix", "matrix", "by 10"): "towns that lie ten times as close, beside a mask in kilometres",
     ("matrix", "matrix", "miles"): "the same: nothing says how far apart these people should be",
 }

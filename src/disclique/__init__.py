@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from disclique.records.checks import Inspection, inspect
     from disclique.records.companions import read_seeds
     from disclique.records.labels import Exact
+    from disclique.records.population import read_population
     from disclique.records.reading import microdata, read
     from disclique.records.registers import Register, read_register
     from disclique.releases import Release, mask, read_key, release
@@ -68,6 +69,7 @@ _ROOMS = {
     "records.checks": ("Inspection", "inspect"),
     "records.labels": ("Exact",),
     "records.reading": ("microdata", "read"),
+    "records.population": ("read_population",),
     "records.registers": ("Register", "read_register"),
     "records.companions": ("read_seeds",),
     "engine": ("maximum_clique", "maximum_cliques"),
@@ -136,6 +138,7 @@ __all__ = [
     "quantiles",
     "read",
     "read_key",
+    "read_population",
     "read_register",
     "read_result",
     "read_seeds",

@@ -315,7 +315,7 @@ def test_the_report_names_what_ran_what_did_not_apply_and_what_was_not_asked_for
     first, _, rest = method.partition("These were asked for and did not apply")
     assert re.findall(r"<dt><strong>(.*?)</strong>", first) == ["labels"]
     assert "<strong>register</strong>" in rest
-    assert re.search(r"These were not asked for: clique, extend", rest)
+    assert re.search(r"These were not asked for: numbers, clique, extend", rest)
     assert "Kroll" not in method
     assert "register does not apply: " in text
 

@@ -128,6 +128,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "attack_names": (lambda: dq.attack_names(every="no"), "every = 'no'"),
     "read_register, labels": (lambda: dq.read_register("x", 5, coordinates="lon,lat"), "labels = 5"),
     "read_register": (lambda: dq.read_register("nowhere", ["sex"], coordinates="lon,lat"), "nowhere: there is no such"),
+    "read_population": (lambda: dq.read_population("nowhere.csv", coordinates="lon,lat"), "nowhere.csv"),
     "register_attack": (lambda: dq.register_attack(5), "attack = 5"),
     "register_mask": (lambda: dq.register_mask("affine"), "mask = 'affine'"),
     "parse_mask=3": (lambda: dq.parse_mask(3), "mask = 3"),

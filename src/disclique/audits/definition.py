@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+from disclique.audits.fitting import check_population
 from disclique.audits.plan import MOST_VARIED, Plan, Snooper
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
@@ -21,6 +22,7 @@ from disclique.options.audits import GERMANY
 from disclique.records.coarsening import Recoding, check_sources
 from disclique.records.joins import describe_difference
 from disclique.records.labels import label_tuples
+from disclique.records.population import Inhabitants
 from disclique.runs import Chance, Measured, Stage, Unit, WrittenUnit
 from disclique.spaces import Points, shared_unit
 from disclique.spaces.mapping import scale_together
@@ -107,7 +109,7 @@ class Audit:
 
     Ids tell who is who: the same id in two files is the same person. ``thinned`` says of what the known file is a part,
     if it is one. ``uncoarsened`` is the audit with the labels as
-    they were before they were recoded.
+    they were before they were recoded. ``population`` are the people of the area, among whom released people hide.
     """
 
     plan: Plan
@@ -117,6 +119,7 @@ class Audit:
     uncoarsened: Audit | None = None
     thinned: Message | None = None
     tuning: UnitTuning = UNIT_TUNING
+    population: Inhabitants | None = None
 
     def __post_init__(self) -> None:
         if len(self.target) < 2:
@@ -130,6 +133,8 @@ class Audit:
         self._check_drawn()
         self._check_errors()
         self._check_seeds()
+        if self.population is not None:
+            check_population(self.population, self.target)
 
     def check_masks(self) -> None:
         """Apply every mask and recoding once, so that one that does not fit the file is said before the run."""
@@ -156,6 +161,8 @@ class Audit:
         digest = hashlib.sha256(self.plan.digest.encode())
         for data in (self.target, self.known, self.others):
             digest.update(b"" if data is None else _content(data))
+        if self.population is not None:
+            digest.update(repr(self.population.content()).encode())
         for column in self._read_columns:
             digest.update(repr((column, [canonical(value) for value in self.target.table.get(column, ())])).encode())
         for file in dict.fromkeys(file for mask in self._asked_masks for file in mask.files):
@@ -204,7 +211,8 @@ class Audit:
         files = (self.target, self.known, self.others)
         target, known, others = (None if data is None else labels.apply(data) for data in files)
         assert target is not None
-        return Audit(replace(self.plan, generalise=()), target, known, others, self, tuning=self.tuning)
+        plan = replace(self.plan, generalise=())
+        return Audit(plan, target, known, others, self, tuning=self.tuning, population=self.population)
 
     @property
     def chance(self) -> Chance:
@@ -379,7 +387,7 @@ class Audit:
         assert target is not None
         read = [column for column in self._read_columns if column in self.target.table.columns]
         target = replace(target, table=self.target.table[read].reset_index(drop=True)) if read else target
-        return Audit(self.plan, target, known, others, thinned=self.thinned, tuning=self.tuning)
+        return replace(self, uncoarsened=None, target=target, known=known, others=others)
 
 
 def _content(data: Microdata) -> bytes:

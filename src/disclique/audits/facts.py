@@ -11,6 +11,7 @@ from datetime import date
 from typing import Any
 
 from disclique.arguments import short_repr
+from disclique.audits.fitting import Fitting
 from disclique.audits.rates import AttackRisk, InsiderShare, OracleRisk, SettingRisk
 from disclique.errors import InputError
 from disclique.messages import Message
@@ -122,7 +123,8 @@ class SettingFacts:
     insiders found there who know some people's records beforehand. ``person`` is the risk of the most exposed person
     where it was measured. ``utility_error`` are the standard errors of what is an estimate from ``utility_sample``
     records of a large file. ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
-    labels, in an audit that makes them coarser.
+    labels, in an audit that makes them coarser. ``fitting`` counts how many people of the population fit each record of
+    one release, where there is a population.
     """
 
     spec: str
@@ -151,6 +153,7 @@ class SettingFacts:
     labels: LabelUse | None = None
     utility_error: dict[str, float | None] | None = None
     utility_sample: int | None = None
+    fitting: Fitting | None = None
 
     __repr__ = short_repr
 

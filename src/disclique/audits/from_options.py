@@ -27,7 +27,8 @@ from disclique.options.audits import AUDIT_ROWS, DECISION, OF_FILE, AuditOptions
 from disclique.options.files import NO_COLUMNS
 from disclique.options.table import FILE, list_of, read_toml
 from disclique.records.coarsening import is_dial
-from disclique.records.reading import read
+from disclique.records.population import Inhabitants, read_population
+from disclique.records.reading import Layout, read
 from disclique.records.registers import read_known
 from disclique.records.write import hashes
 from disclique.runs import Executor, Forecast, open_journal
@@ -86,7 +87,16 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     inputs = hashes([file, *paths.values(), *whole, *options.further_files, *districts])
     memory = None if options.memory is None else parse_memory(options.memory)
     kept, thinned = hold_known(theirs, target, plan, memory)
-    return Audit(replace(plan, inputs=inputs), target, kept, hold_others(more, target, plan), thinned=thinned)
+    strangers, plan = hold_others(more, target, plan), replace(plan, inputs=inputs)
+    return Audit(plan, target, kept, strangers, thinned=thinned, population=_read_population(options, paths))
+
+
+def _read_population(options: AuditOptions, paths: Mapping[str, Path | None]) -> Inhabitants | None:
+    path = paths["population"]
+    if path is None:
+        return None
+    same = {name: value for name, value in options.columns.items() if name in ("coordinates", "metric", "crs", "unit")}
+    return read_population(path, Layout(**same), people=options.population_people, cell=options.population_cell)
 
 
 def read_target(file: Path, options: AuditOptions) -> Microdata:

@@ -24,8 +24,10 @@ from disclique.messages import Message
 from disclique.model import Microdata
 from disclique.numbers import Numbers
 from disclique.options.audits import GERMANY
+from disclique.records.population import Inhabitants
 from disclique.records.reading import select_records
 from disclique.records.registers import Register, draw_people, find_people
+from disclique.spaces import Points
 from disclique.spaces.base import Distances
 from disclique.synthetic.people import home_points
 
@@ -120,15 +122,25 @@ def invent_people(audit: Audit, count: int, rng: np.random.Generator) -> Microda
     """Draw synthetic people with labels and places, vectors or texts like those of the file."""
     like = rng.integers(len(audit.target), size=count)
     labels = audit.target.labels.iloc[like].reset_index(drop=True)
-    own = audit.target.distances.points() if audit.plan.snooper.others == GERMANY else None
+    points = audit.target.distances.points()
+    own = points if audit.plan.snooper.others == GERMANY else None
     source: Distances
-    if own is not None:
+    if audit.population is not None and points is not None and points.is_map:
+        source = _settle(audit.population, points, count, rng)
+    elif own is not None:
         source = replace(own, coordinates=home_points(count, rng))
     else:
         source = audit.target.distances.invent(count, rng)
     ids = tuple(("other", number) for number in range(count))
     numbers = _invent_numbers(audit.target.numbers, like, rng).measured(source.points(), ids)
     return Microdata(pd.DataFrame(index=range(count)), labels, source, ids, "others", numbers=numbers)
+
+
+def _settle(population: Inhabitants, points: Points, count: int, rng: np.random.Generator) -> Points:
+    """Return where so many people of the population live, drawn at random."""
+    rows = rng.choice(len(population), count, p=population.people / population.total)
+    there = population.spread(rows, rng.integers(1 << 20, size=count))
+    return replace(points, coordinates=there.coordinates)
 
 
 def _invent_numbers(numbers: Numbers, like: Rows, rng: np.random.Generator) -> Numbers:

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from disclique.audits.fitting import Fitting
 from disclique.measures.bounds import lower_end, smooth_upper_end, upper_end
 from disclique.measures.risk import Hits, trials
 from disclique.messages import Message
@@ -115,7 +116,7 @@ class ReleaseRecord:
     insider, as rows of the audited file. ``again`` is what the oracle makes of one release more. Of a large file
     ``utility`` is an estimate from ``utility_sample`` records, with its standard errors. A release that is attacked
     leaves ``attempts``, and in ``seeded`` what insiders would find; a unit that only asks the oracle, for every person
-    many times, ``trials``.
+    many times, ``trials``. ``fitting`` says how many people of a population fit the records of one release.
     """
 
     known: int
@@ -130,6 +131,7 @@ class ReleaseRecord:
     attempts: tuple[Attempt, ...] = ()
     seeded: tuple[InsiderHits, ...] = ()
     trials: Trials | None = None
+    fitting: Fitting | None = None
 
     def with_attacks(self, attacked: ReleaseRecord | None) -> ReleaseRecord:
         """Return the record with the attacks on the same release; without any if it was not attacked."""

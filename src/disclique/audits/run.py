@@ -27,6 +27,7 @@ from disclique.masks.settings import MaskRange, Setting
 from disclique.memory import parse_memory
 from disclique.messages import Message
 from disclique.model import Microdata
+from disclique.records.population import Inhabitants
 from disclique.records.registers import Register
 from disclique.runs import (
     Executor,
@@ -47,6 +48,7 @@ def audit(  # noqa: PLR0913 - the public door
     *,
     known: Microdata | Register | None = None,
     others: Microdata | Register | None = None,
+    population: Inhabitants | None = None,
     folder: Path | str | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -103,7 +105,10 @@ def audit(  # noqa: PLR0913 - the public door
     declared = declare(options.pop("decision", None))
     plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
     theirs, thinned = hold_known(known, target, plan, None if memory is None else parse_memory(memory))
-    work = Audit(plan, target, theirs, hold_others(others, target, plan), thinned=thinned)
+    if population is not None:
+        check_kind(population, Inhabitants, "population", "wanted_population")
+    strangers = hold_others(others, target, plan)
+    work = Audit(plan, target, theirs, strangers, thinned=thinned, population=population)
     about = Context(declared, inspection=inspect_audit(work).check(accept=accept))
     result = run_audit(
         work, folder=folder, executor=executor, progress=progress, with_records=with_records, about=about

@@ -241,6 +241,7 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, 
         brief=setting.brief,
         utility_error=average_errors(records),
         utility_sample=min((one.utility_sample for one in records.values() if one.utility_sample), default=None),
+        fitting=next((one.fitting for one in records.values() if one.fitting is not None), None),
     )
 
 

@@ -28,6 +28,7 @@ from disclique.attacks.act import link_releases
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
 from disclique.attacks.population import prepare
 from disclique.audits.definition import Attacked, Audit, People, Varied, count_common
+from disclique.audits.fitting import Residents, count_fitting
 from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
 from disclique.audits.plan import ALL_ATTACKS, DRAWS
 from disclique.audits.rates import ORACLE, InsiderHits, ReleaseRecord, Trials
@@ -50,7 +51,7 @@ from disclique.model import Budget, Candidates, Microdata
 from disclique.numbers import Numbers
 from disclique.progress import tell
 from disclique.records.reading import select_records
-from disclique.runs import Unit
+from disclique.runs import Measured, Unit
 from disclique.spaces import ReleaseSeries
 from disclique.spaces.base import Distances
 
@@ -104,7 +105,8 @@ def measure_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowl
     sampled = unit.repetition < tuning.sampled_repetitions and not isinstance(unit.stage, Varied)
     # one more than is published, for what a further release would give away
     masked = _draw(audit, unit, known, plan.releases + sampled)
-    labels = match_labels(audit, _with_numbers(audit, unit, known, plan.releases), known.data)
+    target = _with_numbers(audit, unit, known, plan.releases)
+    labels = match_labels(audit, target, known.data)
     tell(ORACLE)
     asked = consult_oracle(masked[: plan.releases], known, knowledge, labels)
     few = len(known.sought) <= tuning.most_named or unit.repetition == 0
@@ -114,6 +116,10 @@ def measure_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowl
         guess=guess_by_labels(known, labels.exact),
         oracle=asked.record(known, plan.scenario, most_named=len(known.sought) if few else 0),
     )
+    if audit.population is not None and unit.repetition == 0 and isinstance(unit.stage, Measured):
+        residents = Residents.of(audit.population, audit.plain.target, unit.setting.labels)
+        found = count_fitting(residents, target, known.released, masked[0], knowledge.law)
+        record = replace(record, fitting=found)
     if not sampled:
         return record
     if len(known.released.numbers):

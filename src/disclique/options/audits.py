@@ -311,6 +311,28 @@ class AuditOptions(_PlanOptions, FileOptions):  # type: ignore[misc, valid-type]
         title=mark("Vectors of the other people"),
         hint=mark("If vectors of the other people come from a file of their own."),
     )
+    population: Path | None = option(
+        "Who else lives there: dwellings, or a grid with persons (CSV, Parquet, GeoPackage, GeoTIFF). Says for every "
+        "record how many people fit it, and is where strangers come from.",
+        SNOOPER,
+        metavar="FILE",
+        title=mark("The population of the area"),
+        hint=mark("Dwellings, or cells of a grid with persons: then it is counted how many people fit each record."),
+    )
+    population_people: str | None = option(
+        "Its column that says for how many persons a row stands (each for one).",
+        SNOOPER,
+        metavar="COL",
+        title=mark("Column with the number of persons"),
+        hint=mark("Of the population; left empty, each row is one person."),
+    )
+    population_cell: str | None = option(
+        "Side of the cells of its points (100m), if they are those of a grid.",
+        SNOOPER,
+        metavar="X",
+        title=mark("Side of a cell"),
+        hint=mark("If the points of the population are middles of cells: a length such as 100m."),
+    )
     memory: str | None = option(
         "Memory for the part of a register that is kept: 4GB, 50% (half of the machine's).",
         WORK,

@@ -21,6 +21,7 @@ from disclique.records.formats.layers import geometries_of, read_layer, system_o
 from disclique.records.formats.projections import LAT, LON, read_crs, to_degrees
 from disclique.records.reading import Layout, place_records
 from disclique.spaces import Points
+from disclique.spaces.base import digest
 from disclique.units import KM, LENGTH_UNITS, length_in, parse_quantity
 from disclique.values import FloatArray
 
@@ -62,6 +63,10 @@ class Inhabitants:
         """How many persons live there."""
         return float(self.people.sum())
 
+    def content(self) -> object:
+        """Return what tells it from another population, for a digest."""
+        return digest(self.places.coordinates), digest(self.people), self.table.to_csv(index=False)
+
     def select(self, rows: NDArray[np.integer]) -> Inhabitants:
         """Return some of the places, in the order of ``rows``."""
         table, cells = self.table.iloc[rows].reset_index(drop=True), None if self.cells is None else self.cells[rows]
@@ -81,17 +86,28 @@ class Inhabitants:
 
 
 def read_population(
-    path: str | PathLike[str], layout: Layout | None = None, *, people: str | None = None, cell: str | None = None
+    path: str | PathLike[str],
+    layout: Layout | None = None,
+    *,
+    people: str | None = None,
+    cell: str | None = None,
+    **columns: Any,
 ) -> Inhabitants:
     """Return the population that a file has: dwellings, or cells with persons.
 
     A table needs ``coordinates`` of the layout; the geometries of a layer are points, or areas of a grid; a GeoTIFF has
     cells. ``people`` is the column that says for how many persons a row stands, without it each row is one; a raster
     says it itself, and areas must. ``cell`` is the side of the cell around each point of a table or layer (``100m``).
-    Rows and cells with nobody, and those that do not say how many, are left out.
+    Rows and cells with nobody, and those that do not say how many, are left out. ``columns`` are fields of ``Layout``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "town.csv").write_text("lon,lat,persons\\n10.1,50.2,3\\n10.2,50.3,1\\n")
+    ...     read_population(Path(folder, "town.csv"), coordinates="lon,lat", people="persons").total
+    4.0
     """
     path = check_path(path, "path")
-    layout = layout or Layout()
+    layout = replace(layout or Layout(), **columns)
     if path.suffix.lower() in RASTERS:
         found = _read_raster(path, layout)
     elif layout.coordinates is None:
