@@ -16,6 +16,7 @@ from disclique.model import Microdata
 from disclique.records.checks.labels import inspect_labels
 from disclique.records.checks.lengths import inspect_lengths
 from disclique.records.checks.near import inspect_near
+from disclique.records.checks.numbers import inspect_numbers
 from disclique.records.checks.pairs import Encounter, inspect_pair
 from disclique.records.checks.places import inspect_places
 from disclique.records.checks.values import FileLook, Inspection, Remark
@@ -62,7 +63,8 @@ def inspect(
 
 def _inspect_file(data: Microdata) -> tuple[FileLook, list[Remark]]:
     (extent, of_places), (lengths, of_lengths) = inspect_places(data), inspect_lengths(data)
-    groups, same = inspect_labels(data), data.distances.identities()
+    groups, same = inspect_labels(data), data.distances.identities() if data.distances.are_published else None
+    numbers, of_numbers = inspect_numbers(data)
     look = FileLook(
         name=data.name.replace("\\", "/").rsplit("/", 1)[-1],
         records=len(data),
@@ -76,8 +78,9 @@ def _inspect_file(data: Microdata) -> tuple[FileLook, list[Remark]]:
         unique=sum(size == 1 for size in groups.sizes),
         incomplete=groups.incomplete,
         crowd=1 if same is None else max(Counter(same).values(), default=1),
+        numbers=numbers,
     )
-    remarks = [*of_places, *of_lengths, *groups.remarks]
+    remarks = [*of_places, *of_lengths, *groups.remarks, *of_numbers]
     for near in (column.near for column in data.numbers.columns):
         if isinstance(near, Near):
             remarks += inspect_near(near, data.distances.points(), data.name)

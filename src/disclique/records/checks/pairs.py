@@ -16,6 +16,7 @@ import pandas as pd
 from disclique.messages import Message, mark
 from disclique.model import Microdata
 from disclique.records.checks.lengths import name_unit, sample_lengths
+from disclique.records.checks.numbers import compare_numbers
 from disclique.records.checks.places import inspect_places
 from disclique.records.checks.values import Meeting, Remark, say_shares, show_length, some
 from disclique.records.joins import find_twins
@@ -78,11 +79,12 @@ def inspect_pair(
                 remarks += list(_values(target, known, str(column), meetings[-1]))
     remarks += [*_far_apart(target, known), *_units(target, known)]
     if not same_ids:
-        return Encounter(None, tuple(meetings), tuple(remarks))
+        return Encounter(None, tuple(meetings), (*remarks, *compare_numbers(target, known, None)))
     where = {person: row for row, person in enumerate(known.ids)}
     both = [(row, where[person]) for row, person in enumerate(target.ids) if person in where]
     here, there = np.array(both, dtype=np.int32).reshape(-1, 2).T
     remarks += [*_ids(target, known, len(here)), *find_doubles(target, known)]
+    remarks += compare_numbers(target, known, (here, there))
     if len(here) >= PAIR_LIMITS.people:
         remarks += compare_people(target, known, (here, there), forgiven=forgiven, errors=errors)
     return Encounter(len(here), tuple(meetings), tuple(remarks))

@@ -23,6 +23,7 @@ KINDS = {  # what the records of a file are
     "texts": mark("kind_texts"),
     "encodings": mark("kind_encodings"),
     "matrix": mark("kind_matrix"),
+    "nothing": mark("kind_nothing"),
 }
 JOINED = {BY_ID: mark("joined_by_id"), BY_ROW: mark("joined_by_row"), BY_POSITION: mark("joined_by_position")}
 
@@ -130,6 +131,25 @@ class LabelColumn(Worded):
 
 
 @dataclass(frozen=True)
+class NumberLook(Worded):
+    """A column of numbers: how many there are, in how many records it is empty, and about their median."""
+
+    name: str
+    unit: str
+    values: int
+    missing: int
+    median: float | None = None
+
+    @property
+    def message(self) -> Message:
+        """The column in words."""
+        unit = "km" if self.unit == "km" else ""
+        median = None if self.median is None else show_length(self.median, unit)
+        code = mark("number_column_with_gaps") if self.missing else mark("number_column")
+        return Message(code, column=self.name, different=self.values, empty=self.missing, median=median)
+
+
+@dataclass(frozen=True)
 class FileLook:
     """One file as it was understood.
 
@@ -150,6 +170,7 @@ class FileLook:
     unique: int = 0
     incomplete: int = 0
     crowd: int = 1
+    numbers: tuple[NumberLook, ...] = ()
 
     @property
     def kind_message(self) -> Message:
@@ -175,6 +196,8 @@ class FileLook:
         if self.labels:
             yield Message("look_labels", columns=[one.message for one in self.labels])
             yield Message("look_label_groups", groups=self.groups, smallest=self.smallest, unique=self.unique)
+        if self.numbers:
+            yield Message("look_numbers", columns=[one.message for one in self.numbers])
 
 
 @dataclass(frozen=True)
