@@ -286,6 +286,10 @@ class PlaceMeasure(Protocol):
         """Whether it follows from coordinates; else it is given for people of some ids."""
 
     @property
+    def by_record(self) -> bool:
+        """Whether it follows from whatever the records are: their strings or vectors."""
+
+    @property
     def in_length(self) -> bool:
         """Whether numbers are lengths, which change by no more than places move."""
 
@@ -370,14 +374,18 @@ class Numbers:
         """Return the columns of two releases of the same people."""
         return Numbers(self.columns + other.columns)
 
-    def measured(self, points: Any, ids: Sequence[Any], error: float | None = None) -> Numbers:
-        """Return what follows from places anew for other ones, whose coordinates have an error.
+    def measured(self, records: Any, ids: Sequence[Any], error: float | None = None) -> Numbers:
+        """Return what follows from places, or from other records, anew for other ones; coordinates may have an error.
 
         How far off a count is because of it has no such law: there the snooper is taken to know the right one.
         """
         made = []
         for column in self.columns:
             near = column.near
+            if near is not None and near.by_record:
+                made.append(replace(column, values=near.measure(records, ids)))
+                continue
+            points = records.points()
             if near is None or not near.by_place or points is None or (error and not near.in_length):
                 made.append(column)
                 continue

@@ -132,7 +132,7 @@ def invent_people(audit: Audit, count: int, rng: np.random.Generator) -> Microda
     else:
         source = audit.target.distances.invent(count, rng)
     ids = tuple(("other", number) for number in range(count))
-    numbers = _invent_numbers(audit.target.numbers, like, rng).measured(source.points(), ids)
+    numbers = _invent_numbers(audit.target.numbers, like, rng).measured(source, ids)
     return Microdata(pd.DataFrame(index=range(count)), labels, source, ids, "others", numbers=numbers)
 
 
@@ -176,7 +176,7 @@ def add_errors(audit: Audit, data: Microdata, rng: np.random.Generator) -> Micro
         data = replace(data, labels=labels)
     if (error := snooper.coordinate_length) is not None:
         data = replace(data, distances=Gaussian(error).apply(data.distances, rng))
-        numbers = data.numbers.measured(data.distances.points(), data.ids, audit.coordinate_error)
+        numbers = data.numbers.measured(data.distances, data.ids, audit.coordinate_error)
         data = replace(data, numbers=numbers)
     return data
 

@@ -36,6 +36,13 @@ class ReadOptions(Options):
         default=[],
         metavar="NAME=FILE",
     )
+    reference: list[str] | None = option(
+        "Public strings or vectors, of the kind of the records: columns NAME_1, NAME_2, … hold how far each record "
+        "lies from them; repeatable.",
+        INPUT,
+        default=[],
+        metavar="NAME=FILE",
+    )
     coordinates: str | None = option("Coordinate columns; two, or any number.", INPUT, metavar="LON,LAT")
     text: list[str] | None = option("Columns of text to compare (names).", INPUT, default=[], metavar="COL,COL")
     encodings: str | None = option(
@@ -145,16 +152,19 @@ class ReadOptions(Options):
 
         named = [getattr(self, name) for name in rows_of(type(self)) if name.endswith("encodings")]
         named += [parse_wish(one).path for one in list_of(self.near)]
+        named += [one.partition("=")[2].strip() for one in list_of(self.reference)]
         return [Path(source) for source in named if source is not None and Path(source).is_file()]
 
     @property
     def columns(self) -> dict[str, Any]:
         """The fields of ``Layout``: which columns mean what."""
-        same = {name: getattr(self, name) for name in rows_of(ReadOptions) if name not in ("label", "number", "accept")}
+        apart = ("label", "number", "reference", "accept")
+        same = {name: getattr(self, name) for name in rows_of(ReadOptions) if name not in apart}
         return same | {
             "labels": list_of(self.label),
             "numbers": list_of(self.number),
             "near": list_of(self.near),
+            "references": list_of(self.reference),
             "generalise": list_of(self.generalise),
             "text": self.texts,
         }

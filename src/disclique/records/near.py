@@ -140,6 +140,11 @@ class Near:
         return self.form.kind == NAME
 
     @property
+    def by_record(self) -> bool:
+        """Not so: it follows from coordinates alone, or is given."""
+        return False
+
+    @property
     def by_place(self) -> bool:
         """Whether values follow from coordinates; travel times are given, and who is not listed has none."""
         return self.pieces is not None

@@ -28,6 +28,7 @@ from disclique.records.joins import BY_POSITION, Roster, names_of_index, roster_
 from disclique.records.labels import canonical_labels
 from disclique.records.near import TRAVEL, Ground, check_asked, prepare_near, wish_of
 from disclique.records.number_columns import add_near, parse_numbers, read_numbers
+from disclique.records.references import add_references
 from disclique.spaces import Encodings, Matrix, Nothing, Points, Texts, wrap
 from disclique.spaces.base import Distances
 from disclique.spaces.bits import parse_encodings
@@ -79,9 +80,10 @@ class Layout:
     codes: bool = False
     numbers: Any = ()
     near: Any = ()
+    references: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        for name in ("labels", "generalise"):
+        for name in ("labels", "generalise", "references"):
             object.__setattr__(self, name, tuple(map(str, check_names(getattr(self, name), name))))
         for name in ("coordinates", "text"):
             value = getattr(self, name)
@@ -165,7 +167,7 @@ def read(
         raise InputError("no_id_column", path=path, column=layout.id, columns=there)
     id = layout.id if layout.id in frame.columns else None
     about: dict[str, Any] = {"ids": id, "name": str(path), "unit": layout.unit, "numbers": layout.numbers}
-    about["near"] = prepare_near(layout.near, layout.ground)
+    about |= {"near": prepare_near(layout.near, layout.ground), "references": layout.references}
     if layout.encodings is not None and layout.encodings in frame.columns:
         made = parse_encodings(list(frame[layout.encodings]), _bits(layout), name=str(path), column=layout.encodings)
         return replace(microdata(frame, layout.labels, distances=made, **about), joined="")
@@ -234,6 +236,7 @@ def microdata(  # noqa: PLR0913 - the public door
     unit: str | None = None,
     numbers: Any = None,
     near: Any = None,
+    references: Sequence[str] = (),
     name: str = "microdata",
     **options: bool,
 ) -> Microdata:
@@ -274,6 +277,8 @@ def microdata(  # noqa: PLR0913 - the public door
     near : text, or list of them
         Further numbers that follow from coordinates: "km_hospital=hospitals.gpkg", "km_station=point:13.369,52.525",
         with "as=classes:1km,5km", "as=name" (a label) or "as=count:within=2km" behind.
+    references : list of "name=file"
+        Further numbers: how far each record lies from public strings or vectors, "ref=references.csv".
     name : str
         How messages call this table.
     directed : bool
@@ -315,7 +320,9 @@ def microdata(  # noqa: PLR0913 - the public door
         raise InputError("other_number_of_distances", file=name, records=len(table), size=source.size)
     _refuse_twice(labels, [ids, *_names_in(coordinates), *_names_in(text)], found, name)
     kept = canonical_labels(table, [one for one in labels if one not in computed], name)
-    data = Microdata(table, kept, source, named, name, joined, found)
+    data = add_references(
+        Microdata(table, kept, source, named, name, joined, found), check_names(references, f"{name}: references")
+    )
     if not from_places:
         return data
     columns = tuple(map(str, coordinates)) if coordinates is not None and _are_names(coordinates) else ()  # type: ignore[arg-type]
