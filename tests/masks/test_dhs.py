@@ -310,6 +310,15 @@ def test_few_known_people_and_an_error_of_their_places(tmp_path: Path) -> None:
     assert rates[1] == pytest.approx(rates[0], abs=0.12)
 
 
+def test_a_mask_that_knows_a_file_is_not_taken_for_another_one() -> None:
+    """What is known of one setting of an audit must not be told of the next."""
+    file = households(30, 3)
+    one, other = (parse_mask(spec).prepare(file) for spec in ("dhs:cluster=ea", "dhs:cluster=ea,urban=1km"))
+    assert len({one, other, one}) == 2
+    assert one != other
+    assert one.place_law() != other.place_law()
+
+
 def test_audit_and_release_with_districts(run: Run, tmp_path: Path) -> None:
     """From Python and from the command line: a mask told by columns, districts in another reference system."""
     file = households(40, 4, columns=4)
