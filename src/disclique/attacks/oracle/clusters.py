@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from disclique.attacks.align import AttackInputs
 from disclique.attacks.knowledge import Holder
-from disclique.attacks.oracle.places import FEWEST, MATCHING, Chances, Matching, Weighing
+from disclique.attacks.oracle.places import MATCHING, Chances, Matching, Weighing
 from disclique.attacks.population import Population
 from disclique.attacks.weigh.law import LawModel
 from disclique.engine.kernels.members import match_members
@@ -38,6 +38,10 @@ class Grouping:
     rounds: int = 200
     settled: float = 1e-6
     faint: float = 1e-7  # chance of a pair of groups whose members are not looked at
+    first: float = 0.9  # of the known people of a cluster that are first taken to be released, at the most
+    most: float = 0.98  # of either side: a few of the people who live there are never released, or not known
+    guesses: int = 5  # at how many of them are
+    same: float = 0.01
     told: float = 60.0  # log odds of a pair of groups with a pair of members whom an insider knows
 
 
@@ -96,6 +100,22 @@ def _locate_people(law: SurveyLaw, points: Points, holder: Holder) -> Located:
 
 
 @dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs of a group and a cluster, ordered by group: log likelihood ratios of their places, odds of members."""
+
+    group: Ints
+    cluster: Ints
+    ratio: FloatArray
+    odds: FloatArray
+    chances: FloatArray
+
+    def select(self, rows: Ints) -> _Pairs:
+        """Return some of the pairs."""
+        ratio, odds, chances = (one[rows] for one in (self.ratio, self.odds, self.chances))
+        return _Pairs(self.group[rows], self.cluster[rows], ratio, odds, chances)
+
+
+@dataclass(frozen=True, eq=False)
 class _Clusters:
     """Groups of records, clusters of known people, and what is known of both."""
 
@@ -109,7 +129,8 @@ class _Clusters:
     def weigh(self, copies: Sequence[Points], law: SurveyLaw, located: Located) -> Chances:
         """Weigh groups against clusters, and their members within each pair."""
         knowledge, first = self.inputs.knowledge, self.clusters.first
-        known_share = 1 - (1 - min(self.inputs.share, 1.0)) ** self.groups.sizes  # of groups: somebody is known
+        unknown = 1 - min(self.inputs.share, 1.0)
+        known_share: FloatArray = 1 - np.power(unknown, self.groups.sizes.astype(float))  # of groups: somebody is known
         centres = replace(self.inputs.population.points, coordinates=located.centre[first])
         common = None if knowledge.common is None else float(known_share.mean())
         told = replace(knowledge, law=replace(law, located=located.select(first)), common=common)
@@ -120,15 +141,40 @@ class _Clusters:
         positions = [inputs.known_map.place(one) for one in copies]
         inputs = inputs.take_mean(positions)
         group, cluster, ratio = self._list_pairs(inputs, positions)
-        share = np.minimum(self.inputs.share / np.maximum(known_share, 1e-300), 1.0)
-        weighing = Weighing(self.inputs, self.holder, self.how)
-        ratio = ratio + self._weigh_labels(group, cluster, share, weighing.candidates)
         ratio = ratio + self.by.told * self._find_told(group, cluster)
-        start = np.searchsorted(group, np.arange(sizes[0] + 1)).astype(np.int64)
-        kept = Kept(start, cluster.astype(np.int32), np.exp(np.clip(ratio, -180.0, 180.0)))
+        weighing = Weighing(self.inputs, self.holder, self.how)
         reduced = Weighing(inputs, replace(self.holder, candidates=anybody, knowledge=told, seeds=()), self.how)
-        chances = reduced.weigh_kept(kept)
-        return self._name((group, cluster, chances), share, weighing)
+        pairs = _Pairs(group, cluster, ratio, np.zeros(0), np.zeros(0))
+        return self._name(self._weigh_groups(pairs, known_share, (reduced, weighing.candidates)), weighing)
+
+    def _weigh_groups(self, pairs: _Pairs, known_share: FloatArray, given: tuple[Weighing, Candidates]) -> _Pairs:
+        """Return pairs of groups with their chances, by places and by the labels of all members.
+
+        How many of those who live in a released cluster are released themselves is learned from how many are in all.
+        """
+        reduced, candidates = given
+        a, b = self._count(pairs)
+        # before anything is seen: as many as are known of a group of which somebody is
+        met = np.minimum(a * self.inputs.share / np.maximum(known_share[pairs.group], 1e-300), self.by.first * b)
+        released, part = self.inputs.share * len(self.groups.which), 0.0
+        for _ in range(self.by.guesses):
+            odds = _find_odds(np.minimum(met, self.by.most * np.minimum(a, b)), a, b)
+            weight = pairs.ratio + self._weigh_labels(pairs.group, pairs.cluster, odds, candidates)
+            start = np.searchsorted(pairs.group, np.arange(len(self.groups.first) + 1)).astype(np.int64)
+            kept = Kept(start, pairs.cluster.astype(np.int32), np.exp(np.clip(weight, -180.0, 180.0)))
+            chances = reduced.weigh_kept(kept)
+            there = float((chances * np.minimum(a, b)).sum())
+            before, part = part, min(released / max(there, 1e-300), self.by.most)
+            pairs = replace(pairs, odds=odds, chances=chances).select(np.flatnonzero(chances > self.by.faint))
+            if self.inputs.knowledge.common is None or abs(part - before) < self.by.same:
+                break
+            a, b = self._count(pairs)
+            met = part * b
+        return pairs
+
+    def _count(self, pairs: _Pairs) -> tuple[FloatArray, FloatArray]:
+        """Return how many members the groups and the clusters of pairs have."""
+        return self.groups.sizes[pairs.group].astype(float), self.clusters.sizes[pairs.cluster].astype(float)
 
     def _list_pairs(self, inputs: AttackInputs, positions: Sequence[FloatArray]) -> tuple[Ints, Ints, FloatArray]:
         """Return the pairs of a group and a cluster that the law allows, ordered by group; of very many the likely."""
@@ -143,25 +189,25 @@ class _Clusters:
         group, cluster, ratio = (np.concatenate([part[side] for part in parts]) for side in range(3))
         return group.astype(np.int64), cluster.astype(np.int64), ratio
 
-    def _find_odds(self, group: Ints, cluster: Ints, share: FloatArray) -> FloatArray:
-        """Return the odds that a member of a group is one of its cluster, before labels are looked at."""
-        a, b = self.groups.sizes[group].astype(float), self.clusters.sizes[cluster].astype(float)
-        common = np.minimum(share[group], 1 - FEWEST / a)
-        strangers = np.maximum(1 - common * a / b, FEWEST / b)
-        return np.asarray(common / (1 - common) / strangers / b)
-
-    def _weigh_labels(self, group: Ints, cluster: Ints, share: FloatArray, candidates: Candidates) -> FloatArray:
+    def _weigh_labels(self, group: Ints, cluster: Ints, odds: FloatArray, candidates: Candidates) -> FloatArray:
         """Return how much likelier the labels of a group are if it is the cluster than if its people are strangers."""
         found = np.zeros(len(group))
         for part in self._cut(group, cluster):
-            ours, theirs = group[part], cluster[part]
-            odds = self._find_odds(ours, theirs, share)
-            start, a, b, target, known = self._spell(ours, theirs)
-            plain = np.repeat(odds, a * b)
-            before = match_members(plain.copy(), start, a, b, self.by.rounds, self.by.settled)
-            weight = plain * np.exp(np.minimum(candidates.log_odds(target, known), 180.0))
-            found[part] = match_members(weight, start, a, b, self.by.rounds, self.by.settled) - before
-        return found
+            start, a, b, target, known = self._spell(group[part], cluster[part])
+            weight = np.repeat(odds[part], a * b) * np.exp(np.minimum(candidates.log_odds(target, known), 180.0))
+            found[part] = match_members(weight, start, a, b, self.by.rounds, self.by.settled)
+        return found - self._sum_plain(odds, self.groups.sizes[group], self.clusters.sizes[cluster])
+
+    def _sum_plain(self, odds: FloatArray, a: Ints, b: Ints) -> FloatArray:
+        """Return what ``match_members`` does where all pairs of members are alike, as they are without labels."""
+        up, down = np.ones(len(odds)), np.ones(len(odds))
+        for _ in range(self.by.rounds):
+            before, up = up, 1 / (1 + (b - 1) * odds * down)
+            down = 1 / (1 + (a - 1) * odds * up)
+            if np.abs(up / before - 1).max(initial=0.0) < self.by.settled:
+                break
+        both = a * np.log1p(b * odds * down) + b * np.log1p(a * odds * up)
+        return np.asarray(both - a * b * np.log1p(odds * up * down))
 
     def _find_told(self, group: Ints, cluster: Ints) -> NDArray[np.bool_]:
         """Return which pairs hold one whom an insider knows beforehand."""
@@ -170,15 +216,13 @@ class _Clusters:
         keys = self.groups.which[told[:, 0]] * many + self.clusters.which[told[:, 1]]
         return np.isin(group * many + cluster, keys)
 
-    def _name(self, pairs: tuple[Ints, Ints, FloatArray], share: FloatArray, weighing: Weighing) -> Chances:
+    def _name(self, pairs: _Pairs, weighing: Weighing) -> Chances:
         """Return the chance of everybody to be named, by that of their group and by labels within it."""
-        live = np.flatnonzero(pairs[2] > self.by.faint)
-        group, cluster, chances = pairs[0][live], pairs[1][live], pairs[2][live]
+        group, cluster, chances, odds = pairs.group, pairs.cluster, pairs.chances, pairs.odds
         candidates, rows, columns, values = weighing.candidates, [], [], []
         for part in self._cut(group, cluster):
-            odds = self._find_odds(group[part], cluster[part], share)
             start, a, b, target, known = self._spell(group[part], cluster[part])
-            weight = np.repeat(odds, a * b) * np.exp(np.minimum(candidates.log_odds(target, known), 180.0))
+            weight = np.repeat(odds[part], a * b) * np.exp(np.minimum(candidates.log_odds(target, known), 180.0))
             match_members(weight, start, a, b, self.by.rounds, self.by.settled)
             value = weight * np.repeat(chances[part], a * b)
             some = value > 0
@@ -214,6 +258,11 @@ class _Clusters:
         target = self.groups.member[self.groups.start[group][pair] + at // b[pair]]
         known = self.clusters.member[self.clusters.start[cluster][pair] + at % b[pair]]
         return start, a, b, target, known
+
+
+def _find_odds(met: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the odds of a pair of members by which so many of ``a`` and ``b`` are expected to be ``met``."""
+    return np.asarray(met / ((a - met) * (b - met)))
 
 
 def _find_likely(
