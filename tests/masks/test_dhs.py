@@ -224,14 +224,15 @@ def test_members_of_two_groups_match_as_by_a_list_of_all_ways(shape: tuple[int, 
     assert found == pytest.approx(weight.ravel() / (1 + weight.sum()))
 
 
-def test_the_oracle_is_brute_force_over_clusters_and_their_members(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sexes", "ages"), [("f", 1), ("fm", 1), ("fm", 3)])  # labels name no cluster, some, all
+def test_the_oracle_is_brute_force_over_clusters_and_their_members(sexes: str, ages: int, tmp_path: Path) -> None:
     """200 people in 40 clusters, 5 in each of 8 districts: all ways to lay groups on clusters, and members within."""
     draw, size = rng(11), 5
     corner = np.array([WEST, SOUTH]) + SIDE * np.column_stack((np.repeat(np.arange(8), size), np.zeros(40)))
     middle = corner + draw.uniform(0.03, 0.07, (40, 2))  # all within reach of each other
     which = np.repeat(np.arange(40), size)
     n = len(which)
-    sex, age = draw.choice(["f", "m"], n), draw.integers(3, size=n)
+    sex, age = draw.choice(list(sexes), n), draw.integers(ages, size=n)
     file = people(middle[which], ea=which, place=np.where(which % 2, "R", "U"), sex=sex, age=age)
     mask = parse_mask(f"dhs:cluster=ea,residence=place,within={write_districts(tmp_path / 'd.gpkg')}").prepare(file)
     law = mask.place_law()
@@ -266,7 +267,7 @@ def test_the_oracle_is_brute_force_over_clusters_and_their_members(tmp_path: Pat
         many = (chance >= top * (1 - 1e-9)).sum(axis=0)
         wanted = np.where(np.diag(chance) >= top * (1 - 1e-9), 1 / many, 0)
         gaps.append(answer.of("prosecutor").mean() - wanted.mean())
-        assert wanted.mean() > 0.4
+        assert wanted.mean() > 0.1
     assert abs(np.mean(gaps)) < 0.01
     assert np.abs(gaps).max() < 0.03
 
