@@ -183,6 +183,8 @@ def _choose_rows(audit: Audit) -> IntArray:
 
 def _masks(audit: Audit) -> Iterator[Remark]:
     """Say whether a mask, even at its weakest, is out of all proportion to the distances."""
+    if not audit.target.distances.are_published:
+        return
     some = audit.target.distances.select(_choose_rows(audit))
     original = full_matrix(some)
     upper = np.triu(np.ones(original.shape, dtype=bool), 1)

@@ -83,11 +83,15 @@ class NumberPart:
     def size(self, column: NumberColumn, text: str | None = None) -> float:
         """Return an argument in the unit of a column; refuse a length without a unit, and a unit that is none."""
         text = self.argument if text is None else text
+        if _RANGE in text:
+            raise InputError("range_is_no_setting", spec=self.spec)
         quantity = parse_quantity(text.strip(), units=LENGTH_UNITS if self.kind.sized else ("",))
         if not self.kind.sized:
             return quantity.value
         if column.unit == KM and not quantity.unit and quantity.value:
             raise InputError("number_length_without_unit", spec=self.spec, column=column.name, value=quantity)
+        if column.unit != KM and quantity.unit:
+            raise InputError("number_is_no_length", spec=self.spec, column=column.name)
         return length_in(quantity, KM if column.unit == KM else NO_UNIT, self.spec)
 
     def positive(self, column: NumberColumn) -> float:
@@ -241,7 +245,7 @@ class NumberRecoding:
             return data
         for part in self.made:
             if not any(part.fits(name) for name in data.numbers.names):
-                there = list(data.numbers.names) or Message("no_numbers_there")
+                there: list[object] = [*data.numbers.names] or [Message("no_numbers_there")]
                 raise InputError("no_number_to_recode", file=data.name, column=part.pattern, numbers=there)
         return replace(data, numbers=Numbers(tuple(self._release(one, data, rng) for one in data.numbers.columns)))
 

@@ -11,12 +11,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from disclique.arguments import show
-from disclique.errors import InputError
+from disclique.errors import InputError, guess_meant
 from disclique.masks.base import Mask, spec_name
-from disclique.masks.numbers import NUMBERS_AS_THEY_ARE, NumberRecoding, is_number_part, list_steps, parse_number_part
+from disclique.masks.numbers import (
+    NUMBERS_AS_THEY_ARE,
+    WAYS,
+    NumberRecoding,
+    is_number_part,
+    list_steps,
+    parse_number_part,
+)
 from disclique.masks.registry import find_ends, parse_mask
-from disclique.records.coarsening import AS_THEY_ARE, Recoding, parse_recoding
-from disclique.specs import parse_spec, write_spec
+from disclique.records.coarsening import AS_THEY_ARE, DROP, NONE, RULES, Recoding, parse_recoding
+from disclique.specs import parse_rule, parse_spec, write_spec
 from disclique.units import KM_IN, Quantity
 
 SEARCHED = 17  # settings among which the smallest sufficient one is searched
@@ -47,6 +54,8 @@ class Setting:
         numbers = tuple(part for part in parts if is_number_part(part))
         for part in numbers:
             parse_number_part(part)
+        for part in parts:
+            _check_part(part)
         labels = f" {_BAR} ".join(part for part in parts if not is_number_part(part))
         return cls(parse_mask(mask), parse_recoding(labels), NumberRecoding(numbers))
 
@@ -65,6 +74,15 @@ class Setting:
     def __reduce__(self) -> tuple[Callable[[str], Setting], tuple[str]]:
         """Go to other processes as text: a mask of one's own need not be importable by its name there."""
         return Setting.parse, (str(self),)
+
+
+def _check_part(part: str) -> None:
+    """Refuse a part that is neither about numbers nor about labels: which of them was meant nobody can say."""
+    rule = parse_rule(part).rule.strip()
+    if part in ("", NONE) or part.startswith(DROP) or rule in (*WAYS, *RULES):
+        return
+    meant = guess_meant(rule, (*WAYS, *RULES))
+    raise InputError("part_of_no_kind", spec=part, ways=list(WAYS), rules=RULES, meant=meant)
 
 
 def _join(mask: str, labels: Recoding, numbers: NumberRecoding = NUMBERS_AS_THEY_ARE) -> str:

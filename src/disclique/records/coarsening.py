@@ -122,6 +122,7 @@ def _rule(rule: str, argument: str, spec: str) -> Callable[[Any], Any]:
     raise InputError("generaliser_rules", spec=spec)
 
 
+RULES = ("century", "decade", "width", "classes", "prefix", "raw")
 DROP, NONE = "drop:", "none"
 _BAR = "|"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
@@ -17,7 +17,6 @@ from disclique.errors import InputError, guess_meant
 from disclique.geodesy import GEOGRAPHIC
 from disclique.messages import Message, mark
 from disclique.model import Microdata
-from disclique.numbers import Numbers
 from disclique.records.coarsening import parse_generaliser
 from disclique.records.companions import entry_of, matrix, numbers_in, read_distances, read_encodings, read_vectors
 from disclique.records.formats import Part, has_places, no_column, plain_dates, read_table
@@ -302,6 +301,8 @@ def microdata(  # noqa: PLR0913 - the public door
     given = [what for what in (distances, coordinates, text) if what is not None]
     from_places = check_asked(near)
     computed = {wish_of(one).name for one in from_places} - set(table.columns)
+    asked = [number for number, _ in parse_numbers(numbers)]
+    _refuse_twice(labels, [ids, *_names_in(coordinates), *_names_in(text)], asked, name)
     found = read_numbers(table, dict(one for one in parse_numbers(numbers) if one[0] not in computed), name)
     if len(given) > 1 or (not given and not len(found) and not from_places):
         raise InputError(mark("give_one_source_only") if given else mark("give_one_source"), file=name)
@@ -318,7 +319,6 @@ def microdata(  # noqa: PLR0913 - the public door
         source = say_unit(source, unit, name)
     if source.size != len(table):
         raise InputError("other_number_of_distances", file=name, records=len(table), size=source.size)
-    _refuse_twice(labels, [ids, *_names_in(coordinates), *_names_in(text)], found, name)
     kept = canonical_labels(table, [one for one in labels if one not in computed], name)
     data = add_references(
         Microdata(table, kept, source, named, name, joined, found), check_names(references, f"{name}: references")
@@ -358,13 +358,13 @@ def _find_source(
     return Matrix(values, directed, unpublished or listed), joined
 
 
-def _refuse_twice(labels: Iterable[Any], hidden: Iterable[Any], numbers: Numbers, name: str) -> None:
+def _refuse_twice(labels: Iterable[Any], hidden: Iterable[Any], numbers: Collection[str], name: str) -> None:
     """Refuse a column that is a label and a number, and a number that is never released as it is."""
     for column in labels:
-        if column in numbers.names:
+        if column in numbers:
             raise InputError("label_and_number", file=name, column=column)
     for column in hidden:
-        if column in numbers.names:
+        if column in numbers:
             raise InputError("column_is_hidden", name=column)
 
 
