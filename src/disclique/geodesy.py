@@ -6,6 +6,7 @@ say how large the Earth is stand here. A metric is given by its name; this modul
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from disclique.values import FloatArray
 EARTH_KM = 6371.0  # the paper's sphere
 KM_PER_DEGREE = EARTH_KM * np.pi / 180  # along a meridian
 GEOGRAPHIC = ("sphere", "wgs84")
+MOVED = 1 << 15  # places that are moved about at a time
 SPHERE = (1.0, 0.0)  # the conformal map that leaves points as they are
 _AXIS_KM, _ECCENTRICITY2 = 6378.137, 0.0066943799901413165  # of WGS 84
 
@@ -70,6 +72,30 @@ def shift_nearby(xy: FloatArray, east_north: FloatArray) -> FloatArray:
     degrees = east_north / KM_PER_DEGREE
     degrees[:, 0] /= np.cos(np.radians(xy[:, 1]))
     return np.asarray(xy + degrees)
+
+
+def follow_moves(
+    measure: Callable[[FloatArray], FloatArray], xy: FloatArray, sd: float, metric: str, nodes: int = 5
+) -> FloatArray:
+    """Return how a number of each place follows small moves of deviation ``sd`` per axis, shape (n, 4).
+
+    It is the mean of the numbers around, how much they grow for each kilometre to the east and to the north, and the
+    variance that is left, by the rule of Gauss and Hermite.
+    """
+    if xy.shape[1] != 2:  # on a line
+        return np.column_stack([measure(xy), np.zeros((len(xy), 2)), np.full(len(xy), sd**2)])
+    steps, weights = np.polynomial.hermite_e.hermegauss(nodes)
+    share = np.outer(weights, weights).ravel() / weights.sum() ** 2
+    east, north = (sd * part.ravel() for part in np.meshgrid(steps, steps))
+    found = [np.zeros((0, 4))]
+    for some in (xy[first : first + MOVED] for first in range(0, len(xy), MOVED)):
+        many, (right, up) = np.repeat(some, len(share), axis=0), (np.tile(one, len(some)) for one in (east, north))
+        around = shift(many, right, up, metric)
+        numbers = measure(around).reshape(len(some), -1)
+        mean, slopes = numbers @ share, [numbers @ (share * side) / sd**2 for side in (east, north)]
+        left = (numbers - mean[:, None]) ** 2 @ share - sd**2 * (slopes[0] ** 2 + slopes[1] ** 2)
+        found.append(np.column_stack([mean, *slopes, np.maximum(left, 0.0)]))
+    return np.concatenate(found)
 
 
 def walk(xy: FloatArray, radius: FloatArray, metric: str, rng: np.random.Generator) -> FloatArray:

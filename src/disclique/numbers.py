@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
 from disclique.errors import InputError
+from disclique.geodesy import follow_moves
 from disclique.values import FloatArray
 
 DECIMALS = 9  # numbers that differ by less are one: micrometres of a length in km
@@ -306,7 +307,9 @@ class NumberColumn:
     """A column of numbers: ``law`` says how it was released, ``error`` how far off the snooper's are.
 
     ``form`` is how it is released where a setting does not say it, ``near`` how it follows from places; ``written`` is
-    the unit in which the file has it, and in which it is released.
+    the unit in which the file has it, and in which it is released. ``drift`` has a row for each record whose
+    coordinates have an error: the mean of what the number may truly be, how much it grows for each kilometre that the
+    place lies farther east and north, and the variance that is left. By it the errors of several columns hang together.
     """
 
     name: str
@@ -317,10 +320,28 @@ class NumberColumn:
     form: str = ""
     near: PlaceMeasure | None = None
     written: str | None = None
+    drift: FloatArray | None = None  # shape (n, 4)
 
     def select(self, rows: NDArray[np.integer]) -> NumberColumn:
         """Return some records, in the order of ``rows``."""
-        return replace(self, values=self.values[rows], law=self.law.select(rows))
+        drift = None if self.drift is None else self.drift[rows]
+        return replace(self, values=self.values[rows], law=self.law.select(rows), drift=drift)
+
+    def append(self, other: NumberColumn) -> NumberColumn:
+        """Return the records of both, one after the other."""
+        both = None if self.drift is None or other.drift is None else np.concatenate([self.drift, other.drift])
+        return replace(self, values=np.concatenate([self.values, other.values]), drift=both)
+
+    def moved(self, points: Any, error: float) -> NumberColumn:
+        """Return the column of a snooper whose coordinates have an error."""
+        near = self.near
+        if near is None or points is None:
+            return replace(self, error=error)
+
+        def measure(coordinates: FloatArray) -> FloatArray:
+            return np.asarray(near.measure(replace(points, coordinates=coordinates), ()), dtype=float)
+
+        return replace(self, error=error, drift=follow_moves(measure, points.coordinates, error, str(points.metric)))
 
     def log_density(self, rows: NDArray[np.integer], known: FloatArray, error: float) -> FloatArray:
         """Return the log density of the numbers of some records given known ones; NaN where one is missing."""
@@ -368,7 +389,7 @@ class Numbers:
         if self.names != other.names:
             raise InputError("numbers_differ", mine=list(self.names), theirs=list(other.names))
         pairs = zip(self.columns, other.columns, strict=True)
-        return Numbers(tuple(replace(a, values=np.concatenate([a.values, b.values])) for a, b in pairs))
+        return Numbers(tuple(one.append(another) for one, another in pairs))
 
     def beside(self, other: Numbers) -> Numbers:
         """Return the columns of two releases of the same people."""
@@ -389,14 +410,14 @@ class Numbers:
             if near is None or not near.by_place or points is None or (error and not near.in_length):
                 made.append(column)
                 continue
-            off = column.error if error is None else error
-            made.append(replace(column, values=np.asarray(near.measure(points, ids), dtype=float), error=off))
+            there = replace(column, values=np.asarray(near.measure(points, ids), dtype=float))
+            made.append(there.moved(points, error) if error else there)
         return Numbers(tuple(made))
 
-    def off_by(self, error: float) -> Numbers:
+    def off_by(self, error: float, points: Any) -> Numbers:
         """Return lengths that follow from coordinates with the error that those are said to have."""
         made = (
-            replace(one, error=max(one.error, error)) if one.near is not None and one.near.in_length else one
+            one.moved(points, max(one.error, error)) if one.near is not None and one.near.in_length else one
             for one in self.columns
         )
         return Numbers(tuple(made)) if error else self

@@ -92,7 +92,7 @@ def test_people_in_metres(tmp_path: Path) -> None:
 def test_the_look_names_places_of_another_country(tmp_path: Path) -> None:
     pd.DataFrame({"lon": [2.35, 5.37], "lat": [48.86, 43.3]}).to_csv(tmp_path / "paris.csv", index=False)
     found = dq.inspect(read_people([f"km={tmp_path / 'paris.csv'}"]))
-    assert [one.name for one in found.remarks] == ["near-in-another-country"]
+    assert "near-in-another-country" in [one.name for one in found.remarks]
 
 
 def test_risk_is_that_of_who_shares_all_that_is_released(places: list[str], tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def attack(  # noqa: PLR0913 - the public door
             told = told if agreement is None else replace(told, agreement=check_agreement(agreement))
             how = check_kind(search or Search(), Search, "search", "wanted_search")
             told = told.fit(target.distances, known.distances, (target.name, known.name))
-            known = replace(known, numbers=known.numbers.off_by(told.coordinate_error))
+            known = replace(known, numbers=known.numbers.off_by(told.coordinate_error, known.distances.points()))
             built = parse_attack(by).build(told, how)  # type: ignore[arg-type]
         elif agreement is not None or knowledge is not None or search is not None:
             raise InputError("attack_built_already", name=built.name)

@@ -18,6 +18,7 @@ from disclique.attacks.claims import make_claims
 from disclique.attacks.knowledge import Knowledge, Search
 from disclique.attacks.posterior import estimated_share, matching_posterior
 from disclique.attacks.registry import Attack
+from disclique.attacks.shared_errors import weigh_shared_errors
 from disclique.engine.kernels.number_pairs import Boxes, People, Related, count_pairs, list_pairs
 from disclique.errors import InputError, TooLarge
 from disclique.messages import Message
@@ -177,6 +178,7 @@ def _list_within(
     weight = by_label[np.argsort(found.relation[:, 0], kind="stable")][place]
     for mine, theirs in columns:
         weight = weight + _ratio(mine, theirs, target, known)
+    weight = weight + weigh_shared_errors(columns, target, known)
     kept = weight > -np.inf
     relation, weight = relation[kept], weight[kept]
     return Candidates(classes[0], classes[1], relation, _normalise(relation, weight, classes[1]))

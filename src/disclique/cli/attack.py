@@ -109,8 +109,9 @@ def command(
                 work, shown = None, (files[0], theirs)
             shared_unit(shown[0].distances, shown[1].distances, (shown[0].name, shown[1].name))
             knowledge = _know(options, *shown)
-            off = shown[1].numbers.off_by(knowledge.coordinate_error)  # what follows from the snooper's coordinates
-            shown = shown[0], replace(shown[1], numbers=off)
+            theirs = shown[1]  # what follows from the snooper's coordinates is off as these are
+            off = theirs.numbers.off_by(knowledge.coordinate_error, theirs.distances.points())
+            shown = shown[0], replace(theirs, numbers=off)
             found = inspect(*shown, forgiven=rule.comparators)
         screen.look(found, accept=list_of(options.accept), yes=True)
         with screen.steps("attacking") as step:
