@@ -13,12 +13,13 @@ from disclique.audits.facts import SettingFacts, SnooperFacts
 from disclique.audits.plan import Plan
 from disclique.audits.verdict import WORTH_SAYING, WorthSaying, name_mask
 from disclique.messages import Message, mark
+from disclique.numbers import Numbers
 from disclique.records.checks import Inspection, Remark, inspect
 from disclique.records.checks.lengths import name_unit
 from disclique.records.checks.pairs import find_doubles
 from disclique.records.checks.values import show_length
 from disclique.spaces import Matrix, full_matrix, spaced
-from disclique.spaces.base import EARTH, ENCODINGS, MAPS, MATRIX, PLANE, RECORDS, TEXTS, VECTORS
+from disclique.spaces.base import EARTH, ENCODINGS, MAPS, MATRIX, NOTHING, PLANE, RECORDS, TEXTS, VECTORS
 from disclique.values import IntArray
 
 _HELD = {  # what the snooper holds of people, and of what it is free, by the kind of the file
@@ -29,6 +30,7 @@ _HELD = {  # what the snooper holds of people, and of what it is free, by the ki
     TEXTS: (mark("held_texts"), mark("texts_exact")),
     ENCODINGS: (mark("held_encodings"), mark("encodings_exact")),
     MATRIX: (mark("held_distances"), mark("distances_exact")),
+    NOTHING: (mark("held_numbers"), ""),
 }
 _INVENTED = {
     EARTH: mark("invented_at_places"),
@@ -37,6 +39,7 @@ _INVENTED = {
     RECORDS: mark("invented_between"),
     MATRIX: mark("invented_on_map"),
     TEXTS: mark("invented_of_words"),
+    NOTHING: mark("invented_like_numbers"),
 }
 
 
@@ -55,10 +58,21 @@ def describe_snooper(audit: Audit, facts: SnooperFacts) -> list[Message]:
     lines.append(Message(mark("snooper_knows_mask_and_maps") if kind in MAPS else mark("snooper_knows_mask")))
     lines.append(Message("labels_wrong", share=snooper.label_error) if snooper.label_error else Message("labels_exact"))
     error = snooper.coordinate_error
-    lines.append(Message(exact) if error is None else Message("coordinates_wrong", error=str(error)))
+    if kind != NOTHING:
+        lines.append(Message(exact) if error is None else Message("coordinates_wrong", error=str(error)))
+    if len(audit.target.numbers):
+        lines += _describe_numbers(audit.target.numbers)
     if audit.target.distances.scaled:
         lines.append(Message("map_drawn_from_distances"))
     return lines + ([Message("ranges_of_the_holder")] if audit.by_gower else [])
+
+
+def _describe_numbers(numbers: Numbers) -> list[Message]:
+    """Say which numbers the snooper has of people, and how exact these are."""
+    near = [one.name for one in numbers.columns if one.near is not None and one.near.by_place]
+    other = [one.name for one in numbers.columns if one.name not in near]
+    lines = [Message("snooper_has_numbers", names=other)] if other else []
+    return lines + ([Message("snooper_measures_numbers", names=near)] if near else [])
 
 
 def _describe_others(audit: Audit) -> Message:
@@ -118,10 +132,17 @@ def _idle(settings: Sequence[SettingFacts]) -> list[Message]:
     """Name the attacks that were not carried out, or not everywhere, because they do not apply."""
     idle = {one.attack: one.why for s in settings for one in s.attacks if not one.applies}
     busy = {one.attack for s in settings for one in s.attacks if one.applies}
-    return [
-        Message(mark("not_carried_out_everywhere") if name in busy else mark("not_carried_out"), attack=name, why=why)
-        for name, why in idle.items()
-    ]
+    by_reason: dict[Message | None, list[str]] = {}
+    for name, why in idle.items():
+        if name not in busy:
+            by_reason.setdefault(why, []).append(name)
+    lines = [Message("not_carried_out_everywhere", attack=name, why=idle[name]) for name in idle if name in busy]
+    for why, names in by_reason.items():
+        if len(names) == 1:
+            lines.append(Message("not_carried_out", attack=names[0], why=why))
+        else:
+            lines.append(Message("several_not_carried_out", attacks=names, why=why))
+    return lines
 
 
 def _yardsticks(settings: Sequence[SettingFacts], worth: WorthSaying = WORTH_SAYING) -> list[Message]:
@@ -170,7 +191,7 @@ def inspect_audit(audit: Audit) -> Inspection:
 def _roots(audit: Audit) -> Iterator[Remark]:
     """Say whether distances that fit no map would fit one if they were squared, as those forgotten to be squared do."""
     own = audit.target.distances
-    if own.matrix() is None or own.scaled or own.directed:
+    if not own.are_published or own.matrix() is None or own.scaled or own.directed:
         return
     values = full_matrix(own.select(_choose_rows(audit)))
     if Matrix(values**2).to_map() is not None and Matrix(values).to_map() is None:

@@ -16,9 +16,10 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian, Mask
 from disclique.masks.registry import name_units
+from disclique.measures.utility import OF_NUMBERS, measures
 from disclique.messages import Message
 from disclique.model import Microdata
-from disclique.options.audits import GERMANY
+from disclique.options.audits import GERMANY, PLAN_ROWS
 from disclique.records.coarsening import Recoding, check_sources
 from disclique.records.joins import describe_difference
 from disclique.records.labels import label_tuples
@@ -124,8 +125,8 @@ class Audit:
     def __post_init__(self) -> None:
         if len(self.target) < 2:
             raise InputError("file_of_one_record", file=self.target.name, count=len(self.target))
-        on_map = self.places is not None and self.places.is_map
-        object.__setattr__(self, "plan", self.plan.for_records(len(self.target), on_map=on_map))
+        self._choose_utility()
+        object.__setattr__(self, "plan", self.plan.for_records(len(self.target), on_map=self.is_quick))
         self._share_ranges()
         self._check_units()
         self._check_known()
@@ -213,6 +214,22 @@ class Audit:
         assert target is not None
         plan = replace(self.plan, generalise=())
         return Audit(plan, target, known, others, self, tuning=self.tuning, population=self.population)
+
+    def _choose_utility(self) -> None:
+        """Compare settings by what is left of numbers where nothing else is released."""
+        withheld = all(one.mask.withholds for asked in self.plan.mask_ranges for one in asked.settings)
+        if not (withheld and len(self.target.numbers)) and self.target.distances.are_published:
+            return
+        if measures()[self.plan.utility].of_numbers:
+            return
+        if self.plan.utility != PLAN_ROWS["utility"].default:
+            raise InputError("utility_of_distances", utility=self.plan.utility, file=self.target.name)
+        object.__setattr__(self, "plan", replace(self.plan, utility=OF_NUMBERS))
+
+    @property
+    def is_quick(self) -> bool:
+        """True if a question to the oracle costs little: on a map, and where nothing is published between records."""
+        return not self.target.distances.are_published or (self.places is not None and self.places.is_map)
 
     @property
     def chance(self) -> Chance:

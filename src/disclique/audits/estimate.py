@@ -104,8 +104,7 @@ def estimate_audit(audit: Audit, costs: Costs = COSTS) -> Estimate[ReleaseRecord
 
 def _time_question(audit: Audit, setting: Setting, costs: Costs) -> float:
     """Return the seconds of a question about a release of a setting, by one about some of its records."""
-    on_map = audit.places is not None and audit.places.is_map
-    size, most = len(audit.target), costs.asked_on_map if on_map else costs.asked_elsewhere
+    size, most = len(audit.target), costs.asked_on_map if audit.is_quick else costs.asked_elsewhere
     few = audit
     if size > most and audit.known is None:
         rows = np.sort(audit.chance.rng("estimate").choice(size, most, replace=False))
@@ -119,7 +118,7 @@ def _time_question(audit: Audit, setting: Setting, costs: Costs) -> float:
         begun = time.process_time()
         run(Unit(setting, k))
         spent.append(time.process_time() - begun)
-    return spent[-1] * float((size / len(few.target)) ** (costs.on_map if on_map else costs.elsewhere))
+    return spent[-1] * float((size / len(few.target)) ** (costs.on_map if audit.is_quick else costs.elsewhere))
 
 
 def _expect_measured(plan: Plan, mask: MaskRange) -> list[Setting]:
@@ -144,6 +143,8 @@ def _cost_attacks(audit: Audit, unit: Unit, costs: Costs) -> float:
     if all(spec.kind.cost == 0 for spec in parse_attacks(audit.plan.attacks)):
         return 0.0
     size, first = len(audit.target), unit.repetition == 0
+    if not audit.target.distances.are_published:  # the oracle is the attack
+        return 0.0
     if audit.places is not None and audit.places.is_map and not audit.plan.thorough:
         return (costs.attack_on_map[0] + costs.attack_on_map[1] * size) * (2 if first else 1)
     all_of_them = costs.attack_elsewhere * float((size / 1000) ** costs.attacks_grow)

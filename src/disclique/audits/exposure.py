@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from disclique.audits.rates import ORACLE, Records, ReleaseRecord, find_best
 from disclique.locale import mark
 from disclique.masks.settings import Setting
 from disclique.messages import Message
+from disclique.numbers import DECIMALS
 from disclique.records.coarsening import AS_THEY_ARE, Recoding
 from disclique.records.labels import label_tuples
 from disclique.values import FloatArray
@@ -60,6 +61,8 @@ def count_sharing(audit: Audit, recoding: Recoding = AS_THEY_ARE) -> NDArray[np.
 class Group:
     """Records that have something in common: by ``label`` its size, by ``density`` how sparsely people live there.
 
+    By ``numbers`` it is the size of what label and released numbers have in common.
+
     ``most`` is the largest number of records that share a label in it, None where there is no such number.
     """
 
@@ -69,18 +72,34 @@ class Group:
     most: int | None = None
 
 
+def list_group_names() -> list[str]:
+    """Return what groups by their size are called, the smallest first."""
+    return [(f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}") for low, high in GROUPS]
+
+
 def group_by_label(sizes: NDArray[np.int64]) -> list[Group]:
     """Return the records by how many share their label."""
-    names = [(f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}") for low, high in GROUPS]
+    names = list_group_names()
     inside = [(sizes >= low) & (sizes <= (high or np.inf)) for low, high in GROUPS]
     there = zip(GROUPS, names, inside, strict=True)
     return [Group("label", name, found, high) for (_, high), name, found in there if found.any()]
 
 
+def group_by_numbers(audit: Audit, setting: Setting) -> list[Group]:
+    """Return the records by how many share their label and what is released of their numbers, without noise."""
+    released = setting.numbers.apply(setting.labels.apply(audit.target), audit.chance.rng("groups"))
+    columns = {one.name: np.round(one.values, DECIMALS) for one in released.numbers.columns if one.law.sharp}
+    if not columns:
+        return []
+    cells = pd.DataFrame({"label": pd.factorize(pd.Series(label_tuples(released.labels), dtype=object))[0], **columns})
+    sizes = cells.groupby(list(cells.columns), dropna=False)["label"].transform("size").to_numpy(dtype=np.int64)
+    return [replace(group, by="numbers") for group in group_by_label(sizes)]
+
+
 def group_by_distance(audit: Audit) -> list[Group]:
     """Return the records by how far their fifth nearest other record is: the sparsest tenth first."""
     source, size = audit.target.distances, len(audit.target)
-    if size < 20:
+    if size < 20 or not source.are_published:
         return []
     everybody, reach = np.arange(size, dtype=np.int32), np.empty(size)
     step = max(4_000_000 // size, 1)

@@ -14,7 +14,7 @@ from disclique.arguments import short_repr
 from disclique.audits.fitting import Fitting
 from disclique.audits.rates import AttackRisk, InsiderShare, OracleRisk, SettingRisk
 from disclique.errors import InputError
-from disclique.messages import Message
+from disclique.messages import Message, mark
 
 MEETS, UNPROVEN, FAILS, MEASURED = "meets", "unproven", "fails", "measured"
 
@@ -65,11 +65,20 @@ class LabelGroup:
 
 
 @dataclass(frozen=True)
+class NumberFacts:
+    """A column of numbers that both sides can know; ``unit`` is km or m, empty for what is no length."""
+
+    name: str
+    unit: str
+    missing: int = 0
+
+
+@dataclass(frozen=True)
 class FileFacts:
     """The file that was audited; no value of it. ``distances`` says what they are between (``Distances.kind``).
 
     ``missing_labels`` counts the records with an empty label value. ``unit`` is that of its distances, empty where it
-    is not known.
+    is not known. ``numbers`` are its columns of numbers.
     """
 
     name: str
@@ -79,6 +88,7 @@ class FileFacts:
     label_groups: tuple[LabelGroup, ...]
     missing_labels: int = 0
     unit: str = ""
+    numbers: tuple[NumberFacts, ...] = ()
 
     __repr__ = short_repr
 
@@ -113,6 +123,20 @@ class LabelUse:
 
 
 @dataclass(frozen=True)
+class NumberUse:
+    """What is done to the numbers in a setting, as a spec and as it is said.
+
+    ``kept`` is how much is left of them, the mean rank correlation of released and true numbers; ``alone`` says that
+    nothing is published between records, so that there is nothing else to say of the setting.
+    """
+
+    spec: str
+    said: Message
+    kept: float | None = None
+    alone: bool = False
+
+
+@dataclass(frozen=True)
 class SettingFacts:
     """One setting of a mask: risk, attacks, yardsticks, utility.
 
@@ -123,8 +147,8 @@ class SettingFacts:
     insiders found there who know some people's records beforehand. ``person`` is the risk of the most exposed person
     where it was measured. ``utility_error`` are the standard errors of what is an estimate from ``utility_sample``
     records of a large file. ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
-    labels, in an audit that makes them coarser. ``fitting`` counts how many people of the population fit each record of
-    one release, where there is a population.
+    labels, in an audit that makes them coarser, ``numbers`` what is done to numbers, where the file has some.
+    ``fitting`` counts how many people of the population fit each record of one release, where there is a population.
     """
 
     spec: str
@@ -154,8 +178,14 @@ class SettingFacts:
     utility_error: dict[str, float | None] | None = None
     utility_sample: int | None = None
     fitting: Fitting | None = None
+    numbers: NumberUse | None = None
 
     __repr__ = short_repr
+
+    @property
+    def numbers_kept(self) -> float:
+        """What is left of the numbers, as a share of what they tell as they are."""
+        return 1.0 if self.numbers is None or self.numbers.kept is None else self.numbers.kept
 
     @property
     def label_information(self) -> float:
@@ -167,7 +197,8 @@ class SettingFacts:
 class GroupRisk:
     """Mean and highest risk of the records of a group.
 
-    ``by`` is ``label`` (how many share the label) or ``density`` (how near the fifth nearest record is).
+    ``by`` is ``label`` (how many share the label), ``numbers`` (how many share label and released numbers) or
+    ``density`` (how near the fifth nearest record is).
     """
 
     spec: str
@@ -269,6 +300,29 @@ class Sensitivity:
     notes: tuple[Message, ...] = ()
 
     __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class JointRelease:
+    """What numbers give away beside masked places, and the other way round: the share of people found by each.
+
+    ``both`` as they are released, ``without`` by what is released besides the numbers, ``numbers`` by these alone.
+    ``places`` says that places are released, else distances.
+    """
+
+    spec: str
+    both: float
+    without: float
+    numbers: float
+    places: bool = True
+
+    __repr__ = short_repr
+
+    @property
+    def message(self) -> Message:
+        """How many are found with both, and with each alone."""
+        code = mark("found_beside_places") if self.places else mark("found_beside_distances")
+        return Message(code, both=self.both, without=self.without, numbers=self.numbers)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from disclique.audits.facts import (
     Favour,
     FileFacts,
     GroupRisk,
+    JointRelease,
     PeopleAtRisk,
     PeopleRisk,
     Sensitivity,
@@ -54,7 +55,7 @@ class ResultFacts:
 
     ``favours`` are what was assumed in the holder's favour, ``again`` says what a further release would do,
     ``declared`` what the holder declared for the board, ``command`` what was called, and ``inspection`` what a look at
-    the input found before any work.
+    the input found before any work. ``joint`` says what numbers give away beside what is published between records.
     """
 
     made: str
@@ -79,6 +80,7 @@ class ResultFacts:
     declared: Declaration = field(default_factory=Declaration)
     command: str = ""
     inspection: Inspection = field(default_factory=Inspection)
+    joint: JointRelease | None = None
     kind: str = KIND
     version: int = VERSION
 
@@ -120,6 +122,7 @@ class AuditResult(ResultFacts):
                 "utility": s.usefulness,
                 "repetitions": s.repetitions,
                 **({} if s.labels is None else {"label_information": s.labels.information}),
+                **({} if s.numbers is None else {"numbers_kept": s.numbers.kept}),
             }
             for s in self.settings
         ]
@@ -220,8 +223,12 @@ class AuditResult(ResultFacts):
 
     @property
     def _sentences(self) -> list[str]:
-        """What stands above the table: the verdict, and what was assumed in the holder's favour."""
-        return [*self.verdict.sentences, *([] if self.favoured is None else [str(self.favoured)])]
+        """What stands above the table: the verdict, what numbers add, and what was assumed in the holder's favour."""
+        more = [
+            *([] if self.joint is None else [self.joint.message]),
+            *([] if self.favoured is None else [self.favoured]),
+        ]
+        return [*self.verdict.sentences, *map(str, more)]
 
 
 def _write_page(page: str, path: Path) -> None:

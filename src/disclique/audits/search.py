@@ -68,15 +68,17 @@ def _decision(mask: MaskRange, looked: dict[int, Judgement], chosen: Setting | N
     return Decision(mask.spec, None if chosen is None else str(chosen), evaluated, why)
 
 
-def pareto(points: Sequence[tuple[str, float, float | None]], kept: Mapping[str, float] | None = None) -> list[str]:
+def pareto(
+    points: Sequence[tuple[str, float, float | None]], kept: Mapping[str, tuple[float, ...]] | None = None
+) -> list[str]:
     """Return of (name, risk, utility) the names that no other one beats in both, by rising utility.
 
-    Whoever is to beat a setting must also keep as much of the labels; ``kept`` says how much that is, else all.
+    Whoever is to beat a setting must also keep as much of labels and numbers; ``kept`` says how much that is, else all.
     """
-    there = [(name, risk, use, (kept or {}).get(name, 1.0)) for name, risk, use in points if use is not None]
+    there = [(name, (-risk, use, *(kept or {}).get(name, ()))) for name, risk, use in points if use is not None]
     front = [
-        (use, name)
-        for name, risk, use, left in there
-        if not any(r <= risk and u >= use and k >= left and (r < risk or u > use or k > left) for _, r, u, k in there)
+        (own[1], name)
+        for name, own in there
+        if not any(other != own and all(a >= b for a, b in zip(other, own, strict=True)) for _, other in there)
     ]
     return [name for _, name in sorted(front)]

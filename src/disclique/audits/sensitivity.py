@@ -8,12 +8,12 @@ it, always: a small figure must not come from an assumption of which nobody read
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from disclique.audits.definition import Audit, Varied
-from disclique.audits.facts import Favour, Sensitivity, SensitivityPoint, SettingFacts
+from disclique.audits.facts import Favour, JointRelease, Sensitivity, SensitivityPoint, SettingFacts
 from disclique.audits.plan import Plan
 from disclique.audits.rates import ORACLE, OracleRisk, Records, measure_attack, measure_oracle, measure_risk
 from disclique.errors import InputError
@@ -22,6 +22,7 @@ from disclique.messages import Message, mark
 from disclique.runs import Unit
 
 OVERLAP, LABELS, PLACES, STRANGERS = "overlap", "label-error", "coordinate-error", "strangers"
+RELEASED, WITHOUT_NUMBERS, NUMBERS_ALONE = "released", 0.0, 1.0  # what of a joint release is looked at
 ALONE = "labels"  # an attack that costs nothing, beside the oracle
 
 BOTH, OR_IF = mark("both_cases"), mark("or_if")  # how cases are joined
@@ -40,7 +41,13 @@ def choose_variants(audit: Audit, setting: SettingFacts) -> Variants:
     by = _measured_by(setting)
     if by is None:
         return Variants((), (Message("nothing_to_vary"),))
-    return find_variants(audit, by)
+    wanted, chosen = find_variants(audit, by), Setting.parse(setting.spec)
+    both = len(chosen.labels.apply(audit.target).numbers) and not chosen.mask.withholds
+    return wanted if both else replace(wanted, found=tuple(_without(RELEASED, wanted.found)))
+
+
+def _without(varied: str, variants: Iterable[Varied]) -> list[Varied]:
+    return [one for one in variants if one.varied != varied]
 
 
 def find_variants(audit: Audit, by: str) -> Variants:
@@ -55,7 +62,9 @@ def find_variants(audit: Audit, by: str) -> Variants:
     if not len(audit.target.labels.columns):
         wanted = [one for one in wanted if one.varied != LABELS]
         notes += [Message("no_labels_to_vary")] if audit.plan.sensitivity else []
-    order = (OVERLAP, STRANGERS, LABELS, PLACES)
+    if by == ORACLE and len(audit.target.numbers) and audit.target.distances.are_published:
+        wanted += [Varied(RELEASED, part, by) for part in (WITHOUT_NUMBERS, NUMBERS_ALONE)]
+    order = (OVERLAP, STRANGERS, LABELS, PLACES, RELEASED)
     for variant in sorted(dict.fromkeys(wanted), key=lambda one: (order.index(one.varied), one.value)):
         try:
             other = vary(audit, variant)
@@ -112,6 +121,7 @@ def vary(audit: Audit, variant: Varied) -> Audit:
         LABELS: {"label_error": variant.value},
         PLACES: {"coordinate_error": None},
         STRANGERS: {"size": audit.most_common},
+        RELEASED: {},
     }[variant.varied]  # type: ignore[assignment]
     snooper = replace(audit.plan.snooper, **change)  # type: ignore[arg-type]
     plan = replace(audit.plan, snooper=snooper, attacks=(ALONE if variant.by == ORACLE else variant.by,))
@@ -143,7 +153,7 @@ def describe_sensitivity(
     limit, scenario = audit.plan.max_risk, audit.plan.scenario
     by = _measured_by(setting)
     points, notes = [], list(variants.notes)
-    for variant in variants.found:
+    for variant in _without(RELEASED, variants.found):
         found = _measure(varied[variant], variant.by, scenario)
         if isinstance(found, Message):
             notes.append(Message("variant_not_measured", what=_name(variant), why=found))
@@ -166,6 +176,19 @@ def describe_sensitivity(
         return None
     every = [one for name in dict.fromkeys(one.varied for one in points) for one in _row(audit, setting, name, points)]
     return Sensitivity(setting.spec, by, tuple(every), tuple(_judge(setting, by, every, limit)), tuple(notes))
+
+
+def describe_joint(audit: Audit, setting: SettingFacts, varied: Mapping[Varied, Records]) -> JointRelease | None:
+    """Say what numbers give away beside what is published between records; None where not both are released."""
+    parts = {one.value: records for one, records in varied.items() if one.varied == RELEASED}
+    if setting.oracle is None or set(parts) != {WITHOUT_NUMBERS, NUMBERS_ALONE}:
+        return None
+    found = {part: measure_oracle(records, audit.plan.scenario) for part, records in parts.items()}
+    without, alone = found[WITHOUT_NUMBERS], found[NUMBERS_ALONE]
+    if without is None or alone is None:
+        return None
+    places = audit.has_map and setting.on == "coordinates"
+    return JointRelease(setting.spec, setting.oracle.value, without.value, alone.value, places)
 
 
 def _measure(records: Records, by: str, scenario: str) -> tuple[float, float] | Message:
@@ -281,6 +304,7 @@ _NAMES = {
     LABELS: mark("share_wrong"),
     PLACES: mark("exact_coordinates"),
     STRANGERS: mark("no_strangers"),
+    RELEASED: mark("part_of_release"),
 }
 
 

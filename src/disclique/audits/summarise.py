@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -21,6 +21,7 @@ from disclique.audits.exposure import (
     draw_coarse_map,
     group_by_distance,
     group_by_label,
+    group_by_numbers,
     measure_people,
     tabulate_people,
 )
@@ -33,6 +34,8 @@ from disclique.audits.facts import (
     LabelGroup,
     LabelUse,
     Line,
+    NumberFacts,
+    NumberUse,
     PeopleAtRisk,
     Person,
     Sensitivity,
@@ -56,18 +59,20 @@ from disclique.audits.rates import (
 )
 from disclique.audits.result import AuditResult
 from disclique.audits.search import pareto
-from disclique.audits.sensitivity import choose_variants, describe_favours, describe_sensitivity
+from disclique.audits.sensitivity import choose_variants, describe_favours, describe_joint, describe_sensitivity
 from disclique.audits.verdict import Figures, Judgement, Limits, decide
-from disclique.masks.settings import Setting
+from disclique.masks.numbers import parse_number_part
+from disclique.masks.settings import Setting, read_dial
 from disclique.measures.label_information import count_classes, share_kept
 from disclique.measures.risk import Hits
-from disclique.measures.utility import usefulness
+from disclique.measures.utility import OF_NUMBERS, usefulness
 from disclique.messages import Message
 from disclique.records.checks import Inspection
 from disclique.records.checks.lengths import name_unit
-from disclique.records.coarsening import Recoding
+from disclique.records.coarsening import DROP, Recoding
 from disclique.records.write import versions
 from disclique.spaces.base import EARTH
+from disclique.units import KM
 
 SHOWN = 30  # people of the picture of typical matches
 
@@ -90,22 +95,24 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
     """Make the result; only with ``with_records`` a coordinate or id of a person is in it."""
     plan = audit.plan
     recodings = dict.fromkeys(setting.labels for setting in found.records)
-    uses = {labels: describe_labels(audit, labels) if plan.generalise else None for labels in recodings}
+    said = any(_of_labels(audit, labels).parts for labels in (*recodings, *plan.label_settings))
+    uses = {labels: describe_labels(audit, labels) if said else None for labels in recodings}
     settings = [
         replace(
             _setting(audit, setting, records, found.trials.get(setting, {}), about.doubt), labels=uses[setting.labels]
         )
         for setting, records in found.records.items()
     ]
-    kept = {s.spec: s.label_information for s in settings}
+    kept = {s.spec: (s.label_information, s.numbers_kept) for s in settings}
     front = pareto([(s.spec, s.risk.value, s.usefulness) for s in settings], kept)
     settings = [replace(setting, pareto=setting.spec in front) for setting in settings]
     facts = _snooper(audit, found)
     sizes, sparse = {labels: count_sharing(audit, labels) for labels in recodings}, group_by_distance(audit)
-    groups = {labels: [*group_by_label(many), *sparse] for labels, many in sizes.items()}
+    by_label = {labels: [*group_by_label(many), *sparse] for labels, many in sizes.items()}
+    groups = {setting: [*by_label[setting.labels], *group_by_numbers(audit, setting)] for setting in found.records}
     risks = {setting: measure_people(audit, found, setting) for setting in found.records}
     spread = tuple(
-        describe_people(risk, groups[setting.labels]) for setting, risk in risks.items() if found.trials.get(setting)
+        describe_people(risk, groups[setting]) for setting, risk in risks.items() if found.trials.get(setting)
     )
     verdict = decide(settings, plan, spread)
     verdict = replace(verdict, cautions=(*_doubt_input(about.inspection), *verdict.cautions))
@@ -127,12 +134,13 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
             label_groups=tuple(LabelGroup(g.name, int(g.inside.sum())) for g in group_by_label(count_sharing(audit))),
             missing_labels=int(audit.target.labels.isna().any(axis=1).sum()),
             unit=name_unit(audit.target.distances),
+            numbers=describe_numbers(audit),
         ),
         snooper=facts,
         settings=tuple(settings),
         pareto=tuple(front),
         decisions=found.decisions,
-        groups=tuple(row for setting, risk in risks.items() for row in average_groups(risk, groups[setting.labels])),
+        groups=tuple(row for setting, risk in risks.items() for row in average_groups(risk, groups[setting])),
         people_risk=spread,
         matches=_typical_matches(audit, found.records[chosen], verdict.setting),
         limits=(*list_limits(settings, audit, facts, best), *found.notes),
@@ -147,6 +155,7 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
         declared=about.declared,
         command=about.command or write_call(plan),
         inspection=about.inspection,
+        joint=describe_joint(audit, best, found.varied),
         people_table=tabulate_people(audit, risks, sizes),
     )
 
@@ -222,7 +231,7 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, 
         on=mask.on,
         reference=mask.reference,
         dial=asked.dial,
-        dial_value=float(getattr(mask, asked.dial)) if asked.dial else None,
+        dial_value=float(read_dial(setting, asked.dial)) if asked.dial else None,
         family=asked.spec,
         repetitions=risk.repetitions,
         risk=risk,
@@ -242,14 +251,55 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, 
         utility_error=average_errors(records),
         utility_sample=min((one.utility_sample for one in records.values() if one.utility_sample), default=None),
         fitting=next((one.fitting for one in records.values() if one.fitting is not None), None),
+        numbers=_describe_use(audit, setting, useful),
     )
+
+
+def describe_numbers(audit: Audit) -> tuple[NumberFacts, ...]:
+    """Name the columns of numbers of the file."""
+    return tuple(
+        NumberFacts(one.name, (one.written or KM) if one.unit == KM else "", int(np.isnan(one.values).sum()))
+        for one in audit.target.numbers.columns
+    )
+
+
+def _describe_use(audit: Audit, setting: Setting, useful: Mapping[str, float | None] | None) -> NumberUse | None:
+    """Say what a setting does to every number; None where the file has none."""
+    if not len(audit.target.numbers):
+        return None
+    alone = setting.mask.withholds or not audit.target.distances.are_published
+    kept = (useful or {}).get(OF_NUMBERS)
+    return NumberUse(" | ".join(setting.numbers.parts), say_numbers(audit, setting), kept, alone)
+
+
+def say_numbers(audit: Audit, setting: Setting) -> Message:
+    """Say what a setting does to the numbers of a file: the ways, then what is left as it is, and what is left out."""
+    parts, columns = list(setting.numbers.made), audit.target.numbers.columns
+    left = setting.labels.apply(audit.target).numbers.names
+    same = [one for one in columns if one.name in left and not any(part.fits(one.name) for part in parts)]
+    said = [part.message for part in parts]
+    said += [parse_number_part(f"{one.name}={one.form}").message for one in same if one.form]
+    untouched = [one.name for one in same if not one.form]
+    if len(untouched) == len(columns):
+        return Message("numbers_as_they_are")
+    said += [Message("some_numbers_as_they_are", names=untouched, count=len(untouched))] if untouched else []
+    gone = [one.name for one in columns if one.name not in left]
+    said += [Message("numbers_left_out", names=gone)] if gone and setting.labels.parts else []
+    return Message("numbers_recoded", parts=said)
 
 
 def describe_labels(audit: Audit, recoding: Recoding) -> LabelUse:
     """Say what a recoding does to the labels, and what they still tell."""
     whole, left = audit.target.labels, recoding.apply(audit.target).labels
     classes, distinct = count_classes(left)
-    return LabelUse(recoding.spec, recoding.message, share_kept(left, whole), classes, distinct)
+    return LabelUse(recoding.spec, _of_labels(audit, recoding).message, share_kept(left, whole), classes, distinct)
+
+
+def _of_labels(audit: Audit, recoding: Recoding) -> Recoding:
+    """Return what is done to labels; what is left out of numbers is said with these."""
+    labels = set(map(str, audit.target.labels.columns))
+    kept = [part for part in recoding.parts if not part.startswith(DROP) or part.removeprefix(DROP).strip() in labels]
+    return Recoding(tuple(kept))
 
 
 def _mean_share(records: Records, hits: Sequence[Hits], scenario: str) -> float:

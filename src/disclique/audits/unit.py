@@ -32,7 +32,7 @@ from disclique.audits.fitting import Residents, count_fitting
 from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
 from disclique.audits.plan import ALL_ATTACKS, DRAWS
 from disclique.audits.rates import ORACLE, InsiderHits, ReleaseRecord, Trials
-from disclique.audits.sensitivity import vary
+from disclique.audits.sensitivity import RELEASED, WITHOUT_NUMBERS, vary
 from disclique.audits.yardsticks import (
     Consulted,
     ask_insiders,
@@ -48,11 +48,11 @@ from disclique.masks.settings import Setting
 from disclique.measures.risk import SCENARIOS, Hits, Truth, find_chances
 from disclique.measures.utility import utility
 from disclique.model import Budget, Candidates, Microdata
-from disclique.numbers import Numbers
+from disclique.numbers import NO_NUMBERS, Numbers
 from disclique.progress import tell
 from disclique.records.reading import select_records
 from disclique.runs import Measured, Unit
-from disclique.spaces import ReleaseSeries
+from disclique.spaces import Nothing, ReleaseSeries
 from disclique.spaces.base import Distances
 
 
@@ -106,6 +106,7 @@ def measure_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowl
     # one more than is published, for what a further release would give away
     masked = _draw(audit, unit, known, plan.releases + sampled)
     target = _with_numbers(audit, unit, known, plan.releases)
+    masked, target = _leave_out(unit, masked, target)
     labels = match_labels(audit, target, known.data)
     tell(ORACLE)
     asked = consult_oracle(masked[: plan.releases], known, knowledge, labels)
@@ -124,9 +125,11 @@ def measure_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowl
         return record
     if len(known.released.numbers):
         labels = match_labels(audit, _with_numbers(audit, unit, known, len(masked)), known.data)
+    true = audit.plain.target.numbers.select(known.rows)
     again = consult_oracle(masked, known, knowledge, labels)
     rng = audit.chance.rng("utility", unit.repetition)
-    useful = utility(known.released.distances, masked[0], rng=rng, mask=mask)
+    before_after = true, target.numbers
+    useful = utility(known.released.distances, masked[0], rng=rng, mask=mask, numbers=before_after)
     return replace(
         record,
         utility=useful.to_dict(),
@@ -134,6 +137,15 @@ def measure_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowl
         utility_sample=useful.sample,
         again=None if again.answer is None else again.answer.hits,
     )
+
+
+def _leave_out(unit: Unit, masked: list[Distances], released: Microdata) -> tuple[list[Distances], Microdata]:
+    """Leave numbers out, or what is published between records, where it is asked what the other one gives away."""
+    if not (isinstance(unit.stage, Varied) and unit.stage.varied == RELEASED):
+        return masked, released
+    if unit.stage.value == WITHOUT_NUMBERS:
+        return masked, replace(released, numbers=NO_NUMBERS)
+    return [Nothing(len(released)) for _ in masked], released
 
 
 def _begin(known: KnownFile) -> ReleaseRecord:

@@ -130,7 +130,7 @@ def decide(settings: Sequence[SettingFacts], plan: Plan, people: Sequence[People
         reasons = _measured(max(settings, key=lambda s: s.risk.value), safest, plan)
     elif enough := [s for s in settings if s.meets]:
         status = MEETS
-        chosen = max(enough, key=lambda s: (s.usefulness or 0, s.label_information, -s.risk.high))
+        chosen = max(enough, key=lambda s: (s.usefulness or 0, s.label_information, s.numbers_kept, -s.risk.high))
         reasons = _meets(chosen, settings, plan)
     elif unsettled := [s for s in settings if s.open]:
         status, chosen = UNPROVEN, min(unsettled, key=lambda s: s.risk.high)
@@ -142,11 +142,17 @@ def decide(settings: Sequence[SettingFacts], plan: Plan, people: Sequence[People
 
 
 def name_mask(setting: SettingFacts) -> Message:
-    """Name a setting as it is said in a sentence: ``donut (min 200m, max 1km) and no labels``."""
+    """Name a setting as it is said in a sentence: ``the mask donut (min 200m, max 1km) and no labels``."""
+    numbers = setting.numbers
+    found = numbers.said if numbers is not None and numbers.alone else _name_with_mask(setting)
+    return found if setting.labels is None else Message("mask_and_labels", mask=found, labels=setting.labels.said)
+
+
+def _name_with_mask(setting: SettingFacts) -> Message:
     asked = parse_spec(Setting.parse(setting.spec).mask.brief)
     parts = [f"{one.key} {one.value}" for one in asked.parameters]
     found = Message("mask_with", name=asked.name, parts=parts) if parts else Message("mask_alone", name=asked.name)
-    return found if setting.labels is None else Message("mask_and_labels", mask=found, labels=setting.labels.said)
+    return found if setting.numbers is None else Message("mask_and_numbers", mask=found, numbers=setting.numbers.said)
 
 
 _GIVES = {  # what the release gives away, by scenario

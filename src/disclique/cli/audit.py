@@ -123,8 +123,9 @@ def _carry_out(
 
     with screen.keeping(out):
         result = carry_out(work, out, executor, told=screen, with_records=with_records, about=about, language=language)
-    favoured = [] if result.favoured is None else [result.favoured]
-    screen.say([*result.verdict.sentences, *favoured, *(f"note: {line}" for line in result.verdict.cautions)])
+    joint = None if result.joint is None else result.joint.message
+    beside = [one for one in (joint, result.favoured) if one is not None]
+    screen.say([*result.verdict.sentences, *beside, *(f"note: {line}" for line in result.verdict.cautions)])
     screen.table(_tabulate(result, words=screen.out.is_terminal), title="What each release gives away")
     screen.say([f"result: {out / RESULT}", f"risk of every record (keep it): {out / RECORDS}"])
     screen.say([f"annex for the board: {out / ANNEX}", f"report: {(out / REPORT).resolve()}"])

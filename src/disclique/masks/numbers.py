@@ -6,7 +6,7 @@ dial over all these columns. Each way returns the column with its exact law.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -72,6 +72,16 @@ class NumberPart:
         """What the way is."""
         return WAYS[self.way]
 
+    @property
+    def dial(self) -> str:
+        """What is turned where the argument is a range: columns and way."""
+        return f"{self.pattern}={self.way}"
+
+    @property
+    def quantity(self) -> Quantity:
+        """The first number of the argument, with its unit."""
+        return parse_quantity(self.argument.split(":")[0].split(",")[0].strip(), units=LENGTH_UNITS)
+
     def fits(self, name: str) -> bool:
         """Say whether a column is meant."""
         return fnmatchcase(name, self.pattern)
@@ -104,7 +114,8 @@ class NumberPart:
     @property
     def message(self) -> Message:
         """What is done."""
-        return Message(self.kind.said, column=self.pattern, argument=self.argument)
+        column = Message("all_numbers") if self.pattern == "*" else self.pattern
+        return Message(self.kind.said, column=column, argument=self.argument)
 
 
 def _sharp(column: NumberColumn, law: SharpLaw) -> NumberColumn:
@@ -266,6 +277,11 @@ class NumberRecoding:
         """Return the same in so many words: a part for each column to which something is done."""
         found = [(one.name, self.part_of(one)) for one in numbers.columns]
         return NumberRecoding(tuple(replace(part, pattern=name).spec for name, part in found if part is not None))
+
+    def without(self, dropped: Sequence[str]) -> NumberRecoding:
+        """Return the same without what is done to columns that are left out."""
+        kept = [part.spec for part in self.made if not any(fnmatchcase(part.pattern, one) for one in dropped)]
+        return self if len(kept) == len(self.parts) else NumberRecoding(tuple(kept))
 
     @property
     def message(self) -> Message | None:

@@ -5,7 +5,7 @@ A setting is written ``mask | part | part``. The text is read once, where it com
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,8 +63,13 @@ class Setting:
         return _join(self.mask.spec, self.labels, self.numbers)
 
     def under(self, labels: Recoding) -> Setting:
-        """Return the same with the labels recoded, besides what is done to them already."""
-        return replace(self, labels=_both(self.labels, labels)) if labels.parts else self
+        """Return the same with the labels recoded, besides what is done to them already.
+
+        To a number that is left out nothing else is done.
+        """
+        if not labels.parts:
+            return self
+        return replace(self, labels=_both(self.labels, labels), numbers=self.numbers.without(labels.dropped))
 
     @property
     def brief(self) -> str:
@@ -94,7 +99,7 @@ class MaskRange:
     """A mask as it was asked for and its settings, from the weakest protection to the strongest.
 
     ``turns`` says that several were asked for, as a range of the dial such as ``sigma=100m..5km``; ``dial`` is the one
-    that is turned, else that of the mask.
+    that is turned, else that of the mask; of numbers it is ``km_*=round``.
     """
 
     spec: str
@@ -106,8 +111,14 @@ class MaskRange:
         """Return the same settings of the mask with the labels recoded, besides what is done to them there."""
         if not labels.parts:
             return self
-        settings = tuple(one.under(labels) for one in self.settings)
-        return replace(self, spec=_join(self.spec, labels), settings=settings)
+        settings = tuple(dict.fromkeys(one.under(labels) for one in self.settings))
+        gone = self.dial is not None and "=" in self.dial and not _has_dial(settings[0], self.dial)
+        whole = replace(self, spec=_join(self.spec, labels), settings=settings)
+        return replace(whole, dial=None, turns=False) if gone else whole
+
+
+def _has_dial(setting: Setting, dial: str) -> bool:
+    return any(part.dial == dial for part in setting.numbers.made)
 
 
 def _both(one: Recoding, other: Recoding) -> Recoding:
@@ -133,7 +144,12 @@ def parse_range(spec: str, settings: int = SEARCHED) -> MaskRange:
         for one in found.settings
     )
     whole = f" {_BAR} ".join((found.spec, *parts))
-    return replace(found, spec=whole, settings=made, turns=found.turns or bool(turning))
+    if not turning:
+        dials = [part.dial for part in made[0].numbers.made if part.kind.turns]
+        # settings that are asked for one by one stand on one axis, too
+        own = dials[0] if found.dial is None and len(dials) == 1 else found.dial
+        return replace(found, spec=whole, settings=made, dial=own)
+    return replace(found, spec=whole, settings=made, turns=True, dial=parse_number_part(turning[0]).dial)
 
 
 def _turns(part: str) -> bool:
@@ -195,11 +211,34 @@ def measure_dial(mask: Mask, like: Mask, dial: str) -> float:
     raise InputError("range_units_differ", name=mask.name, first=first, last=last)
 
 
-def measured_in(mask: Mask, dial: str) -> str:
+def read_dial(setting: Setting, dial: str) -> Quantity | float:
+    """Return where a dial of a setting stands: one of its mask, or of what is done to numbers.
+
+    >>> str(read_dial(Setting.parse("none | km_*=round:500m"), "km_*=round"))
+    '500m'
+    """
+    part = next((part for part in setting.numbers.made if part.dial == dial), None)
+    if part is not None:
+        return part.quantity
+    value = getattr(setting.mask, dial)
+    return value if isinstance(value, Quantity) else float(value)
+
+
+def compare_dials(settings: Sequence[Setting], dial: str) -> list[float]:
+    """Return where the dial of settings stands, all in the unit of the first: 50 km are more than 500 m."""
+    found = [read_dial(one, dial) for one in settings]
+    if _has_dial(settings[0], dial):
+        first = found[0]
+        assert isinstance(first, Quantity)
+        return [one.km / KM_IN[first.unit] if isinstance(one, Quantity) and first.unit else float(one) for one in found]
+    return [measure_dial(one.mask, settings[0].mask, dial) for one in settings]
+
+
+def measured_in(setting: Setting, dial: str) -> str:
     """Return what a dial is measured in: dials of the same kind can be put on one axis, degrees and lengths cannot.
 
-    >>> [measured_in(parse_mask(f"gaussian:sigma={size}"), "sigma") for size in ("500m", "5km", "0.05deg")]
+    >>> [measured_in(Setting.parse(f"gaussian:sigma={size}"), "sigma") for size in ("500m", "5km", "0.05deg")]
     ['length', 'length', 'deg']
     """
-    unit = getattr(getattr(mask, dial), "unit", "")
+    unit = getattr(read_dial(setting, dial), "unit", "")
     return "length" if unit in KM_IN else "rate" if unit.startswith("/") else unit

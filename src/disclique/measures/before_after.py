@@ -26,7 +26,8 @@ class BeforeAfter:
 
     Pairs are taken between the records ``rows``; ``order`` is a random order of all records, by which ties between
     neighbours are broken; ``groups`` is the largest number of clusters. ``across`` are released distances from some
-    records to the same ones with typing errors, masked under the same key, where the mask can do that.
+    records to the same ones with typing errors, masked under the same key, where the mask can do that. ``numbers`` are
+    the columns of numbers before and after, None for one that is left out.
     """
 
     original: Distances
@@ -35,6 +36,7 @@ class BeforeAfter:
     order: IntArray
     groups: int = 20
     across: FloatArray | None = None
+    numbers: tuple[tuple[FloatArray, FloatArray | None], ...] = ()
 
     @cached_property
     def before(self) -> FloatArray:

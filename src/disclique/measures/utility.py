@@ -1,6 +1,6 @@
-"""How much of the distances' usefulness survives a mask.
+"""How much of the usefulness of distances and numbers survives a mask.
 
-Everything is measured on the distances that are published, between the same records before (d) and after (d′). Files
+Nearly all is measured on the distances that are published, between the same records before (d) and after (d′). Files
 too large for all pairs are measured on a random sample of their records. A measure is registered once, with its title
 and its sentence, and from then on stands in every ``Utility``, table and list of choices.
 """
@@ -21,6 +21,7 @@ from disclique.masks import Mask, TextMask
 from disclique.masks.encoding import KEY_BYTES
 from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAfter, cluster, estimate_errors
 from disclique.messages import Message, mark, percent
+from disclique.numbers import NO_NUMBERS, Numbers
 from disclique.spaces import shared_unit, wrap
 from disclique.spaces.base import Distances
 from disclique.spaces.metrics import paired
@@ -38,7 +39,8 @@ class Measure:
     shares, else ``.2f``. Settings of a mask can be ranked by it if it ``ranks``: then more is better. ``power`` is 1 of
     a measure in the unit of the distances, 2 of one in its square, else 0. It is ``sampled`` if of a large file it is
     an estimate from some records, whose error the spread between parts of them shows if it is ``steady``; how far off
-    others are is not known, such as clusterings, which depend on how many are clustered.
+    others are is not known, such as clusterings, which depend on how many are clustered. One ``of_numbers`` means
+    something without any distances, too.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Measure:
     power: int = 0
     sampled: bool = True
     steady: bool = True
+    of_numbers: bool = False
     named: Message | None = None  # the title, where it has a number in it
 
     @property
@@ -65,6 +68,7 @@ class Measure:
         return Message(mark("title_in_km2") if self.power == 2 else mark("title_in_km"), title=self.heading)
 
 
+OF_NUMBERS = "numbers"  # the measure of what is left of numbers
 _MEASURES: dict[str, Measure] = {}
 
 
@@ -84,7 +88,7 @@ def rankings() -> tuple[str, ...]:
     """Return the names of the measures by which settings can be ranked.
 
     >>> rankings()
-    ('neighbours', 'spearman', 'pearson', 'rand_index', 'linkage')
+    ('neighbours', 'spearman', 'pearson', 'rand_index', 'linkage', 'numbers')
     """
     return tuple(name for name, measure in _MEASURES.items() if measure.ranks)
 
@@ -167,13 +171,14 @@ def utility(
     sample: int = 1000,
     groups: int = 20,
     mask: Mask | None = None,
+    numbers: tuple[Numbers, Numbers] = (NO_NUMBERS, NO_NUMBERS),
 ) -> Utility:
     """Return the usefulness that is left in ``released`` for the records of ``original``, in the same order.
 
     At most ``sample`` records are compared with one another, and at most so many are asked for their neighbours in the
     whole file: the result says how far off its values may be for this reason. ``groups`` is the largest number of
     clusters into which the sample is divided. With the ``mask`` that encoded texts it is also measured how well two
-    files that it encodes under one key can be linked.
+    files that it encodes under one key can be linked. ``numbers`` are those before and after.
 
     >>> from disclique.spaces import Points
     >>> file = Points([[0, 0], [3, 4], [6, 0], [0, 8]], "euclidean")
@@ -187,6 +192,9 @@ def utility(
     shared_unit(original, released, ("original", "released"))
     if original.size != released.size:
         raise InputError("records_lost_by_mask", before=original.size, after=released.size)
+    columns = _pair_numbers(*numbers)
+    if not original.are_published:
+        return _measure_numbers(original, released, columns)
     if original.size < 2:
         raise InputError("distances_need_two_records", records=original.size)
     rows = np.arange(original.size, dtype=np.int32)
@@ -194,7 +202,7 @@ def utility(
         rows = np.sort(rng.choice(rows, size=sample, replace=False))
     order = rng.permutation(original.size).astype(np.int32)
     across = encode_twice(original.select(rows), mask, rng)
-    found = BeforeAfter(original, released, rows, order, groups, across)
+    found = BeforeAfter(original, released, rows, order, groups, across, columns)
     values = {name: measure.compute(found) for name, measure in _MEASURES.items()}
     told = Utility(original.size, len(found.deviation), values, original.unit)
     if not found.is_sample:
@@ -202,6 +210,22 @@ def utility(
     estimates = [measure for name, measure in _MEASURES.items() if measure.sampled and values[name] is not None]
     errors = estimate_errors(found, {one.name: one.compute for one in estimates if one.steady}, rng)
     return replace(told, sample=len(rows), errors={one.name: errors.get(one.name) for one in estimates})
+
+
+Columns = tuple[tuple[FloatArray, FloatArray | None], ...]
+
+
+def _pair_numbers(before: Numbers, after: Numbers) -> Columns:
+    """Return every column before and after; None where it is left out."""
+    return tuple((one.values, after.of(one.name).values if one.name in after.names else None) for one in before.columns)
+
+
+def _measure_numbers(original: Distances, released: Distances, columns: Columns) -> Utility:
+    """Return what is left of numbers where nothing is published between records."""
+    rows = np.arange(original.size, dtype=np.int32)
+    found = BeforeAfter(original, released, rows, rows, numbers=columns)
+    told = {name: measure.compute(found) if measure.of_numbers else None for name, measure in _MEASURES.items()}
+    return Utility(original.size, 0, told, original.unit)
 
 
 def _check_distances(side: Distances, name: str) -> Distances:
@@ -332,6 +356,30 @@ def _linkage(found: BeforeAfter) -> float | None:
     return None if found.across is None else best_f1(found.across)
 
 
+def _numbers(found: BeforeAfter) -> float | None:
+    """Return the mean rank correlation of numbers before and after; 0 of one that is left out, or tells nothing more.
+
+    A column in which all are the same told nothing before, and is not counted.
+    """
+    kept = [_rank_correlation(before, after) for before, after in found.numbers]
+    there = [one for one in kept if one is not None]
+    return float(np.mean(there)) if there else None
+
+
+def _rank_correlation(before: FloatArray, after: FloatArray | None) -> float | None:
+    from scipy.stats import spearmanr
+
+    known = before[~np.isnan(before)]
+    if len(known) < 2 or np.ptp(known) == 0:
+        return None
+    if after is None:
+        return 0.0
+    both = ~(np.isnan(before) | np.isnan(after))
+    if both.sum() < 2 or np.ptp(before[both]) == 0 or np.ptp(after[both]) == 0:
+        return 0.0
+    return float(spearmanr(before[both], after[both]).statistic)
+
+
 def _of_moves(statistic: Callable[[FloatArray], float]) -> Callable[[BeforeAfter], float | None]:
     return lambda found: None if found.moved is None else float(statistic(found.moved))
 
@@ -373,6 +421,15 @@ for _each in (
         code=mark("use_linkage"),
         ranks=True,
         steady=False,
+    ),
+    Measure(
+        OF_NUMBERS,
+        "rank correlation of numbers",
+        _numbers,
+        code=mark("use_numbers"),
+        ranks=True,
+        sampled=False,
+        of_numbers=True,
     ),
     Measure("bias", "mean of d′ - d", _of_deviations(lambda deviation: -deviation.mean()), power=1),
     Measure("variance", "variance of d - d′", _variance, power=2),

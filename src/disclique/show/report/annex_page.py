@@ -80,6 +80,7 @@ def _measured(result: AuditResult, texts: Texts) -> dict[str, str]:
         shown = say("{risk} by {attack}", risk=share(risk.found.value), attack=risk.found.attack)
     found = {
         say("Form of the release"): setting.brief or setting.spec,
+        **({say("Numbers"): say(setting.numbers.said)} if setting.numbers is not None else {}),
         say("Risk: could be found"): say("{share}, at most {most}", share=share(risk.value), most=share(risk.high)),
         say("Shown in practice by an attack"): shown,
         say("By guessing from labels"): share(setting.guess),
@@ -98,7 +99,7 @@ def _measured(result: AuditResult, texts: Texts) -> dict[str, str]:
         )
     else:
         found[say("Risk of single people")] = say("not measured by the oracle")
-    for name in dict.fromkeys((result.plan.utility, "spearman", "published")):
+    for name in dict.fromkeys((result.plan.utility, "spearman", "numbers", "published")):
         measure, value = measures().get(name), (setting.utility or {}).get(name)
         if measure is not None and value is not None:
             title = texts.say(title_of(measure, result.file.unit))

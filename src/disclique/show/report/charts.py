@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from disclique.audits.facts import SettingFacts
+from disclique.audits.exposure import list_group_names
+from disclique.audits.facts import GroupRisk, SettingFacts
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts
-from disclique.masks.settings import Setting, measure_dial, measured_in
+from disclique.masks.settings import Setting, compare_dials, measured_in, read_dial
 from disclique.measures.utility import measures
 from disclique.show.report.maps import draw_cells, draw_people
 from disclique.show.report.risk_charts import (
@@ -28,7 +29,6 @@ from disclique.show.report.risk_charts import (
     tell_risk,
 )
 from disclique.show.report.vega import COLOURS, PERCENT, alt_library, data, plain
-from disclique.units import Quantity
 from disclique.values import Json
 
 
@@ -94,33 +94,46 @@ def _front(result: AuditResult, texts: Texts) -> Json | None:
 
 
 def _dials(result: AuditResult, texts: Texts) -> dict[str, Json]:
-    """Risk along the dial of every mask that has more than one setting."""
-    families: dict[str, list[Any]] = {}
+    """Risk along the dial of every mask, or of numbers, that has more than one setting."""
+    families: dict[str, list[SettingFacts]] = {}
     for s in result.settings:
         if s.dial is not None:
-            labels = "" if s.labels is None else s.labels.spec
-            alike = f"{s.mask} {s.dial} {measured_in(Setting.parse(s.spec).mask, s.dial)} | {labels}"
-            families.setdefault(s.family if s.family != s.spec else alike, []).append(s)
+            families.setdefault(s.family if s.family != s.spec else _tell_alike(s), []).append(s)
     panels: dict[str, Json] = {}
     for settings in families.values():
-        if len(settings) < 2:
+        if len(settings) < 2 or settings[0].dial is None:
             continue
-        masks = [Setting.parse(s.spec).mask for s in settings]
-        dials = [measure_dial(mask, masks[0], settings[0].dial) for mask in masks]  # 50 km are more than 500 m
+        dials = compare_dials([Setting.parse(s.spec) for s in settings], settings[0].dial)
         rows = [
             tell_risk(s, texts) | {"dial": dial, "repetitions": s.repetitions}
             for dial, s in sorted(zip(dials, settings, strict=True), key=lambda one: one[0])
         ]
-        labels = "" if settings[0].labels is None else f", {texts.say(settings[0].labels.said)}"
-        title = f"{settings[0].mask}: {settings[0].dial}" + _unit(settings[0]) + labels
+        title = _title(settings[0], settings[0].dial, texts)
         panels[f"dial-{len(panels) + 1}"] = _dial_panel(title, rows, result.plan.max_risk, texts)
     return panels
 
 
-def _unit(setting: SettingFacts) -> str:
-    """Return the unit in which the dial of a setting is written, such as `` (m)``."""
-    value = getattr(Setting.parse(setting.spec).mask, setting.dial) if setting.dial else None
-    return f" ({value.unit})" if isinstance(value, Quantity) and value.unit else ""
+def _tell_alike(s: SettingFacts) -> str:
+    """Return what settings on one axis have in common: all but where the dial stands."""
+    setting, dial = Setting.parse(s.spec), s.dial or ""
+    rest = [part.spec for part in setting.numbers.made if part.dial != dial]
+    turned = setting.mask.name if rest == list(setting.numbers.parts) else setting.mask.spec
+    return f"{turned} {dial} {measured_in(setting, dial)} | {setting.labels.spec} | {rest}"
+
+
+def _title(s: SettingFacts, dial: str, texts: Texts) -> str:
+    """Return what a dial is, its unit, and what else is done."""
+    setting = Setting.parse(s.spec)
+    unit = getattr(read_dial(setting, dial), "unit", "")
+    behind = f" ({unit})" if unit else ""
+    rest = [] if s.labels is None else [texts.say(s.labels.said)]
+    turned = next((part for part in setting.numbers.made if part.dial == dial), None)
+    if turned is None:
+        rest += [] if s.numbers is None else [texts.say(s.numbers.said)]
+        return ", ".join([f"{s.mask}: {dial}{behind}", *rest])
+    rest += [texts.say(part.message) for part in setting.numbers.made if part is not turned]
+    mask = [] if setting.mask.rigid else [setting.mask.brief]
+    return ", ".join([*mask, f"{turned.pattern}: {turned.way}{behind}", *rest])
 
 
 def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | None, texts: Texts) -> Json:
@@ -137,8 +150,10 @@ def _dial_panel(title: str, rows: Sequence[Mapping[str, Any]], limit: float | No
         base.mark_area(opacity=0.25, color=BLUE).encode(y=alt.Y("risk:Q"), y2="high:Q"),
         base.mark_line(color=BLUE).encode(y=y),
         base.mark_point(color=BLUE, filled=True, size=60, opacity=1).encode(y=y),
-        base.mark_point(color=ORANGE, shape="diamond", filled=True, size=80, opacity=1).encode(y=alt.Y("found:Q")),
     ]
+    if any(row["found"] is not None for row in rows):
+        shown = base.mark_point(color=ORANGE, shape="diamond", filled=True, size=80, opacity=1)
+        layers.append(shown.encode(y=alt.Y("found:Q")))
     if limit is not None:
         layers.append(draw_limit(limit, "y", texts))
     return plain(alt.layer(*layers).properties(height=200))
@@ -204,10 +219,12 @@ def _groups(result: AuditResult, texts: Texts) -> dict[str, Json] | None:
     )
     titles = {
         "label": texts.say("people who share the label"),
+        "numbers": texts.say("people who share label and released numbers"),
         "density": texts.say("how far the nearest others are, the farthest first"),
     }
     orders = {
         "label": [group.size for group in result.file.label_groups],
+        "numbers": list_group_names() if any(_shows_numbers(one, result) for one in result.groups) else [],
         "density": [
             texts.say(name)
             for name in sorted({one.group for one in result.groups if one.by == "density"}, key=_by_sparsity)
@@ -231,6 +248,11 @@ def _groups(result: AuditResult, texts: Texts) -> dict[str, Json] | None:
         if order:
             panels.append((by, alt.layer(bars, tops)))
     return {by: plain(panel.add_params(choice).properties(height=220)) for by, panel in panels} or None
+
+
+def _shows_numbers(group: GroupRisk, result: AuditResult) -> bool:
+    """Say whether a group is one by numbers under the setting that the verdict names."""
+    return group.by == "numbers" and group.spec == result.verdict.setting
 
 
 def _by_sparsity(name: str) -> int:

@@ -7,12 +7,13 @@ from functools import partial
 from importlib import resources
 from typing import Any
 
-from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN
+from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, FileFacts
 from disclique.locale import mark, texts_in
 from disclique.messages import Message
 from disclique.show.pages import chart_library, environment
 from disclique.show.report.maps import draw_extent
 from disclique.show.report.risk_charts import say_assumption, say_source
+from disclique.spaces.base import NOTHING
 
 STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
     MEETS: mark("✔ A release that keeps the limit was found"),
@@ -58,6 +59,8 @@ def render(name: str, language: str, library: str | None, **content: Any) -> str
             look=content["result"].inspection,
             extent=draw_extent(content["result"], texts),
             source=partial(say_source, texts=texts),
+            alone=content["result"].file.distances == NOTHING,
+            numbers_of_file=name_numbers(content["result"].file),
             assumption=partial(say_assumption, result=content["result"], texts=texts),
             specs=_script_json(drawn),
             numbers=json.dumps(NUMBERS[language]) if language in NUMBERS else "",
@@ -65,6 +68,11 @@ def render(name: str, language: str, library: str | None, **content: Any) -> str
             **dict(zip(("bundle", "js"), list_scripts(library), strict=True)),
         )
     )
+
+
+def name_numbers(file: FileFacts) -> str:
+    """Write the columns of numbers, with the unit of those that are lengths."""
+    return ", ".join(f"{one.name} ({one.unit})" if one.unit else one.name for one in file.numbers)
 
 
 def list_scripts(library: str | None = None) -> tuple[str, str]:

@@ -16,11 +16,21 @@ from disclique.measures.utility import Measure, measures
 from disclique.messages import Message, mark
 from disclique.show.pages import DASH, MODES, SPACE, figure, percent, tell_asked
 from disclique.show.report.charts import charts
-from disclique.show.report.page import MEANINGS, STATUS, render
+from disclique.show.report.page import MEANINGS, STATUS, name_numbers, render
 from disclique.spaces.base import MAPS
 from disclique.specs import parse_spec
 
-MAIN = ("neighbours", "spearman", "pearson", "rand_index", "linkage", "published", "bias", "displacement_mean")
+MAIN = (
+    "neighbours",
+    "spearman",
+    "pearson",
+    "rand_index",
+    "linkage",
+    "numbers",
+    "published",
+    "bias",
+    "displacement_mean",
+)
 BESIDE = 5  # settings beside each other in the table of all measures, as many as fit a page
 
 
@@ -69,7 +79,7 @@ class WhatRan:
     """The attacks by what became of them: carried out, not with the reason, and not asked for."""
 
     busy: dict[str, Any]
-    idle: dict[str, Message | None]
+    idle: list[tuple[Message | None, list[str]]]
     left: tuple[str, ...]
 
     @property
@@ -88,9 +98,17 @@ def _what_ran(result: AuditResult) -> WhatRan:
     asked = {parse_spec(spec).name for spec in result.plan.attacks}
     return WhatRan(
         {spec: attacks().get(parse_spec(spec).name) for spec in dict.fromkeys(ran)},
-        {one.attack: one.why for one in rest},
+        _by_reason(rest),
         tuple(name for name in attack_names() if name not in asked),
     )
+
+
+def _by_reason(idle: list[AttackRisk]) -> list[tuple[Message | None, list[str]]]:
+    """Return the attacks that did not apply, those of one reason together."""
+    found: dict[Message | None, list[str]] = {}
+    for name, why in {one.attack: one.why for one in idle}.items():
+        found.setdefault(why, []).append(name)
+    return list(found.items())
 
 
 @dataclass(frozen=True)
@@ -137,7 +155,7 @@ def _cell(grid: Grid, setting: SettingFacts, one: AttackRisk | None, texts: Text
     if one is None:
         return Cell("–", grid.note(mark("not_tried_on_this_setting")))
     if not one.applies:
-        return Cell(texts.say("n/a"), grid.note(mark("attack_not_applicable"), attack=one.attack, why=one.why))
+        return Cell(texts.say("n/a"), grid.note(mark("does_not_apply_because"), why=one.why))
     note = None
     if one.cut:
         note = grid.note(mark("attack_was_cut"), one.cut_why, attack=one.attack, some=one.cut, all=one.releases)
@@ -214,7 +232,7 @@ def write_repeat(result: AuditResult, texts: Texts) -> str:
     plan, say = result.plan, texts.say
     lines = [say("# the call"), result.command or say("(not recorded)"), "", say("# the plan")]
     about: dict[str, str | None] = {say("records"): str(result.file.records)}
-    about |= {say("labels"): ", ".join(result.file.labels)}
+    about |= {say("labels"): ", ".join(result.file.labels), say("numbers"): name_numbers(result.file)}
     about |= {say("what the snooper's file is"): say(MODES[result.snooper.mode]), **tell_asked(plan, texts)}
     lines += [f"{name}: {value}" for name, value in about.items() if value]
     lines += ["", say("# the input (SHA-256)")]

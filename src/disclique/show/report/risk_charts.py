@@ -48,13 +48,20 @@ def tell_risk(setting: SettingFacts, texts: Texts) -> Json:
     """Return the risk of a setting as a row of a chart's data."""
     found = setting.risk.found
     return {
-        "setting": setting.brief or setting.spec,
+        "setting": _name_row(setting),
         "risk": setting.risk.value,
         "high": setting.risk.high,
         "of": say_source(setting.risk.high_of, texts),
         "found": None if found is None else found.value,
         "attack": texts.say("none") if found is None else found.attack,
     }
+
+
+def _name_row(setting: SettingFacts) -> str:
+    """Return a setting as it stands beside an axis; where nothing but numbers is released, what is done to these."""
+    spec = setting.brief or setting.spec
+    _, bar, rest = spec.partition(" | ")
+    return rest if bar and setting.numbers is not None and setting.numbers.alone else spec
 
 
 def hint_at_risk(texts: Texts) -> list[Any]:
