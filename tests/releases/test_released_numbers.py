@@ -11,6 +11,8 @@ import pytest
 import disclique as dq
 from builders import refused, rng
 from conftest import Run
+from disclique.masks.numbers import NumberRecoding
+from disclique.masks.settings import Setting
 
 NUMBERS = {"m_hospital": "m", "km_station": "km", "income": "none", "yob": "none"}
 WAYS = "none | m_hospital=round:100m | km_station=classes:1km,5km | drop:income"
@@ -188,6 +190,53 @@ def test_distances_can_be_withheld(run: Run) -> None:
     assert not Path("r_distances.csv").exists()
     assert list(pd.read_csv("r.csv").columns) == ["km_station"]
     assert "protects nothing" not in err
+
+
+def test_a_release_is_read_back_with_its_laws(run: Run) -> None:
+    """From the file and what stands behind its mask an attack finds whom it finds in memory; without that, fewer."""
+    setting = "none | m_hospital=round:100m | km_station=classes:1km,5km | yob=gaussian:1 | income=topcode:60000"
+    ask = ("mask", "f.csv", "--id", "id", "--label", "sex", *ASKED, "--mask", setting, "--out", "r.csv")
+    assert run(*ask, "--key", "k.csv", "--seed", "5")[0] == 0
+    seen, who = dq.mask(file(), setting, 5, key=True)
+    back = NumberRecoding(Setting.parse(setting).numbers.parts).read(dq.read("r.csv", labels=["sex"], numbers=NUMBERS))
+    for mine, theirs in zip(seen.numbers.columns, back.numbers.columns, strict=True):
+        assert (mine.name, mine.law, mine.written) == (theirs.name, theirs.law, theirs.written)
+        np.testing.assert_allclose(mine.values, theirs.values)
+    attack = (
+        "attack",
+        "r.csv",
+        "f.csv",
+        "--label",
+        "sex",
+        *ASKED,
+        "--key",
+        "k.csv",
+        "--id",
+        "id",
+        "--attack",
+        "numbers",
+    )
+    assert run(*attack, "--attack", "numbers", "--mask", setting, "--json", "a.json")[0] == 0
+    assert run(*attack, "--attack", "numbers", "--json", "b.json")[0] == 0
+    told, blind = (json.loads(Path(name).read_text())["attacks"][0]["tp"] for name in ("a.json", "b.json"))
+    assert told == dq.attack(seen, file(), by="numbers", truth=list(who)).risk.tp  # type: ignore[union-attr]
+    assert told > 55
+    assert blind < told / 2
+
+
+def test_classes_are_no_numbers_of_an_audit_or_a_snooper(run: Run) -> None:
+    """A file whose column is in classes already has no law; as a label it is what it was."""
+    classed = dq.release(file(), "none | km_station=equal:4 | income=classes:20000,40000", 1).table
+    data = dq.microdata(classed, ["sex"], numbers={"km_station": "km", "income": "none"}, name="classed")
+    assert [len(one.law.edges) for one in data.numbers.columns] == [3, 2]  # type: ignore[attr-defined]
+    assert "km_station (4 classes, 1 empty)" in str(dq.inspect(data))
+    with refused("number_released_already", column="km_station"):
+        dq.release(data, "none")
+    with refused("number_known_in_classes"):
+        dq.LabelRule().candidates(data, data)
+    for wrong in (["[1,5) km", "[3,9) km"], ["[5,1) km", "[,5) km"], ["[1,5)", "[5,)"], ["[a,5) km", "[5,) km"]):
+        with refused("number_is_not"):
+            dq.microdata(pd.DataFrame({"x": wrong}), numbers={"x": "km"})
 
 
 def test_what_is_refused_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:

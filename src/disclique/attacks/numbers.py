@@ -23,7 +23,7 @@ from disclique.engine.kernels.number_pairs import Boxes, People, Related, count_
 from disclique.errors import InputError, TooLarge
 from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
-from disclique.numbers import DECIMALS, NumberColumn, Numbers, SharpLaw
+from disclique.numbers import DECIMALS, Exactly, NumberColumn, Numbers, SharpLaw
 from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
@@ -68,7 +68,10 @@ def add_numbers(
 def _counterpart(column: NumberColumn, known: Numbers) -> NumberColumn:
     if column.name not in known.names:
         raise InputError("number_not_known", column=column.name, numbers=list(known.names))
-    return known.of(column.name)
+    found = known.of(column.name)
+    if not isinstance(found.law, Exactly):  # of a class nobody can say which of the released ones it is
+        raise InputError("number_known_in_classes", column=column.name)
+    return found
 
 
 Pair = tuple[NumberColumn, NumberColumn]

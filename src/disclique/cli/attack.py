@@ -126,13 +126,25 @@ def _read(target: Path, known: Path, options: AttackOptions) -> tuple[Microdata,
     import disclique
     from disclique.records.registers import read_known
 
-    released = disclique.read(target, **options.columns_of("target"))
+    released = _tell_laws(disclique.read(target, **options.columns_of("target")), options.mask)
     theirs = read_known(known, **options.columns_of("known"))
     if options.id is not None and not any(options.id in _columns_in(data) for data in (released, theirs)):
         raise InputError("neither_file_has_id", column=options.id)
     if options.key is None:
         return released, theirs
     return _tell(released, theirs, options.key, options), theirs
+
+
+def _tell_laws(release: Microdata, spec: str | None) -> Microdata:
+    """Return the release with the laws by which its numbers were released, as they stand behind its mask."""
+    from disclique.masks.settings import Setting
+
+    if spec is None:
+        return release
+    setting = Setting.parse(spec)
+    if setting.labels.made:
+        raise InputError("labels_behind_a_mask", spec=spec, parts=[one.spec for one in setting.labels.made])
+    return setting.numbers.read(release)
 
 
 def _tell(release: Microdata, known: Microdata | Register, key: Path, options: AttackOptions) -> Microdata:
@@ -381,15 +393,17 @@ def _learn(options: AttackOptions, target: Distances, known: Distances, error: f
     import numpy as np
 
     from disclique.attacks import learn
-    from disclique.attacks.calibration import calibrate, calibrate_matrix
-    from disclique.masks import parse_mask
+    from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
     from disclique.masks.registry import refuse_bare
+    from disclique.masks.settings import Setting
 
     refuse_bare(options.unit, [options.mask or ""])
-    mask = parse_mask(options.mask or "")
+    mask = Setting.parse(options.mask or "").mask
     places = known.points() or target.points()
     draws = np.random.default_rng(options.seed).spawn(2)
-    if (
+    if mask.withholds or not target.are_published:
+        found = Calibration(mask, np.zeros(2), np.zeros(2))  # there are no distances to be moved
+    elif (
         mask.on == "text" or places is None or callable(places.metric)
     ):  # what the mask takes, the known file has, or the mask says so
         found = calibrate_matrix(mask, known, rng=draws[0])

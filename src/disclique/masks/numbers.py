@@ -19,6 +19,7 @@ from disclique.model import Microdata
 from disclique.numbers import (
     Capped,
     Classes,
+    Exactly,
     Exchanged,
     FactorNoise,
     GaussianNoise,
@@ -197,6 +198,26 @@ def _swap(part: NumberPart, column: NumberColumn, data: Microdata, rng: np.rando
     return _noisy(column, values, Exchanged(share, group, column.values, group))
 
 
+def _read_law(part: NumberPart, column: NumberColumn, data: Microdata) -> NumberLaw:
+    """Return the law of a column that was released in this way."""
+    match part.way:
+        case "round":
+            return Rounded(part.positive(column))
+        case "topcode":
+            return Capped(high=part.size(column))
+        case "bottomcode":
+            return Capped(low=part.size(column))
+        case "gaussian":
+            return GaussianNoise(part.positive(column))
+        case "laplace":
+            return LaplaceNoise(part.positive(column))
+        case "multiplicative":
+            return FactorNoise(part.positive(column))
+        case "swap":
+            return _swap(part, column, data, np.random.default_rng(0)).law  # the group has the same numbers as before
+    raise InputError("number_not_in_classes", spec=part.spec, file=data.name, column=column.name)
+
+
 WAYS = {
     way.name: way
     for way in (
@@ -254,13 +275,28 @@ class NumberRecoding:
         """Return the file with its numbers as they are released, each with its law."""
         if not len(data.numbers) and not self.parts:
             return data
+        self._check(data)
+        return replace(data, numbers=Numbers(tuple(self._release(one, data, rng) for one in data.numbers.columns)))
+
+    def _check(self, data: Microdata) -> None:
+        """Refuse a part that is about no number of a file."""
         for part in self.made:
             if not any(part.fits(name) for name in data.numbers.names):
                 there: list[object] = [*data.numbers.names] or [Message("no_numbers_there")]
                 raise InputError("no_number_to_recode", file=data.name, column=part.pattern, numbers=there)
-        return replace(data, numbers=Numbers(tuple(self._release(one, data, rng) for one in data.numbers.columns)))
+
+    def read(self, data: Microdata) -> Microdata:
+        """Return a file that was released in this way with the laws of its numbers; classes say theirs themselves."""
+        self._check(data)
+        made = []
+        for column in data.numbers.columns:
+            part = None if column.law.in_classes else self.part_of(column)
+            made.append(column if part is None else replace(column, law=_read_law(part, column, data), form=""))
+        return replace(data, numbers=Numbers(tuple(made)))
 
     def _release(self, column: NumberColumn, data: Microdata, rng: np.random.Generator) -> NumberColumn:
+        if not isinstance(column.law, Exactly):
+            raise InputError("number_released_already", file=data.name, column=column.name)
         part = self.part_of(column)
         return column if part is None else part.apply(column, data, rng)
 

@@ -37,7 +37,8 @@ class AttackOptions(ReadOptions):
     relative: str | None = option("... if |d - d'| < X·d' (0.05, 5%).", AGREE, metavar="X")
     between: str | None = option("... if LO < d - d' < HI.", AGREE, metavar="LO,HI")
     mask: str | None = option(
-        "... as often as --alpha for a release made by this mask, such as gaussian:sigma=0.01deg.",
+        "... as often as --alpha for a release made by this mask, such as gaussian:sigma=0.01deg; behind it what was "
+        "done to numbers (| km_school=round:100m).",
         AGREE,
         metavar="SPEC",
     )

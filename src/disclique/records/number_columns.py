@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,7 @@ from disclique.arguments import show
 from disclique.errors import InputError
 from disclique.messages import Message
 from disclique.model import Microdata
-from disclique.numbers import NO_NUMBERS, Classes, NumberColumn, Numbers
+from disclique.numbers import DECIMALS, NO_NUMBERS, Classes, NumberColumn, Numbers
 from disclique.records.formats import no_column
 from disclique.records.near import Near
 from disclique.units import AROUND, KM, KM_IN, NO_UNIT, UNITS, in_words, number
@@ -98,6 +99,8 @@ def _read(table: pd.DataFrame, column: str, unit: str, name: str) -> NumberColum
         raise no_column(name, column, table.columns)
     if isinstance(table[column], pd.DataFrame):
         raise InputError("columns_of_one_name", path=name, column=column)
+    if (classed := _read_classes(table[column], column, unit)) is not None:
+        return classed
     values = _to_numbers(table[column], column, name)
     if unit not in KM_IN:
         return NumberColumn(column, values, NO_UNIT)
@@ -106,6 +109,34 @@ def _read(table: pd.DataFrame, column: str, unit: str, name: str) -> NumberColum
         meant = Message("are_these_metres") if unit == KM else None
         raise InputError("unit_longer_than_earth", file=f"{name}: {column}", unit=unit, largest=largest, meant=meant)
     return NumberColumn(column, values, KM, written=unit)
+
+
+_CLASS = re.compile(r"\[\s*([^,\s]*)\s*,\s*([^,\s]*)\s*\)\s*(km|m)?")  # as write_numbers writes them
+
+
+def _read_classes(series: pd.Series, column: str, unit: str) -> NumberColumn | None:
+    """Return numbers that were released in classes, ``[1,5) km``, with that law; None where they are no classes."""
+    texts = [None if pd.isna(cell) or not str(cell).strip() else str(cell).strip() for cell in series]
+    found = {text: _CLASS.fullmatch(text) for text in dict.fromkeys(texts) if text is not None}
+    forms = {text: form for text, form in found.items() if form is not None}
+    if not forms or len(forms) < len(found) or any((form[3] in KM_IN) != (unit in KM_IN) for form in forms.values()):
+        return None
+    try:
+        ends = {text: tuple(_read_end(form[k], form[3]) for k in (1, 2)) for text, form in forms.items()}
+    except ValueError:
+        return None
+    edges = sorted({end for both in ends.values() for end in both if end is not None})
+    low = {text: 0 if both[0] is None else edges.index(both[0]) + 1 for text, both in ends.items()}
+    if any(both[1] is not None and edges.index(both[1]) != low[text] for text, both in ends.items()):
+        return None  # they overlap, or end before they begin
+    values = np.array([np.nan if text is None else float(low[text]) for text in texts])
+    kept, written = (KM, unit) if unit in KM_IN else (NO_UNIT, None)
+    return NumberColumn(column, values, kept, Classes(tuple(edges)), written=written)
+
+
+def _read_end(text: str, unit: str | None) -> float | None:
+    """Return an end of a class, in km where it is a length; None for none."""
+    return round(float(text) * KM_IN.get(unit or "", 1.0), DECIMALS) if text else None
 
 
 def _to_numbers(series: pd.Series, column: str, name: str) -> FloatArray:

@@ -52,9 +52,13 @@ def inspect_numbers(
     extent = _measure_extent(data) if len(data.numbers) else None
     for column in data.numbers.columns:
         there = column.values[~np.isnan(column.values)]
-        median = float(f"{np.median(there):.2g}") if len(there) else None  # of few people it is somebody's number
+        classes = column.law.in_classes
+        # of few people a median is somebody's number, and of classes it is none
+        median = float(f"{np.median(there):.2g}") if len(there) and not classes else None
         different = len(np.unique(there))
         looks.append(NumberLook(column.name, column.unit or NO_UNIT, different, len(data) - len(there), median))
+        if classes:
+            continue
         remarks += list(_look_at(data, column, there, different, limits))
         if column.unit == KM and len(there):
             remarks += list(_as_lengths(data, column, there, extent, limits))
@@ -149,6 +153,8 @@ def compare_numbers(
         if mine.law.in_classes or mine.name not in known.numbers.names:
             continue
         theirs = known.numbers.of(mine.name)
+        if theirs.law.in_classes:
+            continue
         files = {"target": target.name, "known": known.name, "column": mine.name}
         found = list(_medians(mine, theirs, files, limits))
         yield from found or _same_people(mine, theirs, rows, files, limits)

@@ -144,9 +144,11 @@ class NumberLook(Worded):
     def message(self) -> Message:
         """The column in words."""
         unit = "km" if self.unit == "km" else ""
-        median = None if self.median is None else show_length(self.median, unit)
+        about = {"column": self.name, "different": self.values, "empty": self.missing}
+        if self.median is None and self.values:
+            return Message("number_column_in_classes", about)
         code = mark("number_column_with_gaps") if self.missing else mark("number_column")
-        return Message(code, column=self.name, different=self.values, empty=self.missing, median=median)
+        return Message(code, about, median="–" if self.median is None else show_length(self.median, unit))
 
 
 @dataclass(frozen=True)
