@@ -89,6 +89,12 @@ def test_masked_places_and_distances_leave_fewer_than_either(tmp_path: Path) -> 
     assert len(k) == 3
     assert k[2] < min(k[:2])
     assert [one.places for one in apart if one is not None] == [True, False, True]
+    joint = apart[2]
+    assert joint is not None
+    assert joint.off is not None
+    assert joint.off_alone is not None
+    assert joint.off < 0.75 * joint.off_alone
+    assert 0.5 < joint.off_alone < 2.5  # about the noise
 
 
 def test_strangers_live_where_people_do(tmp_path: Path) -> None:

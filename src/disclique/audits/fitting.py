@@ -55,7 +55,9 @@ class Fitting:
 
     ``records`` were counted in one release; ``alone`` are those whom nobody else fits, ``few`` those with fewer than
     five. ``quantiles`` are k at the least, a tenth, a quarter, the middle and three quarters. ``labels`` and
-    ``numbers`` are what is known of the population, ``places`` says whether masked places were counted.
+    ``numbers`` are what is known of the population, ``places`` says whether masked places were counted. Then ``off`` is
+    how many km the place that a snooper would expect lies off the true one, for the middle of the records, and
+    ``off_alone`` the same by the masked places without the numbers.
     """
 
     people: float
@@ -66,6 +68,8 @@ class Fitting:
     labels: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     places: bool = False
+    off: float | None = None
+    off_alone: float | None = None
 
 
 FEW = 5
@@ -157,8 +161,17 @@ def count_fitting(
         by_place = _PlaceFit(moved, there, law, by)
         if not by_place.says_something:
             by_place = None
-    k = _count(candidates, weight, by_place, by)
-    return _summarise(k, residents, labels, tuple(name for name in mine.numbers.names), by_place is not None)
+    k, off = _count(candidates, weight, by_place, by)
+    found = _summarise(k, residents, labels, tuple(mine.numbers.names), by_place is not None)
+    if by_place is None or not len(mine.numbers):
+        return found
+    _, alone = _count(LabelRule().candidates_by_labels(mine, both), weight, by_place, by)
+    return replace(found, off=_middle(off), off_alone=_middle(alone))
+
+
+def _middle(lengths: FloatArray) -> float | None:
+    there = lengths[np.isfinite(lengths)]
+    return round(float(np.median(there)), 4) if len(there) else None
 
 
 def _append(people: Microdata, true: Microdata) -> Microdata:
@@ -199,6 +212,10 @@ class _PlaceFit:
         places = np.concatenate([np.asarray(one, dtype=np.int64) for one in near]) if len(near) else counts
         return np.repeat(rows, counts), places
 
+    def measure_off(self, places: Ints, others: Ints) -> FloatArray:
+        """Return how many km places lie apart."""
+        return np.asarray(np.linalg.norm(self.positions[places] - self.positions[others], axis=1))
+
     def log_density(self, rows: Ints, places: Ints) -> FloatArray:
         """Return the log density of masked places given true ones, but for a factor that is the same for all."""
         apart = ((self.masked[rows] - self.positions[places]) ** 2).sum(axis=1)
@@ -210,12 +227,17 @@ class _PlaceFit:
         return np.asarray(-0.5 * apart / variance - np.log(variance))
 
 
-def _count(candidates: Candidates, weight: FloatArray, by_place: _PlaceFit | None, by: Counting) -> FloatArray:
-    """Return k of every record; the true person of record t stands at ``len(weight) - records + t``."""
+def _count(
+    candidates: Candidates, weight: FloatArray, by_place: _PlaceFit | None, by: Counting
+) -> tuple[FloatArray, FloatArray]:
+    """Return k of every record, and how far its people live off on average, where places are released.
+
+    The true person of record t stands at ``len(weight) - records + t``.
+    """
     records, true = candidates.sizes[0], len(weight) - candidates.sizes[0]
+    k, off = np.zeros(records), np.zeros(records)
     if by_place is None and candidates.evidence is None:
-        return _count_classes(candidates, weight)
-    k = np.zeros(records)
+        return _count_classes(candidates, weight), off
     for rows in _in_steps(candidates, by_place, by):
         if candidates.evidence is None:
             assert by_place is not None
@@ -233,8 +255,12 @@ def _count(candidates: Candidates, weight: FloatArray, by_place: _PlaceFit | Non
         own[target[itself]] = odds[itself]
         with np.errstate(invalid="ignore", over="ignore"):
             part = weight[known] * np.exp(np.minimum(odds - own[target], 50.0))
-        k += np.bincount(target, np.nan_to_num(part), records)
-    return k
+        part = np.nan_to_num(part)
+        k += np.bincount(target, part, records)
+        if by_place is not None:
+            off += np.bincount(target, part * by_place.measure_off(true + target, known), records)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return k, off / k
 
 
 def _in_steps(candidates: Candidates, by_place: _PlaceFit | None, by: Counting) -> list[Ints]:
