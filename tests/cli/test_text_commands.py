@@ -173,8 +173,8 @@ def test_a_study_draws_its_people_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"text": ()}, "people and text go together"),
-        ({"people": None}, "people and text go together"),
+        ({"text": ()}, "people goes with text or number"),
+        ({"people": None}, "people goes with text or number"),
         ({"people": None, "text": (), "metric": "dice"}, "metric and label are for a file of people"),
         ({"points": "x.csv"}, "the people come from one of them"),
         ({"n": 40, "common": 1}, "40 people for two files of 79 different ones"),
