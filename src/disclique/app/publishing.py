@@ -35,7 +35,7 @@ MATRICES = {
     "npy": "NumPy",
     "parquet": "Parquet",
     "list": mark("list, one line a pair"),
-    "none": mark("none, beside encodings"),
+    "none": mark("none: encodings, or no distances"),
 }
 CHUNK = 1 << 20
 
