@@ -112,13 +112,13 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     places.remove()
 
 
-def audit(projects: Projects, name: str, said: dict[str, object]) -> Project:
+def audit(projects: Projects, name: str, said: dict[str, object], columns: dict[str, object] | None = None) -> Project:
     """A finished audit of a file that was uploaded."""
     folder = projects.places.scratch()
     (folder / INPUT).mkdir()
     invent().to_csv(folder / INPUT / "upload.csv", index=False)
     light = {"attack": ["labels"], "repetitions": 2, "person_trials": 10, "sensitivity": False}
-    columns = {"id": "who", "label": ["sex", "age"], "coordinates": "lon,lat"}
+    columns = columns or {"id": "who", "label": ["sex", "age"], "coordinates": "lon,lat"}
     project = projects.begin("survey.csv", folder / INPUT / "upload.csv", folder).with_said(**columns, **light, **said)
     project = projects.keep(projects.save(replace(project, checked=True)), name)
     (project.folder / BEGUN).write_bytes((project.folder / ABOUT).read_bytes())
@@ -353,6 +353,21 @@ def test_what_is_released_of_labels_is_what_was_attacked(app: App) -> None:
             tuple(map(str, row)) for row in seen.labels.to_numpy()
         ]
         assert ("sex" in told) == ("drop:sex" not in setting.spec)
+
+
+def test_numbers_are_released_as_they_were_audited(app: App) -> None:
+    """A file of labels and numbers alone: a table and its note, the numbers as the setting says."""
+    setting = "none | age=round:10"
+    asked = {"id": "who", "label": ["sex"], "number": ["age:none"]}
+    project = audit(app.site.projects, "numbers", {"mask": [setting], "max_risk": 0.99}, asked)
+    form = {"setting": setting, "confirm": "yes", "again": "yes", "folder": "numbered"}
+    status, text = app.post(f"/work/{project.id}/release", **form)
+    assert status == 200, text
+    publish = app.site.places.start / "numbered" / PUBLISH
+    assert {path.name for path in publish.iterdir()} == {"release.csv", "release_about.json"}
+    released = pd.read_csv(publish / "release.csv")
+    assert list(released.columns) == ["sex", "age"]
+    assert set(released["age"] % 10) == {0}
 
 
 def test_file_that_was_changed_after_the_audit_is_not_released(app: App) -> None:
