@@ -19,6 +19,7 @@ from scipy.spatial import cKDTree
 from disclique.attacks import LabelRule
 from disclique.errors import InputError
 from disclique.masks.laws import GaussianLaw, PlaceLaw, RadialLaw
+from disclique.messages import Message
 from disclique.model import Candidates, Microdata
 from disclique.numbers import NumberColumn, Numbers
 from disclique.records.coarsening import AS_THEY_ARE, NONE, Recoding
@@ -70,6 +71,20 @@ class Fitting:
     places: bool = False
     off: float | None = None
     off_alone: float | None = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Who else fits the records, and how far off their places still are."""
+        middle = round(self.quantiles[3])
+        told = {"people": round(self.people), "alone": self.alone, "few": self.few, "records": self.records}
+        counted = Message("population_fits", told, middle=middle)
+        if self.off is None or self.off_alone is None:
+            return (counted,)
+        return counted, Message("places_off", off=_say_length(self.off), alone=_say_length(self.off_alone))
+
+
+def _say_length(km: float) -> str:
+    return f"{1000 * km:.2g} m" if km < 0.995 else f"{km:.2g} km"
 
 
 FEW = 5

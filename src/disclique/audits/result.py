@@ -226,9 +226,18 @@ class AuditResult(ResultFacts):
         """What stands above the table: the verdict, what numbers add, and what was assumed in the holder's favour."""
         more = [
             *([] if self.joint is None else [self.joint.message]),
+            *self.who_else,
             *([] if self.favoured is None else [self.favoured]),
         ]
         return [*self.verdict.sentences, *map(str, more)]
+
+    @property
+    def who_else(self) -> tuple[Message, ...]:
+        """How many people of the population fit the records under the verdict's setting, or that it is not known."""
+        found = next((one.fitting for one in self.settings if one.spec == self.verdict.setting), None)
+        if found is not None:
+            return found.messages
+        return (Message("population_not_known"),) if self.file.numbers else ()
 
 
 def _write_page(page: str, path: Path) -> None:

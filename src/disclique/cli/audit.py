@@ -124,7 +124,7 @@ def _carry_out(
     with screen.keeping(out):
         result = carry_out(work, out, executor, told=screen, with_records=with_records, about=about, language=language)
     joint = None if result.joint is None else result.joint.message
-    beside = [one for one in (joint, result.favoured) if one is not None]
+    beside = [one for one in (joint, *result.who_else, result.favoured) if one is not None]
     screen.say([*result.verdict.sentences, *beside, *(f"note: {line}" for line in result.verdict.cautions)])
     screen.table(_tabulate(result, words=screen.out.is_terminal), title="What each release gives away")
     screen.say([f"result: {out / RESULT}", f"risk of every record (keep it): {out / RECORDS}"])
