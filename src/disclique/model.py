@@ -164,6 +164,10 @@ class Candidates:
         """Return the log odds of pairs of rows by their labels (see ``label_odds``), -inf where they do not fit."""
         return np.asarray(self._odds[self._find(target, known)])
 
+    def place_of(self, target: Indices, known: Indices) -> NDArray[np.int64]:
+        """Return at which place of the relation the classes of pairs of rows stand, -1 where they do not fit."""
+        return self._find(target, known)
+
     def label_odds(self, people: NDArray[Any] | None = None) -> FloatArray:
         """Return the log odds of each related pair of classes: one person against two strangers of these labels.
 

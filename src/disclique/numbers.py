@@ -43,6 +43,10 @@ class NumberLaw:
         """Return between which known numbers the person of a released one is, but for ``1 - share`` of them."""
         raise NotImplementedError
 
+    def draw(self, true: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return numbers as they would be released."""
+        raise NotImplementedError
+
     def select(self, rows: NDArray[np.integer]) -> Self:
         """Return the law of some records."""
         return self
@@ -56,6 +60,10 @@ class SharpLaw(NumberLaw):
     def publish(self, true: FloatArray) -> FloatArray:
         """Return what is released of true numbers."""
         raise NotImplementedError
+
+    def draw(self, true: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return what is released, by no chance."""
+        return self.publish(true)
 
     def interval(self, released: FloatArray) -> Interval:
         """Return the ends of the true numbers of which each is released; both are one where it is exact."""
@@ -164,6 +172,10 @@ class GaussianNoise(NumberLaw):
         """Return the deviation."""
         return np.full(len(released), self.sd)
 
+    def draw(self, true: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return numbers with noise."""
+        return np.asarray(true + self.sd * rng.standard_normal(len(true)))
+
     def log_density(self, released: FloatArray, known: FloatArray, error: float) -> FloatArray:
         """Return the density of both errors together."""
         wide = float(np.hypot(self.sd, error))
@@ -184,6 +196,10 @@ class LaplaceNoise(NumberLaw):
     def spread(self, released: FloatArray) -> FloatArray:
         """Return the deviation."""
         return np.full(len(released), self.sd)
+
+    def draw(self, true: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return numbers with noise."""
+        return np.asarray(true + rng.laplace(0.0, self.sd / np.sqrt(2), len(true)))
 
     def log_density(self, released: FloatArray, known: FloatArray, error: float) -> FloatArray:
         """Return the density, of both errors together where the snooper has one."""
@@ -210,6 +226,10 @@ class FactorNoise(NumberLaw):
     def spread(self, released: FloatArray) -> FloatArray:
         """Return about so much of each number."""
         return np.asarray(self.sd * np.abs(released))
+
+    def draw(self, true: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return numbers with noise."""
+        return np.asarray(true * np.exp(self.sd * rng.standard_normal(len(true)) - self.sd**2 / 2))
 
     def log_density(self, released: FloatArray, known: FloatArray, error: float) -> FloatArray:
         """Return the density of the factor, averaged over what the snooper's number may truly be."""
@@ -267,6 +287,14 @@ class Exchanged(NumberLaw):
         if not error:
             return float((np.round(mates, DECIMALS) == np.round(value, DECIMALS)).mean()) if len(mates) else 0.0
         return float(np.exp(-0.5 * ((mates - value) / error) ** 2 - _LOG_ROOT_2PI).sum() / max(len(mates), 1) / error)
+
+    def draw(self, true: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return numbers of which a share is that of anybody of the group."""
+        found = true.copy()
+        for row in np.flatnonzero((rng.random(len(true)) < self.share) & ~np.isnan(true)):
+            mates = self.pool[(self.pool_group == self.group[row]) & ~np.isnan(self.pool)]
+            found[row] = rng.choice(mates) if len(mates) else true[row]
+        return found
 
     def span(self, released: FloatArray, error: float, share: float) -> Interval:
         """Return everything where that is asked for: whoever's number was exchanged may have any."""
@@ -346,10 +374,21 @@ class NumberColumn:
     def log_density(self, rows: NDArray[np.integer], known: FloatArray, error: float) -> FloatArray:
         """Return the log density of the numbers of some records given known ones; NaN where one is missing."""
         released = self.values[rows]
-        if isinstance(self.law, Exchanged):
-            return self.law.log_density_of(rows, released, known, error)
-        found = self.law.log_density(released, known, error)
+        with np.errstate(invalid="ignore"):  # of what is missing
+            if isinstance(self.law, Exchanged):
+                found = self.law.log_density_of(rows, released, known, error)
+            else:
+                found = self.law.log_density(released, known, error)
         return np.asarray(np.where(np.isnan(released) | np.isnan(known), np.nan, found))
+
+    def log_peak(self, rows: NDArray[np.integer], error: float) -> FloatArray:
+        """Return the log density of the numbers of some records if the known one were the same."""
+        released, law = self.values[rows], self.law
+        if isinstance(law, SharpLaw | Exchanged):
+            low, high = law.interval(released) if isinstance(law, SharpLaw) else (released, released)
+            exact = -_LOG_ROOT_2PI - np.log(error) if error else 0.0
+            return np.where(low == high, exact, 0.0)
+        return self.log_density(rows, released, error)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,16 +7,16 @@ was added, or the snooper's own number is not exact, the pairs in reach are list
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from disclique.attacks.claims import make_claims
+from disclique.attacks.beliefs import weigh_candidates
 from disclique.attacks.knowledge import Knowledge, Search
-from disclique.attacks.posterior import estimated_share, matching_posterior
+from disclique.attacks.luck import measure_luck
 from disclique.attacks.registry import Attack
 from disclique.attacks.shared_errors import weigh_shared_errors
 from disclique.engine.kernels.number_pairs import Boxes, People, Related, count_pairs, list_pairs
@@ -24,9 +24,11 @@ from disclique.errors import InputError, TooLarge
 from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.numbers import DECIMALS, Exactly, NumberColumn, Numbers, SharpLaw
+from disclique.spaces import spaced
 from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
+Pair = tuple[NumberColumn, NumberColumn]
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,14 @@ class Reach:
     """How far numbers are looked for, and how many pairs are kept.
 
     ``shares`` of the law, of which the largest is taken that leaves no more than ``pairs``: what lies outside is so
-    improbable that nobody would be named by it.
+    improbable that nobody would be named by it. The last ones are for noise that leaves so many pairs that nobody
+    stands out.
     """
 
-    shares: tuple[float, ...] = (1 - 1e-9, 1 - 1e-6, 1 - 1e-4)
-    pairs: int = 40_000_000
+    shares: tuple[float, ...] = (1 - 1e-9, 1 - 1e-6, 1 - 1e-4, 0.99, 0.9, 0.5, 0.1)
+    pairs: int = 12_000_000  # of some 100 bytes
+    compared: int = 2000  # known numbers, to learn how probable one is for somebody of whom none is known
+    probed: int = 1000  # known people who are taken for strangers, to learn how often these fit by chance
 
 
 REACH = Reach()
@@ -52,17 +57,130 @@ def add_numbers(
     With ``alpha`` a number that is not exact agrees or not, such that a true pair agrees in all with that probability.
     """
     pairs = [(column, _counterpart(column, known)) for column in target.columns]
-    sharp = [(mine, theirs) for mine, theirs in pairs if isinstance(mine.law, SharpLaw) and not theirs.error]
-    soft = [(mine, theirs) for mine, theirs in pairs if not (isinstance(mine.law, SharpLaw) and not theirs.error)]
-    if sharp:
-        found = _refine(found, sharp)
-    if not soft:
+    if not pairs:
         return found
-    return (
-        _list_within(found, soft, (alpha ** (1 / len(soft)),), by, weigh=False)
-        if alpha is not None
-        else (_list_within(found, soft, by.shares, by, weigh=True))
+    if alpha is not None:
+        sharp, soft = _part(pairs)
+        if sharp:
+            found = _refine(replace(found, evidence=None), sharp).candidates
+        return _list_within(found, soft, (alpha ** (1 / len(soft)),), by).candidates if soft else found
+    if found.evidence is None and all(_is_sharp(*pair) and not _has_gaps(*pair) for pair in pairs):
+        return _refine(found, pairs).candidates
+    return _weigh(found, pairs, by)
+
+
+def _is_sharp(mine: NumberColumn, theirs: NumberColumn) -> bool:
+    return isinstance(mine.law, SharpLaw) and not theirs.error
+
+
+def _has_gaps(mine: NumberColumn, theirs: NumberColumn) -> bool:
+    return bool(np.isnan(mine.values).any() or np.isnan(theirs.values).any())
+
+
+def _part(pairs: list[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """Return the columns that separate people as labels do, and the others."""
+    return [pair for pair in pairs if _is_sharp(*pair)], [pair for pair in pairs if not _is_sharp(*pair)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fits:
+    """Pairs of classes that may match, the log odds of each up to a constant of its record, and how near it comes."""
+
+    candidates: Candidates
+    weight: FloatArray
+    near: FloatArray  # the log of its density, of that of a number which fits best
+
+
+def _weigh(found: Candidates, columns: list[Pair], by: Reach) -> Candidates:
+    """Return the pairs with their log odds against strangers, who fit by chance as often as known people do."""
+    size, (rows, classes) = len(found.target_class), _choose_probes(found, by)
+    with_probes = replace(found, target_class=np.append(found.target_class, classes).astype(np.int32))
+    sharp, soft = _part([(_append_probes(mine, theirs, rows, found, classes), theirs) for mine, theirs in columns])
+    fits = _Fits(with_probes, *(np.zeros(len(found.relation)),) * 2)
+    if found.evidence is not None:
+        fits = _Fits(with_probes, found.evidence, found.evidence)
+    if sharp:
+        refined = _refine(with_probes, sharp)
+        fits = _Fits(refined.candidates, *(part[refined.place] + refined.weight for part in (fits.weight, fits.near)))
+        fits = replace(fits, near=fits.near - refined.weight)
+    if soft:
+        listed = _list_within(fits.candidates, soft, by.shares, by)
+        weight, near = fits.weight[listed.place], fits.near[listed.place]
+        for mine, theirs in soft:
+            ratio, close = _ratio(mine, theirs, listed.target, listed.known, by)
+            weight, near = weight + ratio, near + close
+        together = weigh_shared_errors(soft, listed.target, listed.known)
+        weight, near = weight + together, near + together
+        kept = weight > -np.inf
+        relation = listed.candidates.relation[kept]
+        fits = _Fits(replace(listed.candidates, relation=relation), weight[kept], near[kept])
+    evidence = _normalise(fits, size, rows)
+    own = fits.candidates.target_class[:size]
+    if soft:  # every record is its own class
+        here = fits.candidates.relation[:, 0] < size
+        return replace(
+            fits.candidates, target_class=own, relation=fits.candidates.relation[here], evidence=evidence[here]
+        )
+    return replace(fits.candidates, target_class=own, evidence=evidence)
+
+
+def _choose_probes(found: Candidates, by: Reach) -> tuple[Ints, Ints]:
+    """Return some known records and the class of released ones to which each would belong."""
+    order = np.lexsort((found.label_odds(), found.relation[:, 1]))
+    related = np.full(max(int(found.known_class.max(initial=-1)), int(found.relation[:, 1].max(initial=-1))) + 2, -1)
+    related[found.relation[order, 1]] = found.relation[order, 0]  # the last one: that fits best
+    there = np.flatnonzero(related[found.known_class] >= 0)  # of no class: the last entry
+    rows = there[spaced(len(there), by.probed)] if len(there) else there
+    return rows, related[found.known_class[rows]]
+
+
+def _append_probes(
+    mine: NumberColumn, theirs: NumberColumn, rows: Ints, found: Candidates, classes: Ints
+) -> NumberColumn:
+    """Return the released numbers and those that would be released of some known records."""
+    rng = np.random.default_rng(0)  # of people who are taken for strangers; nothing that is published
+    true = theirs.values[rows]
+    if theirs.error:
+        true = true + theirs.error * rng.standard_normal(len(rows))
+    order = np.argsort(found.target_class, kind="stable")
+    like = order[np.minimum(np.searchsorted(found.target_class[order], classes), len(order) - 1)]
+    law = mine.law.select(np.append(np.arange(len(mine.values)), like))
+    drawn = law.select(len(mine.values) + np.arange(len(rows))).draw(true, rng)
+    return replace(mine, values=np.append(mine.values, drawn), law=law)
+
+
+def _normalise(fits: _Fits, size: int, probes: Ints) -> FloatArray:
+    """Return how much better each pair fits than a stranger does.
+
+    A stranger is like the known people; that they fit any of these as well as somebody does who is one of them is
+    rarer, and how rare is learned from the probes, with their own record and without it.
+    """
+    found, people = fits.candidates, max(len(fits.candidates.known_class), 1)
+    own = found.relation[:, 0].astype(np.int64)
+    classes = int(max(found.target_class.max(initial=-1), own.max(initial=-1))) + 1
+    many = np.bincount(
+        found.known_class[found.known_class >= 0], minlength=int(found.relation[:, 1].max(initial=-1)) + 1
     )
+    count = many[found.relation[:, 1]].astype(float)
+    anybody, near = (_sum_logs(own, part, count, classes) for part in (fits.weight, fits.near))
+    probe_class = found.target_class[size:].astype(np.int64)
+    itself = np.append(fits.near, -np.inf)[found.place_of(np.arange(size, len(found.target_class)), probes)]
+    some = probe_class >= 0
+    with_own = near[probe_class[some]]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.minimum(np.exp(itself[some] - with_own), 1.0)
+        without = with_own + np.where(share < 1 - 1e-9, np.log1p(-share), -np.inf)
+    luck = measure_luck(with_own, np.where(np.isnan(without), -np.inf, without))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(fits.weight - (anybody - np.log(people) + luck.of(near))[own])
+
+
+def _sum_logs(group: Ints, value: FloatArray, count: FloatArray, groups: int) -> FloatArray:
+    """Return the log of the sum of exponentials in each group, -inf where it is empty."""
+    top = np.full(groups, -np.inf)
+    np.maximum.at(top, group, value)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(top + np.log(np.bincount(group, count * np.exp(value - top[group]), groups)))
 
 
 def _counterpart(column: NumberColumn, known: Numbers) -> NumberColumn:
@@ -74,12 +192,18 @@ def _counterpart(column: NumberColumn, known: Numbers) -> NumberColumn:
     return found
 
 
-Pair = tuple[NumberColumn, NumberColumn]
+@dataclass(frozen=True, eq=False)
+class _Refined:
+    """Finer classes, of each pair of them the place in the relation before, and the log odds of what both have."""
+
+    candidates: Candidates
+    place: Ints
+    weight: FloatArray
 
 
-def _refine(found: Candidates, columns: list[Pair]) -> Candidates:
-    """Split the classes by what is released of numbers; one that is missing fits all."""
-    mine, theirs = [], []
+def _refine(found: Candidates, columns: list[Pair]) -> _Refined:
+    """Split the classes by what is released of numbers; one that is missing fits all, and says nothing."""
+    mine, theirs, rarity = [], [], []
     for own, other in columns:
         law = own.law
         assert isinstance(law, SharpLaw)
@@ -87,15 +211,21 @@ def _refine(found: Candidates, columns: list[Pair]) -> Candidates:
         codes = pd.factorize(np.round(both, DECIMALS), use_na_sentinel=True)[0].astype(np.int64)
         mine.append(codes[: len(own.values)])
         theirs.append(codes[len(own.values) :])
+        there = theirs[-1][theirs[-1] >= 0]
+        with np.errstate(divide="ignore"):
+            rarity.append(-np.log(np.bincount(there, minlength=int(codes.max(initial=-1)) + 1) / max(len(there), 1)))
     own_class, own_rows = _split(found.target_class, mine)
     their_class, their_rows = _split(found.known_class, theirs)
     left, right, place = _join(found, own_rows, their_rows)
     order = np.lexsort((right, left))
-    relation = np.column_stack([left, right])[order].astype(np.int32)
-    if found.evidence is None:
-        return Candidates(own_class, their_class, relation)
-    evidence = found.evidence[place[order]]
-    return Candidates(own_class, their_class, relation, _normalise(relation, evidence, their_class))
+    left, right, place = left[order], right[order], place[order]
+    weight = np.zeros(len(left))
+    for k, rare in enumerate(rarity):
+        code = own_rows[left, 1 + k]
+        both = (code >= 0) & (their_rows[right, 1 + k] >= 0)
+        weight[both] += rare[code[both]]
+    relation = np.column_stack([left, right]).astype(np.int32)
+    return _Refined(Candidates(own_class, their_class, relation), place, weight)
 
 
 def _split(classes: NDArray[np.int32], codes: list[Ints]) -> tuple[NDArray[np.int32], Ints]:
@@ -138,24 +268,26 @@ def _by_pattern(rows: Ints) -> list[tuple[Ints, NDArray[np.bool_]]]:
     return [(np.flatnonzero((which.ravel() == k) & kept), pattern) for k, pattern in enumerate(patterns)]
 
 
-def _normalise(relation: NDArray[np.int32], weight: FloatArray, known_class: NDArray[np.int32]) -> FloatArray:
-    """Return how much better each pair fits than anybody of the known file would."""
-    there = known_class >= 0
-    many = np.bincount(known_class[there], minlength=int(relation[:, 1].max(initial=-1)) + 1)
-    share = many[relation[:, 1]] / max(len(known_class), 1)
-    own = relation[:, 0].astype(np.int64)
-    top = np.full(int(own.max(initial=-1)) + 1, -np.inf)
-    np.maximum.at(top, own, weight)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        anybody = np.bincount(own, share * np.exp(weight - top[own]), len(top))
-        return np.asarray(weight - top[own] - np.log(anybody[own]))
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """Pairs of records, each its own class, and of each pair the place in the relation before."""
+
+    candidates: Candidates
+    place: Ints
+
+    @property
+    def target(self) -> Ints:
+        return self.candidates.relation[:, 0].astype(np.int64)
+
+    @property
+    def known(self) -> Ints:
+        return self.candidates.relation[:, 1].astype(np.int64)
 
 
-def _list_within(
-    found: Candidates, columns: list[Pair], shares: tuple[float, ...], by: Reach, *, weigh: bool
-) -> Candidates:
+def _list_within(found: Candidates, columns: list[Pair], shares: tuple[float, ...], by: Reach) -> _Listed:
     """Return the pairs of records that lie near enough, by the largest share of the laws that leaves few enough."""
-    order = _order_people(found, columns)
+    columns = _sharpest_first(columns, shares[-1])
+    order = np.lexsort((columns[0][1].values, found.known_class)).astype(np.int64)
     people, related = _gather(found, columns, order)
     for share in shares:
         boxes = _make_boxes(found, columns, share)
@@ -170,41 +302,54 @@ def _list_within(
     if start[-1]:
         list_pairs(boxes, people, related, start, person, place)
     target, known = np.repeat(np.arange(len(counts)), counts), order[person]
-    ascending = np.lexsort((known, target))
-    target, known, place = target[ascending], known[ascending], place[ascending]
-    relation = np.column_stack([target, known]).astype(np.int32)
+    ascending = np.argsort(target * len(found.known_class) + known)
+    relation = np.column_stack([target[ascending], known[ascending]]).astype(np.int32)
     sides = found.target_class, found.known_class
     classes = [np.where(side >= 0, np.arange(len(side)), -1).astype(np.int32) for side in sides]
-    if not weigh:
-        return Candidates(classes[0], classes[1], relation)
-    by_label = np.zeros(len(found.relation)) if found.evidence is None else found.evidence
-    weight = by_label[np.argsort(found.relation[:, 0], kind="stable")][place]
-    for mine, theirs in columns:
-        weight = weight + _ratio(mine, theirs, target, known)
-    weight = weight + weigh_shared_errors(columns, target, known)
-    kept = weight > -np.inf
-    relation, weight = relation[kept], weight[kept]
-    return Candidates(classes[0], classes[1], relation, _normalise(relation, weight, classes[1]))
+    before = np.argsort(found.relation[:, 0], kind="stable")
+    return _Listed(Candidates(classes[0], classes[1], relation), before[place[ascending]])
 
 
-def _ratio(mine: NumberColumn, theirs: NumberColumn, target: Ints, known: Ints) -> FloatArray:
-    """Return how much better numbers fit than those of anybody do; a missing one says nothing."""
+def _find_anybody(mine: NumberColumn, theirs: NumberColumn, by: Reach) -> FloatArray:
+    """Return the log density of each released number for somebody of whom the snooper has none."""
+    values = theirs.values[~np.isnan(theirs.values)]
+    values = values[spaced(len(values), by.compared)] if len(values) else values
+    found, some = np.zeros(len(mine.values)), np.flatnonzero(~np.isnan(mine.values))
+    for part in np.array_split(some, max(len(some) * len(values) // 4_000_000, 1)):
+        who, rows = np.repeat(np.arange(len(part)), len(values)), np.repeat(part, len(values))
+        density = mine.log_density(rows, np.tile(values, len(part)), theirs.error)
+        found[part] = _sum_logs(who, density, np.full(len(who), 1 / max(len(values), 1)), len(part))
+    return found
+
+
+def _ratio(
+    mine: NumberColumn, theirs: NumberColumn, target: Ints, known: Ints, by: Reach
+) -> tuple[FloatArray, FloatArray]:
+    """Return how much better numbers fit than anybody's do, and than the same would; a missing one says nothing."""
     density = mine.log_density(target, theirs.values[known], theirs.error)
     there = ~np.isnan(density)
-    size = int(target.max(initial=-1)) + 1
-    top = np.full(size, -np.inf)
-    np.maximum.at(top, target[there], density[there])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        total = np.bincount(target[there], np.exp(density[there] - top[target[there]]), size)
-        many = np.maximum(np.count_nonzero(~np.isnan(theirs.values)), 1)
-        anybody = top + np.log(total) - np.log(many)
-        return np.asarray(np.where(there, density - anybody[target], 0.0))
+    anybody = np.zeros(len(mine.values))
+    if _has_gaps(mine, theirs):  # else it is the same for all of a record, and put right later
+        least = _sum_logs(target[there], density[there], np.full(there.sum(), 1 / len(theirs.values)), len(anybody))
+        anybody = np.maximum(_find_anybody(mine, theirs, by), least)
+    with np.errstate(invalid="ignore"):
+        ratio = np.where(there, density - anybody[target], 0.0)
+        near = np.where(there, density - mine.log_peak(target, theirs.error), 0.0)
+    return np.where(np.isnan(ratio), -np.inf, ratio), near
 
 
-def _order_people(found: Candidates, columns: list[Pair]) -> Ints:
-    """Return the known records by class and, within it, by the number that tells most of them apart."""
-    first = columns[0][1].values
-    return np.lexsort((first, found.known_class)).astype(np.int64)
+def _sharpest_first(columns: list[Pair], share: float) -> list[Pair]:
+    """Return the columns with the one first that leaves fewest people, by which these are then ordered."""
+
+    def leaves(pair: Pair) -> float:
+        mine, theirs = pair
+        low, high = mine.law.span(mine.values, theirs.error, share)
+        values = np.sort(theirs.values[~np.isnan(theirs.values)])
+        some = ~np.isnan(low)
+        inside = np.searchsorted(values, high[some], side="right") - np.searchsorted(values, low[some])
+        return float(inside.sum() + len(values) * (~some).sum())
+
+    return sorted(columns, key=leaves)
 
 
 def _gather(found: Candidates, columns: list[Pair], order: Ints) -> tuple[People, Related]:
@@ -251,14 +396,3 @@ class NumberAttack(Attack):
         if not len(target.numbers):
             raise InputError("no_numbers_to_link")
         return weigh_candidates(candidates, self.common, self.name)
-
-
-def weigh_candidates(candidates: Candidates, common: float | None, name: str, by: Reach = REACH) -> Claims:
-    """Return the probability of every pair by what labels and numbers say of it, when nobody is twice in a file."""
-    if candidates.count > by.pairs:
-        raise TooLarge("too_many_number_pairs", count=candidates.count, most=by.pairs)
-    target, known = candidates.pairs()
-    odds = candidates.log_odds(target, known)
-    share = estimated_share(target, known, odds, sizes=candidates.sizes) if common is None else common
-    chances = matching_posterior(target, known, odds, sizes=candidates.sizes, common=share)
-    return make_claims((target.astype(np.int32), known.astype(np.int32), chances), attack=name, floor=0.0)

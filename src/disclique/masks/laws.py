@@ -316,7 +316,7 @@ class ReplayLaw(PlaceLaw):
         return rows[first], places.select(first), many / NODES
 
     def _put(self, coordinates: FloatArray, points: Points) -> Points:
-        before = Points(coordinates, points.metric)
+        before = Points(coordinates, points.metric, unit=points.unit)
         after = self.mask.apply(before, np.random.default_rng(0)).points()  # nothing is drawn
         assert after is not None
         return after

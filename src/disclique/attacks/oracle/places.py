@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from disclique.attacks.align import AttackInputs
 from disclique.attacks.align.likelihood import relate_classes
+from disclique.attacks.beliefs import find_odds
 from disclique.attacks.knowledge import Holder
+from disclique.attacks.oracle.joint import (
+    ListedPairs,
+    find_strangers_by_label,
+    gaussian_density,
+    radial_density,
+)
 from disclique.attacks.population import Population
 from disclique.attacks.weigh.background import Background
 from disclique.attacks.weigh.law import is_gaussian, measure_scatter
@@ -71,6 +78,8 @@ class Matching:
     least_rounds: int = 4
     calm: float = 2e-3  # mean change of a logarithm in a round
     looked: float = 1e8  # pairs, in all rounds
+
+    listed: int = 12_000_000  # pairs that numbers leave, at the most: of more these tell little
 
     cells_across: float = 3.0  # of the grid, in a reach
     cells: int = 4  # for each person, at the most
@@ -138,8 +147,24 @@ class Weighing:
     def _given(self) -> Candidates:
         return self.holder.candidates
 
+    @property
+    def by_numbers(self) -> bool:
+        """True if numbers leave so few pairs that these are listed: each has evidence of its own."""
+        return len(self.holder.exact.numbers) > 0 and self._given.count <= self.how.listed
+
+    def _weigh_joint(self, pairs: ListedPairs, density: FloatArray, strangers: FloatArray) -> Chances:
+        """Weigh the pairs that numbers leave by their places, too."""
+        n, m = self._given.sizes
+        return self._settle(None, pairs.weigh(density, strangers, self.holder), np.arange(n), np.arange(m))
+
     def weigh_gaussian(self, positions: FloatArray, variance: FloatArray, variances: FloatArray) -> Chances:
         """Weigh records by Gaussian noise around known places, each with a further variance."""
+        blur = float(np.median(variances) + np.median(variance)) if len(variance) else 1.0
+        if self.by_numbers:
+            pairs = ListedPairs.of(self.candidates)
+            density = pairs.measure(gaussian_density(self.inputs.known_map, positions, variance, variances))
+            strangers = find_strangers_by_label(self.holder, self.inputs.population, positions, blur)
+            return self._weigh_joint(pairs, density, strangers)
         reach = self.inputs.thresholds.weigh.reach_sd
         if variance.any():  # it is a mean of two directions, one of which may have all of it
             reach *= float(np.sqrt(2))
@@ -152,7 +177,6 @@ class Weighing:
             known_map, who = self.inputs.known_map, people.member
             axes, own = np.stack((known_map.east[who], known_map.north[who]), axis=1), variances[who]
         law = Law(table, reach**2 / self.how.steps, reach, True, widest, axes, own)
-        blur = float(np.median(variances) + np.median(variance)) if len(variance) else 1.0
         return self._ask(positions[None], variance, people, law, self._find_strangers(positions, blur))
 
     def weigh_radial(
@@ -160,7 +184,15 @@ class Weighing:
     ) -> Chances:
         """Weigh records by a density that depends on the distance from the true place."""
         radius = self.inputs.known_map.radius
-        found = law.blurred(self.inputs.finest**2 + self.holder.knowledge.coordinate_error**2)
+        error = self.inputs.finest**2 + self.holder.knowledge.coordinate_error**2
+        if self.by_numbers:
+            pairs = ListedPairs.of(self.candidates)
+            density = pairs.measure(radial_density(self.inputs.known_map, copies, law, error))
+            around = find_strangers_by_label(self.holder, self.inputs.population, mean, float(np.median(variances)))
+            if len(copies) > 1:
+                around = around + measure_scatter(law, copies, radius, self.inputs.thresholds.weigh)
+            return self._weigh_joint(pairs, density, around)
+        found = law.blurred(error)
         end = found.end if radius == 0 else 2 * radius * np.sin(min(found.end / (2 * radius), np.pi / 2))
         chords = np.linspace(0.0, end, max(int(end / found.step * self.how.finer), self.how.steps) + 1)
         along = chords if radius == 0 else 2 * radius * np.arcsin(np.minimum(chords / (2 * radius), 1.0))
@@ -181,6 +213,13 @@ class Weighing:
         variance = np.full(len(copies[0]), inputs.finest**2)
         pairs = find_law_pairs(laws.of_series(copies), copies, variance, who, inputs.share)
         n, m = self.candidates.sizes
+        if self.by_numbers:
+            given = self.candidates
+            gain = given.log_odds(pairs.target, pairs.known)
+            rarity = np.log(model.rarity[pairs.known])
+            odds = np.append(find_odds(self._given), -np.inf)[given.place_of(pairs.target, pairs.known)]
+            listed = ListedPairs(pairs.target, pairs.known, odds)
+            return self._weigh_joint(listed, pairs.ratio - gain - rarity, -rarity)
         start = np.searchsorted(pairs.target, np.arange(n + 1)).astype(np.int64)
         kept = Kept(start, pairs.known.astype(np.int32), np.exp(np.minimum(pairs.ratio, 180.0)))
         return self._settle(None, kept, np.arange(n), np.arange(m))

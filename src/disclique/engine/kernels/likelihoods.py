@@ -160,3 +160,51 @@ def marginalise_many(weight: Floats, t: Ints, k: Ints, sizes: tuple[int, int], r
             break
     both = weight * down * up
     return both / (1 + both)
+
+
+@kernel
+def _spare_classes(value: Floats, group: Ints, many: Floats, top: Ints, rest: Floats, out: Floats) -> float:
+    """Move ``out`` half way to 1 / (1 + the sum of the others of each one's group); ``many`` records have a value."""
+    top[:] = -1
+    rest[:] = 0.0
+    for e in range(len(value)):
+        best = top[group[e]]
+        if best < 0:
+            top[group[e]] = e
+        elif value[e] > value[best]:
+            top[group[e]] = e
+            rest[group[e]] += many[best] * value[best]
+        else:
+            rest[group[e]] += many[e] * value[e]
+    moved = 0.0
+    for e in range(len(value)):
+        best = top[group[e]]
+        if best == e:
+            others = rest[group[e]] + max(many[e] - 1, 0.0) * value[e]
+        else:
+            others = many[best] * value[best] + max(rest[group[e]] - value[e], 0.0)
+        fresh = 1 / (1 + others)
+        moved = max(moved, abs(fresh - out[e]) / fresh)
+        out[e] = (fresh + out[e]) / 2
+    return moved
+
+
+@kernel
+def marginalise_classes(
+    weight: Floats, pairs: tuple[Ints, Ints], many: tuple[Floats, Floats], sizes: tuple[int, int], rounds: int
+) -> Floats:
+    """Return the probability of each pair of classes in a random matching of their records, for any two of these.
+
+    Belief propagation as in ``marginalise_many``; all records of a class are alike, and so are their messages.
+    ``many`` are the records of both classes of each pair.
+    """
+    down, up = np.ones(len(weight)), np.ones(len(weight))
+    tops, people = np.empty(sizes[0], np.int64), np.empty(sizes[1], np.int64)
+    rests, others = np.empty(sizes[0]), np.empty(sizes[1])
+    for _ in range(rounds):
+        moved = _spare_classes(weight * up, pairs[0], many[1], tops, rests, down)
+        moved = max(moved, _spare_classes(weight * down, pairs[1], many[0], people, others, up))
+        if moved < 1e-4:
+            break
+    both = weight * down * up
+    return both / (1 + both)
