@@ -199,6 +199,8 @@ def calibrate(
     (array([97.5]), array([102.5]))
     """
     check_kind(mask, Mask, "mask", "wanted_mask")
+    if mask.withholds:
+        raise InputError("nothing_to_calibrate", mask=mask.name)
     check_rng(rng)
     pairs = (20_000 if mask.conditional else 1_000) if pairs is None else check_whole(pairs, "pairs", 2)
     records = check_whole(records, "records", 2)
