@@ -36,7 +36,7 @@ from disclique.values import FloatArray
 
 _BAR, _RANGE = "|", ".."
 _EDGE_SHARE = 0.1  # of the narrowest class by which its edges may be moved so that they have few digits
-_DIGITS = 2  # steps between the ends are rounded, so that people can read and repeat them
+_STEP_DIGITS = 2  # steps between the ends are rounded, so that people can read and repeat them
 
 
 @dataclass(frozen=True)
@@ -348,7 +348,7 @@ def list_steps(text: str, settings: int) -> tuple[str, ...]:
         raise InputError("number_way_not_positive", spec=text)
     low, high = sorted((low, high))
     inner = np.geomspace(low, high, settings)[1:-1].tolist()
-    steps = [low, *(round(one) if kind.whole else float(f"{one:.{_DIGITS}g}") for one in inner), high]
+    steps = [low, *(round(one) if kind.whole else float(f"{one:.{_STEP_DIGITS}g}") for one in inner), high]
     if not kind.rises:
         steps = steps[::-1]
     rest = f":{tail}" if tail else ""

@@ -192,7 +192,8 @@ class FileOptions(ReadOptions):
 def refuse_hidden(options: ReadOptions) -> None:
     """Raise an error if a label or number is what a release hides: ids, coordinates, text and encodings."""
     from disclique.records.formats.projections import LAT, LON
-    from disclique.records.reading import CATEGORY, Layout
+    from disclique.records.placing import CATEGORY
+    from disclique.records.reading import Layout
 
     layout = Layout(**options.columns)
     hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]

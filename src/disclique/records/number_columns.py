@@ -111,13 +111,13 @@ def _read(table: pd.DataFrame, column: str, unit: str, name: str) -> NumberColum
     return NumberColumn(column, values, KM, written=unit)
 
 
-_CLASS = re.compile(r"\[\s*([^,\s]*)\s*,\s*([^,\s]*)\s*\)\s*(km|m)?")  # as write_numbers writes them
+_RELEASED_CLASS = re.compile(r"\[\s*([^,\s]*)\s*,\s*([^,\s]*)\s*\)\s*(km|m)?")  # as write_numbers writes them
 
 
 def _read_classes(series: pd.Series, column: str, unit: str) -> NumberColumn | None:
     """Return numbers that were released in classes, ``[1,5) km``, with that law; None where they are no classes."""
     texts = [None if pd.isna(cell) or not str(cell).strip() else str(cell).strip() for cell in series]
-    found = {text: _CLASS.fullmatch(text) for text in dict.fromkeys(texts) if text is not None}
+    found = {text: _RELEASED_CLASS.fullmatch(text) for text in dict.fromkeys(texts) if text is not None}
     forms = {text: form for text, form in found.items() if form is not None}
     if not forms or len(forms) < len(found) or any((form[3] in KM_IN) != (unit in KM_IN) for form in forms.values()):
         return None

@@ -19,7 +19,8 @@ from disclique.messages import Message
 from disclique.records.formats import first_line, has_places, need, no_column, plain_dates, read_table
 from disclique.records.formats.layers import geometries_of, read_layer, system_of
 from disclique.records.formats.projections import LAT, LON, read_crs, to_degrees
-from disclique.records.reading import Layout, place_records
+from disclique.records.placing import place_records
+from disclique.records.reading import Layout
 from disclique.spaces import Points
 from disclique.spaces.base import digest
 from disclique.units import KM, LENGTH_UNITS, length_in, parse_quantity

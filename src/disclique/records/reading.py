@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from disclique.arguments import check_kind, check_path, show
 from disclique.errors import InputError, guess_meant
@@ -18,24 +18,23 @@ from disclique.geodesy import GEOGRAPHIC
 from disclique.messages import Message, mark
 from disclique.model import Microdata
 from disclique.records.coarsening import parse_generaliser
-from disclique.records.companions import entry_of, matrix, numbers_in, read_distances, read_encodings, read_vectors
+from disclique.records.companions import entry_of, matrix, read_distances, read_encodings, read_vectors
 from disclique.records.formats import Part, has_places, no_column, plain_dates, read_table
 from disclique.records.formats.layers import read_points
-from disclique.records.formats.projections import LAT, LON, check_degrees, is_latitude, is_longitude, to_degrees
+from disclique.records.formats.projections import LAT, LON, to_degrees
 from disclique.records.formats.spreadsheets import check_dates
-from disclique.records.joins import BY_POSITION, Roster, names_of_index, roster_of_index
+from disclique.records.joins import BY_POSITION, Roster, roster_of_index
 from disclique.records.labels import canonical_labels
 from disclique.records.near import TRAVEL, Ground, check_asked, prepare_near, wish_of
 from disclique.records.number_columns import add_near, parse_numbers, read_numbers
+from disclique.records.placing import Coordinates, are_names, place_records, put_in_order
 from disclique.records.references import add_references
-from disclique.spaces import Encodings, Matrix, Nothing, Points, Texts, wrap
+from disclique.spaces import Encodings, Matrix, Nothing, Texts, wrap
 from disclique.spaces.base import Distances
 from disclique.spaces.bits import parse_encodings
-from disclique.spaces.gower import Gower, mixed_table
 from disclique.spaces.matrix import check_matrix
 from disclique.spaces.metrics import Metric
 from disclique.spaces.strings import DEFAULT, join_columns
-from disclique.spaces.vectors import ZERO
 from disclique.units import AROUND, KM, check_unit
 from disclique.values import canonical
 
@@ -219,10 +218,6 @@ def _records(path: Path, layout: Layout, *, by_columns: bool) -> tuple[pd.DataFr
     return frame, (LON, LAT)
 
 
-Coordinates = Sequence[str] | ArrayLike
-CATEGORY = ":category"  # after the name of a column for gower: its numbers are codes of categories
-
-
 def microdata(  # noqa: PLR0913 - the public door
     table: pd.DataFrame,
     labels: Sequence[str] = (),
@@ -325,7 +320,7 @@ def microdata(  # noqa: PLR0913 - the public door
     )
     if not from_places:
         return data
-    columns = tuple(map(str, coordinates)) if coordinates is not None and _are_names(coordinates) else ()  # type: ignore[arg-type]
+    columns = tuple(map(str, coordinates)) if coordinates is not None and are_names(coordinates) else ()  # type: ignore[arg-type]
     on_earth = source.points() is None or source.on_earth
     return add_near(data, prepare_near(from_places, Ground(on_earth, columns, unit=unit)), labels)
 
@@ -348,8 +343,8 @@ def _find_source(
         joined = ""
         if isinstance(coordinates, str):
             coordinates = [part.strip() for part in coordinates.split(",")]
-        if not _are_names(coordinates):
-            coordinates, joined = _in_order(coordinates, roster, name)
+        if not are_names(coordinates):
+            coordinates, joined = put_in_order(coordinates, roster, name)
         return place_records(table, coordinates, metric or "sphere", directed=directed, name=name), joined
     if (computed := wrap(distances)) is not None:
         return computed, BY_POSITION
@@ -372,7 +367,7 @@ def _names_in(given: Any) -> tuple[str, ...]:
     """Return the columns that are named, also in one text; none where there are values."""
     if isinstance(given, str):
         return tuple(part.strip() for part in given.split(","))
-    return tuple(given) if given is not None and _are_names(given) else ()
+    return tuple(given) if given is not None and are_names(given) else ()
 
 
 def check_names(names: object, what: str) -> tuple[Any, ...]:
@@ -424,78 +419,3 @@ def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hash
             cell = {"row": row + 1, "column": column, "value": value}
             raise InputError("id_twice", file=name, **cell, first=seen[value] + 1)
     return tuple(seen)
-
-
-def place_records(
-    table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, directed: bool = False, name: str
-) -> Points:
-    """Return the records as points with their metric."""
-    if metric == Gower.name and _are_names(coordinates):
-        return _place_by_gower(table, [str(column) for column in coordinates], name)  # type: ignore[union-attr]
-    check_order(coordinates, metric, name)
-    found = points(table, coordinates, metric, name=name)
-    if metric == "cosine" and found.ndim == 2 and found.dtype.kind in "fiu":
-        for row in np.flatnonzero((found == 0).all(axis=1)):
-            raise InputError("row_refused", file=name, row=row + 1, why=Message(ZERO))
-    return Points(found, metric, directed)
-
-
-def check_order(coordinates: Coordinates, metric: Metric, name: str) -> None:
-    """Refuse columns that call themselves latitude and longitude, in this order: swapped places look safe."""
-    if metric not in GEOGRAPHIC or not _are_names(coordinates) or len(coordinates) != 2:  # type: ignore[arg-type]
-        return
-    first, second = (str(column) for column in coordinates)  # type: ignore[union-attr]
-    if is_latitude(first) or is_longitude(second):
-        raise InputError("latitude_before_longitude", file=name, first=first, second=second)
-
-
-def _are_names(coordinates: Coordinates) -> bool:
-    return isinstance(coordinates, (list, tuple)) and all(isinstance(column, str) for column in coordinates)
-
-
-def _place_by_gower(table: pd.DataFrame, columns: list[str], name: str) -> Points:
-    """Return the records of a mixed table; a column written ``name:category`` is one of categories."""
-    coded = [column not in table.columns and column.endswith(CATEGORY) for column in columns]
-    names = [column.removesuffix(CATEGORY) if code else column for column, code in zip(columns, coded, strict=True)]
-    _check_columns(table, names, name)
-    values = mixed_table(table[names], coded, name=name)
-    for row in np.flatnonzero([all(value is None for value in record) for record in values]):
-        raise InputError("row_without_values", file=name, row=row + 1, columns=names)
-    return Points(values, Gower.of(values))
-
-
-def points(table: pd.DataFrame, coordinates: Coordinates, metric: Metric, *, name: str) -> NDArray[Any]:
-    """Return the coordinates of every record, from columns of the table or as given."""
-    if not _are_names(coordinates):
-        found = np.asarray(coordinates)
-        if found.ndim < 1:
-            raise InputError("not_coordinates", file=name, shown=show(coordinates))
-        if len(found) != len(table):
-            raise InputError("other_number_of_coordinates", file=name, records=len(table), places=len(found))
-        if metric in GEOGRAPHIC and found.ndim == 2 and found.shape[1] == 2 and found.dtype.kind in "fiu":
-            check_degrees(found, name)
-        return found
-    columns = [str(c) for c in coordinates]  # type: ignore[union-attr]
-    _check_columns(table, columns, name)
-    if callable(metric):
-        return np.asarray(table[columns if len(columns) > 1 else columns[0]].to_numpy())
-    if metric in GEOGRAPHIC and len(columns) != 2:
-        raise InputError("earth_needs_two_columns", file=name, columns=",".join(columns), metric=str(metric))
-    found = np.column_stack([numbers_in(table[column], name) for column in columns])
-    if metric in GEOGRAPHIC:
-        check_degrees(found, name, columns)
-    return found
-
-
-def _check_columns(table: pd.DataFrame, columns: Sequence[str], name: str) -> None:
-    for column in columns:
-        if column not in table.columns:
-            raise no_column(name, column, table.columns)
-
-
-def _in_order(source: Any, roster: Roster, name: str) -> tuple[Any, str]:
-    """Return coordinates that are given beside the table in the order of its records, and how they were joined."""
-    if not isinstance(index := getattr(source, "index", None), pd.Index):
-        return source, roster.order(None, where=name)[1]
-    order, joined = roster.order(names_of_index(index, roster), where=Message("named_in_index", file=name))
-    return source.to_numpy() if order is None else source.to_numpy()[order], joined

@@ -25,7 +25,7 @@ from disclique.units import KM, NO_UNIT
 from disclique.values import FloatArray
 
 BLOCK = 2_000_000  # distances at a time
-NUMPY = (".npy",)
+ARRAYS = (".npy",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def _read_references(path: Path, data: Microdata) -> Distances:
         return Texts(join_columns(table, columns, name=str(path)), texts.metric, texts.columns)
     if vectors is None:
         raise InputError("references_need_records", file=data.name)
-    if path.suffix.lower() in NUMPY:
+    if path.suffix.lower() in ARRAYS:
         values = np.load(path, allow_pickle=False)
     else:
         table = read_table(path)

@@ -17,7 +17,8 @@ from disclique.arguments import check_path
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Microdata
-from disclique.records.reading import Layout, check_order, read
+from disclique.records.placing import check_order
+from disclique.records.reading import Layout, read
 from disclique.records.registers.files import Batch, Label, Piece, Reader, Register
 from disclique.records.registers.streams import (
     InTurn,
