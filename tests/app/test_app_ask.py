@@ -277,7 +277,8 @@ def test_pictures_are_drawn_by_the_masks() -> None:
         assert "style" not in picture
         now = [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in drawing if c.get("class") == "now"]
         was = [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in drawing if c.get("class") == "was"]
-        assert what == {"coordinates": "map", "text": "scatter"}.get(kind.on, "links" if name == "knn" else "scatter")
+        of_distances = "links" if name in ("knn", "withheld") else "scatter"
+        assert what == {"coordinates": "map", "text": "scatter"}.get(kind.on, of_distances)
         assert all(0 <= x <= 220 and 0 <= y <= 140 for x, y in now + was), name
         if what == "map":
             assert now != was

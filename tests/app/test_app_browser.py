@@ -422,3 +422,36 @@ def act(page: Any, rng: random.Random) -> str:
         return what
     except Error as problem:
         return f"left ({str(problem)[:60]!r})"
+
+
+def test_a_file_without_distances_goes_through_the_whole_app(window: Open, server: AppServer) -> None:
+    """Columns of distances to places are recognised, the form proposes what is done to them, and a release is made."""
+    rng = np.random.default_rng(0)
+    table = people(60)[["id", "sex"]].assign(
+        km_hospital=rng.gamma(2, 2, 60).round(3), dist_school=(1000 * rng.gamma(2, 0.4, 60)).round()
+    )
+    table.to_csv(server.folder / "to places.csv", index=False)
+    page = window().page
+    project = steps.open_file(page, server, "to places.csv")
+    assert page.input_value("[name='role:km_hospital']") == "known:km"
+    assert page.input_value("[name='role:dist_school']") == "known:m"
+    steps.confirm_columns(page)
+    assert page.input_value("[name='number:*:how']") == "round"
+    page.evaluate(steps.UNFOLD)
+    page.fill("[name='number:*:b']", "50km")  # so coarse that hardly anything is told
+    page.set_viewport_size({"width": 390, "height": 900})
+    assert page.evaluate(steps.WIDTH) <= 390
+    page.set_viewport_size({"width": 1280, "height": 900})
+    for name, value in steps.LIGHT.items():
+        page.fill(f"[name={name}]", value)
+    page.fill("[name=max_risk]", "0.5")
+    page.fill("[name=folder]", "audit of places")
+    steps.start_audit(page)
+    steps.await_result(page)
+    assert "km_hospital" in steps.read_report(page).inner_text("body")
+    page.goto(f"{server.url}{project}/exposed")
+    page.goto(f"{server.url}{project}/release")
+    page.click("form[action$='/release'] button.primary")
+    page.wait_for_selector("#made")
+    made = next(server.folder.glob("release-*/publish/release.csv")).read_text(encoding="utf-8")
+    assert "km_hospital" in made.splitlines()[0]

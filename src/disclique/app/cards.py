@@ -222,6 +222,8 @@ def split_spec(spec: str) -> tuple[str, dict[str, tuple[str, str]]]:
     >>> split_spec("donut:min=200m,max=1km..5km")
     ('donut', {'min': ('200m', ''), 'max': ('1km', '5km')})
     """
+    if "|" in spec:  # with what is done to labels or numbers no card shows it
+        return "", {}
     asked = parse_spec(spec)
     return asked.name, {one.key: (one.ends[0], one.ends[1] if len(one.ends) > 1 else "") for one in asked.parameters}
 

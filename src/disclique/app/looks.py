@@ -206,6 +206,9 @@ def _try_masks(data: Microdata) -> list[tuple[str, Message | None]]:
     from disclique.masks import masks
     from disclique.spaces import spaced
 
+    if not data.distances.are_published:
+        why = Message("file_without_distances")
+        return [(name, None if kind.rigid and kind.on == "distances" else why) for name, kind in masks().items()]
     rows = spaced(len(data), TRIED)
     some = data.distances.select(rows)
     return [(name, try_mask(kind, some)) for name, kind in masks().items()]

@@ -19,6 +19,8 @@ from disclique.app.fields import (
     show_value,
 )
 from disclique.app.looks import Seen
+from disclique.app.number_lines import NumberLine, begin, join_parts, list_lines, show_lines, split_parts
+from disclique.app.number_lines import read_lines as read_number_lines
 from disclique.app.projects import Project
 from disclique.errors import InputError
 from disclique.locale import mark
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 SINGLE = tuple(name for name, row in ASK_FIELDS.items() if row.kind not in (LINES, SWITCH, FILE))
 TURNED = 100  # labels with a dial of their own
 DROP, CLASSES, CHARACTERS = "drop", "width", "prefix"
+AS_THEY_ARE = "none"  # the mask of a file that has no distances
 # What can be done to a label, each with its name.
 HOW = (
     ("", mark("leave it as it is")),
@@ -54,22 +57,28 @@ DECLARED = (*(name for name, _ in DECISION), CELL)
 
 @dataclass(frozen=True)
 class Questions:
-    """What the form of Ask can offer for a file: cards of masks, ready snoopers, labels, files to choose."""
+    """What the form of Ask can offer for a file: cards of masks, ready snoopers, labels, files to choose, numbers.
+
+    ``alone`` says that labels and numbers are all that the file has: there are no distances to be masked.
+    """
 
     cards: tuple[Card, ...]
     ready: tuple[ReadySnooper, ...]
     labels: tuple[str, ...]
     choices: tuple[Choice, ...]
+    lines: tuple[NumberLine, ...] = ()
+    alone: bool = False
 
 
 def offer(project: Project, seen: Seen, choices: list[Choice]) -> Questions:
     """Return what the form offers for an opened file."""
-    from disclique.spaces.base import EARTH, MAPS
+    from disclique.spaces.base import EARTH, MAPS, NOTHING
 
     places = seen.kind in (*MAPS, "vectors")
     cards = list_cards(seen.median, seen.unit, dict(seen.fits), places=places)
     ready = list_ready(seen.records, places=seen.kind in MAPS, earth=seen.kind == EARTH)
-    return Questions(tuple(cards), tuple(ready), tuple(project.said.get("label", []))[:TURNED], tuple(choices))
+    labels, lines = tuple(project.said.get("label", []))[:TURNED], list_lines(seen.files)[:TURNED]
+    return Questions(tuple(cards), tuple(ready), labels, tuple(choices), lines, seen.kind == NOTHING)
 
 
 def show_questions(project: Project, offered: Questions, folder: str) -> dict[str, Any]:
@@ -80,7 +89,7 @@ def show_questions(project: Project, offered: Questions, folder: str) -> dict[st
     values |= {name: value_of(said.get(name), list(offered.choices)) for name in SNOOPER_FILES}
     if (others := said.get("others")) is not None:
         values["others"] = value_of(others, list(offered.choices)) or str(others)
-    values |= _show_masks(list(said.get("mask", [])), offered.cards)
+    values |= _show_masks_and_numbers(list(said.get("mask", [])), offered)
     values |= _show_labels(_dials(project), offered.labels)
     values["attack"] = list(said.get("attack", []))
     values |= {f"decision:{name}": show_value(project.declared.get(name)) for name in DECLARED}
@@ -98,7 +107,16 @@ def show_again(form: FormData, offered: Questions) -> dict[str, Any]:
     wanted += [f"decision:{name}" for name in DECLARED]
     wanted += [f"dial:{card.name}:{dial.name}:{end}" for card in offered.cards for dial in card.dials for end in "ab"]
     wanted += [f"{part}:{label}" for part in ("how", "from", "to") for label in offered.labels]
+    wanted += [line.field(part) for part in ("how", "a", "b") for line in offered.lines]
     return dict.fromkeys(wanted, "") | values
+
+
+def _show_masks_and_numbers(specs: list[str], offered: Questions) -> dict[str, Any]:
+    """Return the fields of cards and of numbers; where nothing was asked yet, what is proposed."""
+    bare, parts = split_parts(specs, offered.lines)
+    if not specs:
+        bare, parts = [AS_THEY_ARE] * offered.alone, begin(offered.lines, alone=offered.alone)
+    return _show_masks(bare, offered.cards) | show_lines(parts, offered.lines)[0]
 
 
 def _show_masks(specs: list[str], cards: tuple[Card, ...]) -> dict[str, Any]:
@@ -173,7 +191,8 @@ def read_questions(project: Project, form: FormData, offered: Questions) -> Proj
     who = str(form.get("who", OWN))
     if who != str(form.get("who_shown", who)):
         said |= ready_options(who, offered.ready)
-    said["mask"] = _read_masks(form, offered.cards)
+    parts = read_number_lines(form, offered.lines)
+    said["mask"] = [join_parts(spec, parts) for spec in _read_masks(form, offered.cards)]
     said["attack"] = list(map(str, form.getlist("attack")))
     said = {name: value for name, value in said.items() if value != AUDIT_ROWS[name].default}
     layout = {name: value for name, value in project.said.items() if name in LAYOUT and name != "generalise"}
@@ -279,15 +298,24 @@ def _read_decision(form: FormData) -> dict[str, Any]:
     return found
 
 
-def explain_choices() -> Mapping[str, Any]:
-    """Return the choices that come from registries, with what each is: measures of usefulness, and attacks."""
+def explain_choices(alone: bool = False) -> Mapping[str, Any]:
+    """Return the choices that come from registries, with what each is: measures of usefulness, and attacks.
+
+    For numbers ``alone`` those that mean something without distances.
+    """
     from disclique.attacks.registry import attack_names, attacks
     from disclique.measures.utility import measures, rankings
 
     known = attacks()
     return {
-        "utilities": [(name, measures()[name].heading) for name in rankings()],
-        "attacks": [(name, known[name].summary) for name in attack_names(every=True) if not known[name].sees_points],
+        "utilities": [
+            (name, measures()[name].heading) for name in rankings() if not alone or measures()[name].of_numbers
+        ],
+        "attacks": [
+            (name, known[name].summary)
+            for name in attack_names(every=True)
+            if not known[name].sees_points and (not alone or known[name].without_distances)
+        ],
     }
 
 
@@ -338,7 +366,7 @@ def list_ready(records: int, *, places: bool, earth: bool, of: ReadyNumbers = RE
         ReadySnooper(
             EVERYBODY,
             mark("Somebody who has the whole file"),
-            mark("They know everybody in it, with labels and places, and look for the record of each: the worst case."),
+            mark("They know everybody in it, with all that is there, and look for the record of each: the worst case."),
             {},
         ),
         ReadySnooper(

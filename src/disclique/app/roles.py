@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     pass
 
 ID, LABEL, EAST, NORTH, NUMBER, TEXT, ENCODING, NO_ROLE = "id", "label", "x", "y", "number", "text", "encoding", ""
+IN_KM, IN_M, PLAIN = "known:km", "known:m", "known:none"  # numbers that both sides can know, in their unit
+UNIT_OF = {IN_KM: "km", IN_M: "m", PLAIN: "none"}
 
 # Each role with its name and what it means, as the page explains it.
 ROLES = (
@@ -39,6 +41,23 @@ ROLES = (
     ),
     (EAST, mark("longitude or east"), mark("The first coordinate of the place: longitude, easting, x, Rechtswert.")),
     (NORTH, mark("latitude or north"), mark("The second coordinate of the place: latitude, northing, y, Hochwert.")),
+    (
+        IN_KM,
+        mark("distance in km"),
+        mark("A distance to a place in kilometres, which a snooper can find out who knows where somebody lives."),
+    ),
+    (
+        IN_M,
+        mark("distance in m"),
+        mark("A distance to a place in metres, which a snooper can find out who knows where somebody lives."),
+    ),
+    (
+        PLAIN,
+        mark("another number that can be known"),
+        mark(
+            "Minutes to a place, an income, a year: a number that others know, and that agrees up to what is released."
+        ),
+    ),
     (
         NUMBER,
         mark("one of several numbers"),
@@ -65,12 +84,22 @@ _NAMES = {
     "ethnie kreis landkreis gemeinde bundesland land country state county region district ort wohnort stadt city town "
     "householdsize haushaltsgroesse children kinder migration language sprache",
 }
+# How numbers to places are called, whatever their unit, and what says their unit.
+_UNIT_NAMES = {
+    "": "dist distance distanz entf entfernung abstand nearest weg proximity luftlinie",
+    IN_KM: "km kilometer kilometre kilometers kilometres",
+    IN_M: "meter metre meters metres",
+    PLAIN: "minutes minuten mins fahrzeit fahrtzeit reisezeit traveltime wegezeit",
+}
+_TO_PLACES = {role: frozenset(words.split()) for role, words in _UNIT_NAMES.items()}
+_SHORT_UNITS = {"km": IN_KM, "m": IN_M, "min": PLAIN}  # at the beginning of a name, or beside one of those words
 _NAMED = {role: frozenset(words.split()) for role, words in _NAMES.items()}
 _LONGITUDES = {"lon", "lng", "long", "longitude", "laenge", "laengengrad", "geolaenge", "xlon", "gpslon"}
 _LATITUDES = {"lat", "latitude", "breite", "breitengrad", "geobreite", "ylat", "gpslat"}
 _BITS = re.compile(r"[01]{32,}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+MOST_KM = 150.0  # a median distance to a place that is longer is in metres
 FEW = 20  # different values up to which a column looks like classes
 MANY = 0.8  # share of different values from which a column tells people apart
 
@@ -134,6 +163,8 @@ def _guess(column: Column) -> Guess:
         return Guess(name, ID, None if sure else Message("id_not_unique"))
     if called in (EAST, NORTH):
         return Guess(name, called) if numbers else Guess(name, NO_ROLE, Message("coordinate_not_numbers"))
+    if (unit := _name_unit(column)) is not None:
+        return _guess_number(column, unit)
     if (coded := _looks_encoded(column)) or called == ENCODING:
         return Guess(name, ENCODING, None if called == ENCODING or coded == "bits" else Message("may_be_encoding"))
     if called == TEXT and not numbers:
@@ -142,7 +173,34 @@ def _guess(column: Column) -> Guess:
     if called == LABEL:
         return Guess(name, LABEL, Message("label_tells_all_apart") if count > FEW and share > MANY else None)
     few = column.distinct <= FEW
-    return Guess(name, NO_ROLE, Message(mark("few_values_may_be_label") if few else mark("measured_may_be_label")))
+    many = mark("measured_may_be_number") if numbers else mark("measured_may_be_label")
+    return Guess(name, NO_ROLE, Message(mark("few_values_may_be_label") if few else many))
+
+
+def _name_unit(column: Column) -> str | None:
+    """Return the role that the name of a number to places says, empty where its unit is not said; None of others.
+
+    >>> [_name_unit(Column(name, ("2", "3"), 2, 0)) for name in ("km_hospital", "m_to_school", "Entfernung", "size_m")]
+    ['known:km', 'known:m', '', None]
+    """
+    words = plain_words(column.name)
+    called = [role for role, names in _TO_PLACES.items() if names.intersection(words)]
+    beginning = words if called else words[:1] * (len(words) > 1)
+    short = [role for word, role in _SHORT_UNITS.items() if word in beginning]
+    if column.numbers is None or not (called or short):
+        return None
+    return next((role for role in (*called, *short) if role), "")
+
+
+def _guess_number(column: Column, unit: str) -> Guess:
+    """Return a distance to a place: by its values in kilometres or metres, where its name does not say it."""
+    numbers = column.numbers or []
+    if min(numbers) < 0:
+        return Guess(column.name, NO_ROLE, Message("distance_below_zero"))
+    if unit:
+        return Guess(column.name, unit)
+    middle = sorted(numbers)[len(numbers) // 2]
+    return Guess(column.name, IN_M if middle > MOST_KM else IN_KM, Message("unit_by_values"))
 
 
 def _looks_encoded(column: Column) -> str:

@@ -19,6 +19,7 @@ from disclique.app.cards import GROUPS
 from disclique.app.estimates import Expected
 from disclique.app.fields import ASK_FIELDS, SNOOPER_FILES, SNOOPERS, fields_at
 from disclique.app.looks import Finding, Seen, list_findings
+from disclique.app.number_lines import WAYS
 from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.pictures import draw_mask
 from disclique.app.projects import FILES, Project
@@ -249,6 +250,7 @@ async def _page(
         "first": next((n for n, (group, _, _) in enumerate(GROUPS) if _offers(offered, group)), 0),
         "pictures": await in_thread(_pictures, offered),
         "how": HOW,
+        "ways": WAYS,
         "decision": DECISION,
         "turned": any(value for name, value in values.items() if name.startswith("how:") or name == "more_rules"),
         "plan": plan,
@@ -261,7 +263,7 @@ async def _page(
         "forced": project.forced if form is None else _digest(doubts) in map(str, form.getlist(CONFIRMED)),
         "kept": site.projects.is_kept(project),
         "saved": saved,
-        **await in_thread(explain_choices),
+        **await in_thread(explain_choices, offered.alone),
     }
     return page(request, "ask", 422 if problem is not None or refused else 200, **content)
 

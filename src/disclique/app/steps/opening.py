@@ -16,7 +16,20 @@ from disclique.app.fields import FIELDS, LAYOUT, read_lines, show_value
 from disclique.app.looks import Seen, look_at_first
 from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.projects import DONE, NEW, PAUSED, RUNNING, Project
-from disclique.app.roles import EAST, ENCODING, ID, LABEL, NORTH, NUMBER, ROLES, TEXT, Guess, Preview, guess_roles
+from disclique.app.roles import (
+    EAST,
+    ENCODING,
+    ID,
+    LABEL,
+    NORTH,
+    NUMBER,
+    ROLES,
+    TEXT,
+    UNIT_OF,
+    Guess,
+    Preview,
+    guess_roles,
+)
 from disclique.errors import DiscliqueError, InputError
 from disclique.locale import mark
 from disclique.messages import Message
@@ -217,6 +230,9 @@ def _roles_of(project: Project, names: list[str]) -> dict[str, str]:
         found[name] = TEXT
     for name in options.label or []:
         found[name] = LABEL
+    units = {unit: role for role, unit in UNIT_OF.items()}
+    for name, _, unit in (text.rpartition(":") for text in options.number or []):
+        found[name.strip()] = units.get(unit.strip(), "")
     if options.encodings in found:
         found[str(options.encodings)] = ENCODING
     if options.id is not None:
@@ -252,6 +268,7 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
     return {
         "id": next(iter(having(ID)), None),
         "label": having(LABEL),
+        "number": [f"{name}:{UNIT_OF[role]}" for name, role in roles.items() if role in UNIT_OF],
         "coordinates": ",".join(places) or None,
         "text": having(TEXT),
         "encodings": next(iter(having(ENCODING)), None),
