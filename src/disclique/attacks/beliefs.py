@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from disclique.attacks.claims import make_claims
+from disclique.attacks.claims import FLOOR, make_claims
 from disclique.attacks.luck import count_luck
 from disclique.engine.kernels.likelihoods import marginalise_classes
-from disclique.errors import TooLarge
 from disclique.measures.risk import EQUAL
 from disclique.model import Candidates, Claims
 from disclique.values import FloatArray
@@ -45,13 +44,18 @@ def weigh_candidates(candidates: Candidates, common: float | None, name: str, by
     beliefs = believe(candidates, common, by)
     if _find_evidence(candidates, beliefs.share) < by.sure:
         beliefs = believe(candidates, 0.5 / max(candidates.sizes[0], 1), by)
-    kept, relation = beliefs.keep(by.faint), candidates.relation
-    shown = replace(candidates, relation=relation[kept], evidence=np.log(np.maximum(beliefs.chance[kept], 1e-300)))
-    if shown.count > by.pairs:
-        raise TooLarge("too_many_number_pairs", count=shown.count, most=by.pairs)
+    shown = _show(beliefs, beliefs.keep(by.faint))
+    if shown.count > by.pairs:  # nobody stands out among so many
+        shown = _show(beliefs, beliefs.chance >= FLOOR)
     target, known = shown.pairs()
     chances = np.exp(shown.log_odds(target, known))
     return make_claims((target.astype(np.int32), known.astype(np.int32), chances), attack=name, floor=0.0)
+
+
+def _show(beliefs: Beliefs, kept: NDArray[np.bool_]) -> Candidates:
+    """Return some pairs of classes, with the logarithms of their chances in the place of evidence."""
+    relation, chance = beliefs.candidates.relation[kept], beliefs.chance[kept]
+    return replace(beliefs.candidates, relation=relation, evidence=np.log(np.maximum(chance, 1e-300)))
 
 
 @dataclass(frozen=True, eq=False)

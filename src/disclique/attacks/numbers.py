@@ -24,6 +24,7 @@ from disclique.errors import InputError, TooLarge
 from disclique.messages import Message
 from disclique.model import Candidates, Claims, Microdata
 from disclique.numbers import DECIMALS, Exactly, NumberColumn, Numbers, SharpLaw
+from disclique.records.code_joins import join_codes
 from disclique.spaces import spaced
 from disclique.values import FloatArray
 
@@ -216,9 +217,7 @@ def _refine(found: Candidates, columns: list[Pair]) -> _Refined:
             rarity.append(-np.log(np.bincount(there, minlength=int(codes.max(initial=-1)) + 1) / max(len(there), 1)))
     own_class, own_rows = _split(found.target_class, mine)
     their_class, their_rows = _split(found.known_class, theirs)
-    left, right, place = _join(found, own_rows, their_rows)
-    order = np.lexsort((right, left))
-    left, right, place = left[order], right[order], place[order]
+    left, right, place = join_codes(own_rows, their_rows, found.relation)
     weight = np.zeros(len(left))
     for k, rare in enumerate(rarity):
         code = own_rows[left, 1 + k]
@@ -237,35 +236,6 @@ def _split(classes: NDArray[np.int32], codes: list[Ints]) -> tuple[NDArray[np.in
     first = np.full(int(number.max(initial=-1)) + 1, -1)
     first[number[::-1]] = np.arange(len(rows))[::-1]
     return np.where(classes >= 0, number, -1).astype(np.int32), rows[first]
-
-
-def _join(found: Candidates, own: Ints, theirs: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the pairs of finer classes whose classes are related and whose codes agree, and the place of the relation.
-
-    Classes of one pattern of missing values are joined by the columns that both sides have.
-    """
-    relation, width = found.relation.astype(np.int64), own.shape[1] - 1
-    parts: list[tuple[Ints, Ints, Ints]] = []
-    for rows, mine in _by_pattern(own):
-        for others, there in _by_pattern(theirs):
-            keys = [k for k in range(width) if mine[k] and there[k]]
-            left = pd.DataFrame({"a": own[rows, 0], "own": rows, **{f"n{k}": own[rows, 1 + k] for k in keys}})
-            right = pd.DataFrame(
-                {"b": theirs[others, 0], "other": others, **{f"n{k}": theirs[others, 1 + k] for k in keys}}
-            )
-            links = pd.DataFrame({"a": relation[:, 0], "b": relation[:, 1], "place": np.arange(len(relation))})
-            met = left.merge(links, on="a").merge(right, on=["b", *(f"n{k}" for k in keys)])
-            parts.append((met["own"].to_numpy(), met["other"].to_numpy(), met["place"].to_numpy()))
-    none = np.zeros(0, dtype=np.int64)
-    return tuple(np.concatenate([none, *column]) for column in zip(*parts, strict=True)) if parts else (none,) * 3  # type: ignore[return-value]
-
-
-def _by_pattern(rows: Ints) -> list[tuple[Ints, NDArray[np.bool_]]]:
-    """Return the classes that have the same values missing, and which they have; those of no class are left out."""
-    there = rows[:, 1:] >= 0
-    patterns, which = np.unique(there, axis=0, return_inverse=True)
-    kept = rows[:, 0] >= 0
-    return [(np.flatnonzero((which.ravel() == k) & kept), pattern) for k, pattern in enumerate(patterns)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from disclique.arguments import check_number
 from disclique.errors import InputError
 from disclique.model import Candidates
+from disclique.records.code_joins import join_codes
 from disclique.records.formats import no_column
 from disclique.specs import parse_rule
 from disclique.values import FloatArray, IntArray, canonical
@@ -130,11 +131,8 @@ def candidates(
     if missing == "never":
         target_class = _without_missing(target_class, target_labels)
         known_class = _without_missing(known_class, known_labels)
-    whole = missing == "never" or not any(None in label for label in (*target_labels, *known_labels))
-    if whole and all(rule == Exact() for rule in rules.values()):
-        there = {label: j for j, label in enumerate(known_labels)}
-        both = [(i, there[label]) for i, label in enumerate(target_labels) if label in there]
-        relation = np.array(both, dtype=np.int32).reshape(-1, 2)
+    if all(rule == Exact() for rule in rules.values()):
+        relation = _relate_equal(target_labels, known_labels, len(rules))
     else:
         relation = _relation(target_labels, known_labels, rules)
     used = np.isin(relation[:, 0], target_class) & np.isin(relation[:, 1], known_class)
@@ -155,9 +153,22 @@ def label_tuples(labels: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 def _classes(labels: pd.DataFrame) -> tuple[IntArray, list[tuple[Hashable | None, ...]]]:
     """Return the class of each row, and the label of each class in order of first appearance."""
-    number: dict[tuple[Hashable | None, ...], int] = {}
-    rows = [number.setdefault(row, len(number)) for row in label_tuples(labels)]
-    return np.array(rows, dtype=np.int32), list(number)
+    number = np.zeros(len(labels), dtype=np.int64)
+    for column in labels.columns:  # one at a time, so that the numbers stay small
+        codes = pd.factorize(labels[column], use_na_sentinel=True)[0].astype(np.int64)
+        number = pd.factorize(number * (int(codes.max(initial=0)) + 2) + codes + 1)[0].astype(np.int64)
+    _, first = np.unique(number, return_index=True)
+    return number.astype(np.int32), label_tuples(labels.iloc[first])
+
+
+def _relate_equal(
+    target: list[tuple[Hashable | None, ...]], known: list[tuple[Hashable | None, ...]], columns: int
+) -> IntArray:
+    """Return the pairs of classes whose values are equal; a missing one equals any."""
+    both = [_codes([label[k] for label in (*target, *known)])[0].astype(np.int64) for k in range(columns)]
+    rows = np.column_stack([np.zeros(len(target) + len(known), dtype=np.int64), *both])
+    left, right, _ = join_codes(rows[: len(target)], rows[len(target) :], np.zeros((1, 2), dtype=np.int64))
+    return np.column_stack([left, right]).astype(np.int32)
 
 
 def _without_missing(of_row: IntArray, labels: list[tuple[Hashable | None, ...]]) -> IntArray:
