@@ -192,3 +192,18 @@ def test_all_numbers_left_out_leave_labels() -> None:
     result = dq.audit(without_distances(), "none | drop:*", repetitions=1, attacks="labels", person_trials=20)
     assert result.settings[0].usefulness == 0
     assert result.settings[0].risk.value == pytest.approx(2 / N)
+
+
+def test_withheld_distances_leave_numbers_to_be_said() -> None:
+    result = dq.audit(
+        with_places(), "withheld | km_*=round:2km | drop:income", repetitions=1, attacks="labels", person_trials=20
+    )
+    assert result.plan.utility == "numbers"
+    assert result.joint is None
+    assert result.verdict.reasons[0].values["mask"].code == "numbers_without_distances"
+    mixed = dq.audit(
+        with_places(), ["withheld | km_*=round:2km", "gaussian:sigma=1km"], repetitions=1, attacks="labels",
+        person_trials=20,
+    )  # fmt: skip
+    assert mixed.plan.utility == "neighbours"
+    assert mixed.settings[0].usefulness == 0  # of the distances nothing is left

@@ -144,7 +144,10 @@ def decide(settings: Sequence[SettingFacts], plan: Plan, people: Sequence[People
 def name_mask(setting: SettingFacts) -> Message:
     """Name a setting as it is said in a sentence: ``the mask donut (min 200m, max 1km) and no labels``."""
     numbers = setting.numbers
-    found = numbers.said if numbers is not None and numbers.alone else _name_with_mask(setting)
+    found = _name_with_mask(setting)
+    if numbers is not None and numbers.alone:
+        withheld = Setting.parse(setting.spec).mask.withholds
+        found = Message("numbers_without_distances", numbers=numbers.said) if withheld else numbers.said
     return found if setting.labels is None else Message("mask_and_labels", mask=found, labels=setting.labels.said)
 
 

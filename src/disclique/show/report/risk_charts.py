@@ -14,6 +14,7 @@ from disclique.audits.facts import SensitivityPoint, SettingFacts
 from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult
 from disclique.locale import Texts
+from disclique.masks.settings import Setting
 from disclique.show.pages import figure, percent
 from disclique.show.report.vega import COLOURS, PERCENT, SHAPES, alt_library, data, plain
 from disclique.values import Json
@@ -58,10 +59,11 @@ def tell_risk(setting: SettingFacts, texts: Texts) -> Json:
 
 
 def _name_row(setting: SettingFacts) -> str:
-    """Return a setting as it stands beside an axis; where nothing but numbers is released, what is done to these."""
+    """Return a setting as it stands beside an axis; of a file without distances, what is done to numbers."""
     spec = setting.brief or setting.spec
     _, bar, rest = spec.partition(" | ")
-    return rest if bar and setting.numbers is not None and setting.numbers.alone else spec
+    alone = setting.numbers is not None and setting.numbers.alone and not Setting.parse(setting.spec).mask.withholds
+    return rest if bar and alone else spec
 
 
 def hint_at_risk(texts: Texts) -> list[Any]:
