@@ -43,6 +43,7 @@ class Reach:
 
     shares: tuple[float, ...] = (1 - 1e-9, 1 - 1e-6, 1 - 1e-4, 0.99, 0.9, 0.5, 0.1)
     pairs: int = 12_000_000  # of some 100 bytes
+    agreeing: float = 0.99  # of true pairs, at the least: of whom numbers leave out, distances find nobody any more
     compared: int = 2000  # known numbers, to learn how probable one is for somebody of whom none is known
     probed: int = 1000  # known people who are taken for strangers, to learn how often these fit by chance
 
@@ -55,7 +56,8 @@ def add_numbers(
 ) -> Candidates:
     """Return the candidates by labels that numbers allow, too, with the log odds of both.
 
-    With ``alpha`` a number that is not exact agrees or not, such that a true pair agrees in all with that probability.
+    With ``alpha`` a number that is not exact agrees or not, such that a true pair agrees in all with that probability
+    at the least.
     """
     pairs = [(column, _counterpart(column, known)) for column in target.columns]
     if not pairs:
@@ -64,7 +66,8 @@ def add_numbers(
         sharp, soft = _part(pairs)
         if sharp:
             found = _refine(replace(found, evidence=None), sharp).candidates
-        return _list_within(found, soft, (alpha ** (1 / len(soft)),), by).candidates if soft else found
+        share = max(alpha, by.agreeing)
+        return _list_within(found, soft, (share ** (1 / len(soft)),), by).candidates if soft else found
     if found.evidence is None and all(_is_sharp(*pair) and not _has_gaps(*pair) for pair in pairs):
         return _refine(found, pairs).candidates
     return _weigh(found, pairs, by)

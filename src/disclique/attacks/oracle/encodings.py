@@ -17,6 +17,7 @@ from scipy.spatial.distance import squareform
 from disclique.attacks.knowledge import Holder
 from disclique.attacks.oracle.answer import Answer, KnownPairs
 from disclique.attacks.oracle.laws import LEARNING, LearnedLaw, Learning, chance_of, count_draws
+from disclique.attacks.oracle.numbers import ask_numbers
 from disclique.attacks.oracle.profiles import (
     WEIGHING,
     Profiles,
@@ -108,12 +109,14 @@ def ask_encodings(
 
 
 def _guess_chances(holder: Holder) -> dict[str, FloatArray]:
+    if len(holder.exact.numbers):
+        return dict(ask_numbers(replace(holder, seeds=())).chances)
     alike = holder.alike or holder.candidates
     return {name: find_chances(None, holder.truth, alike, (), name) for name in SCENARIOS}
 
 
 def _guess(holder: Holder) -> KnownPairs:
-    """Return what is found by labels alone."""
+    """Return what is found by labels and numbers alone."""
     chances = _guess_chances(holder)
     return KnownPairs(0, Hits(*(float(chances[name].sum()) for name in SCENARIOS)), len(holder.truth))
 

@@ -230,15 +230,22 @@ def match_scored(scored: Scored, holder: Holder, by: Weighing = WEIGHING) -> Flo
     A stranger is like the known people whose labels fit, or who they truly are.
     """
     records, people = holder.candidates.sizes
-    many = np.maximum(np.bincount(np.concatenate([scored.t, scored.strangers]), minlength=records), 1)
     live = np.flatnonzero(np.isfinite(scored.score))
     t, k, score = scored.t[live], scored.k[live], scored.score[live]
+    odds = holder.candidates.log_odds(t, k)
+    # of numbers each pair has odds of its own: whoever fits by them counts more among those like whom a stranger is
+    heavy = holder.candidates.log_odds(scored.t, scored.k) if len(holder.exact.numbers) else np.zeros(len(scored.t))
+    top_odds = np.maximum(_top(scored.t, heavy, records), -700.0)
+    weight = np.exp(heavy - top_odds[scored.t])
+    many = np.bincount(scored.t, weight, records)
+    mean = np.where(many > 0, many / np.maximum(np.bincount(scored.t, minlength=records), 1), 1.0)[scored.strangers]
+    many = np.maximum(many + np.bincount(scored.strangers, mean, records), 1e-300)
     rows, values = np.concatenate([t, scored.strangers]), np.concatenate([score, scored.own])
     top = _top(rows, values, records)
-    total = np.bincount(rows, np.exp(values - top[rows]), records)
+    total = np.bincount(rows, np.concatenate([weight[live], mean]) * np.exp(values - top[rows]), records)
     with np.errstate(divide="ignore"):
         anybody = top + np.log(total) - np.log(many)
-    ratio = score - anybody[t] + holder.candidates.log_odds(t, k)
+    ratio = score - anybody[t] + odds
     share = by.unknown_share if holder.knowledge.common is None else holder.knowledge.common
     chance = matching_posterior(t, k, ratio, sizes=(records, people), common=share, rounds=by.rounds)
     found = np.zeros(len(scored.t))
