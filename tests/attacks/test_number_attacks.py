@@ -80,3 +80,22 @@ def test_no_attack_finds_fewer_with_numbers(by: str, kind: str) -> None:
         assert (found is None) == (plain is None)
         if found is not None and plain is not None:
             assert found >= plain - 2  # of 60; one in a hundred is left out of cliques by its numbers
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ("<1", "1-5", "5+"),
+        ("[,1) km", "[1,5) km", "[5,) km"),
+        ("<1000 m", "1000-5000 m", ">=5000 m"),
+        ("[,1)", "[1,5)", "[5,)"),
+    ],
+)
+def test_classes_are_read_as_people_write_them(written: tuple[str, ...]) -> None:
+    """A released table with texts in the place of numbers: the same people fit as by the numbers themselves."""
+    exact = np.array([0.2, 1.0, 4.99, 5.0, 9.0])
+    table = pd.DataFrame({"id": range(5), "way": [written[k] for k in (0, 1, 1, 2, 2)]})
+    target = microdata(table, [], ids="id", numbers={"way": "km"})
+    known = microdata(pd.DataFrame({"id": range(5), "way": exact}), [], ids="id", numbers={"way": "km"})
+    fits = dq.LabelRule().candidates(target, known).fitting
+    assert fits.tolist() == [1, 2, 2, 2, 2]

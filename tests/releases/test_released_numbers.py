@@ -234,7 +234,7 @@ def test_classes_are_no_numbers_of_an_audit_or_a_snooper(run: Run) -> None:
         dq.release(data, "none")
     with refused("number_known_in_classes"):
         dq.LabelRule().candidates(data, data)
-    for wrong in (["[1,5) km", "[3,9) km"], ["[5,1) km", "[,5) km"], ["[1,5)", "[5,)"], ["[a,5) km", "[5,) km"]):
+    for wrong in (["[1,5) km", "[3,9) km"], ["[5,1) km", "[,5) km"], ["[a,5) km", "[5,) km"]):
         with refused("number_is_not"):
             dq.microdata(pd.DataFrame({"x": wrong}), numbers={"x": "km"})
 

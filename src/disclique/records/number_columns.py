@@ -111,18 +111,37 @@ def _read(table: pd.DataFrame, column: str, unit: str, name: str) -> NumberColum
     return NumberColumn(column, values, KM, written=unit)
 
 
-_RELEASED_CLASS = re.compile(r"\[\s*([^,\s]*)\s*,\s*([^,\s]*)\s*\)\s*(km|m)?")  # as write_numbers writes them
+_END = r"\s*(\d+(?:\.\d+)?)\s*"
+_UNIT = r"\s*(km|m)?"
+_RELEASED_CLASSES = tuple(
+    re.compile(form)
+    for form in (
+        r"\[\s*([^,\s]*)\s*,\s*([^,\s]*)\s*\)" + _UNIT,  # as write_numbers writes them
+        _END + "[-\u2013]" + _END + _UNIT,  # 1-5, with a hyphen or a dash
+        "()<" + _END + _UNIT,
+        "(?:>=?|\u2265)" + _END + "()" + _UNIT,
+        _END + r"()\+" + _UNIT,
+    )
+)
+
+
+def _match_class(text: str) -> re.Match[str] | None:
+    """Return the ends and the unit of a class: ``[1,5) km``, ``1-5``, ``<1``, ``>=5`` or ``5+``; None if it is none."""
+    return next((found for form in _RELEASED_CLASSES if (found := form.fullmatch(text)) is not None), None)
 
 
 def _read_classes(series: pd.Series, column: str, unit: str) -> NumberColumn | None:
-    """Return numbers that were released in classes, ``[1,5) km``, with that law; None where they are no classes."""
+    """Return numbers that were released in classes with that law; None where they are no classes.
+
+    A class has its lower end, and the next one begins where it ends; without a unit it is in that of the column.
+    """
     texts = [None if pd.isna(cell) or not str(cell).strip() else str(cell).strip() for cell in series]
-    found = {text: _RELEASED_CLASS.fullmatch(text) for text in dict.fromkeys(texts) if text is not None}
+    found = {text: _match_class(text) for text in dict.fromkeys(texts) if text is not None}
     forms = {text: form for text, form in found.items() if form is not None}
-    if not forms or len(forms) < len(found) or any((form[3] in KM_IN) != (unit in KM_IN) for form in forms.values()):
+    if not forms or len(forms) < len(found) or any(form[3] and unit not in KM_IN for form in forms.values()):
         return None
     try:
-        ends = {text: tuple(_read_end(form[k], form[3]) for k in (1, 2)) for text, form in forms.items()}
+        ends = {text: tuple(_read_end(form[k], form[3] or unit) for k in (1, 2)) for text, form in forms.items()}
     except ValueError:
         return None
     edges = sorted({end for both in ends.values() for end in both if end is not None})
