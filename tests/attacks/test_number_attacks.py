@@ -99,3 +99,22 @@ def test_classes_are_read_as_people_write_them(written: tuple[str, ...]) -> None
     known = microdata(pd.DataFrame({"id": range(5), "way": exact}), [], ids="id", numbers={"way": "km"})
     fits = dq.LabelRule().candidates(target, known).fitting
     assert fits.tolist() == [1, 2, 2, 2, 2]
+
+
+def test_rounding_that_nobody_said_is_seen() -> None:
+    """Taken as exact, rounded numbers fit nobody: a release that names everybody would look safe."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"id": range(120), "one": rng.gamma(2, 3, 120), "other": rng.gamma(2, 3, 120)})
+    asked = {"one": "km", "other": "km"}
+    known = dq.microdata(table, ids="id", numbers=asked)
+    mixed = table.sample(frac=1, random_state=2).reset_index(drop=True)
+    rounded = mixed.assign(**{name: (mixed[name] / 0.1).round() * 0.1 for name in asked})
+    target = dq.microdata(rounded.drop(columns="id"), numbers=asked)
+    told = dq.attack(target, known, by="numbers", truth=list(mixed["id"]), release="none | *=round:100m")
+    seen = dq.attack(target, known, by="numbers", truth=list(mixed["id"]))
+    assert told.risk is not None
+    assert seen.risk is not None
+    assert seen.risk.tp == told.risk.tp > 110
+    assert [note.code for note in seen.notes].count("numbers_look_rounded") == 2
+    exact = dq.attack(known, known, by="numbers", truth=list(table["id"]))
+    assert not [note for note in exact.notes if note.code == "numbers_look_rounded"]

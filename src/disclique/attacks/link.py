@@ -18,9 +18,11 @@ from disclique.attacks.labels import LabelRule
 from disclique.attacks.population import Population
 from disclique.attacks.registration import RegisterAttack, register
 from disclique.attacks.registry import Attack, parse_attack
+from disclique.attacks.rounding import see_rounding
 from disclique.attacks.thresholds import THRESHOLDS, Thresholds
 from disclique.engine.agreement import check_agreement
 from disclique.errors import InputError
+from disclique.masks.settings import Setting
 from disclique.measures.risk import Truth
 from disclique.memory import parse_memory
 from disclique.messages import Message
@@ -46,6 +48,7 @@ def attack(  # noqa: PLR0913 - the public door
     truth: Who | None = None,
     labels: LabelRule | None = None,
     search: Search | None = None,
+    release: str | None = None,
     progress: Progress | None = None,
     executor: Executor | None = None,
     memory: int | str | None = None,
@@ -75,6 +78,9 @@ def attack(  # noqa: PLR0913 - the public door
         How missing label values match, and comparators for labels with errors.
     search : Search
         Solver, budget, threads, and how many maximum cliques to list.
+    release : text
+        How the release was made, as a setting has it: what was done to its numbers, ``"none | km_*=round:100m"``.
+        Without it numbers are taken as exact, unless the target comes from ``mask``.
     progress : function of the step's name and the share of it that is done
     executor, memory : of a register
         Where its pieces are read (``Serial``, ``Processes``, ``OnDask``; in turn by default), and how much memory may
@@ -96,6 +102,8 @@ def attack(  # noqa: PLR0913 - the public door
         _check_files(target, known)
     if progress is not None and not callable(progress):
         raise InputError("progress_is_no_function", progress=show(progress))
+    if release is not None:
+        target = Setting.parse(check_kind(release, str, "release", "wanted_setting")).numbers.read(target)
     rule = check_kind(labels or LabelRule(), LabelRule, "labels", "wanted_label_rule")
     if truth is not None and isinstance(known, Microdata):
         truth_of(target, known, truth)  # before any work
@@ -171,6 +179,7 @@ def _attack_files(
 ) -> dict[str, AttackResult | InputError]:
     """Carry out attacks on two files; one that stands ``alone`` raises what others only note as work cut short."""
     tell(Message("step_labels"))
+    target, seen = see_rounding(target, known)
     related = rule.candidates(target, known)
     agreeing = rule.candidates(target, known, alpha=ALPHA) if len(target.numbers) else related
 
@@ -186,7 +195,7 @@ def _attack_files(
     tell(Message("step_matches"))
     # what can hardly be meant of two files: then an attack finds nothing, and that looks like safety
     odd = inspect_pair(target, known, forgiven=rule.comparators).remarks
-    files = ComparedFiles(target, known, related, tuple(remark.message for remark in odd))
+    files = ComparedFiles(target, known, related, (*seen, *(remark.message for remark in odd)))
     return show_outcomes(outcomes, attacks, lambda claims: files)
 
 
