@@ -75,7 +75,9 @@ def count_found(by: str, kind: str, files: tuple[Microdata, Microdata]) -> int |
 @pytest.mark.parametrize("by", ATTACKS)
 def test_no_attack_finds_fewer_with_numbers(by: str, kind: str) -> None:
     plain = count_found(by, kind, make_files(kind, None))
-    for way, error in (("round:200m", 0.0), ("gaussian:200m", 0.0), ("round:500m", 0.1)):
+    ways = (("gaussian:200m", 0.0), ("round:200m", 0.0), ("round:500m", 0.1))
+    dear = kind == "map" and by in ("profiles", "register")
+    for way, error in ways[:1] if dear else ways:
         found = count_found(by, kind, make_files(kind, way, error))
         assert (found is None) == (plain is None)
         if found is not None and plain is not None:

@@ -77,8 +77,8 @@ def test_the_nearest_of_several_leaves_part_of_as_many_rings(many: int) -> None:
     """
     radius, step, half = 0.4, 0.1, 5.0
     size, areas, expected = (2 * half) ** 2, [], many * 2 * np.pi * radius * step
-    dwellings = scatter(half, 60_000 if many > 1 else 200_000)
-    for seed in range(20 if many > 1 else 1):
+    dwellings = scatter(half, 40_000 if many > 1 else 200_000)
+    for seed in range(15 if many > 1 else 1):
         rng = np.random.default_rng(seed)
         places = np.vstack([HOME + np.array([radius, 0.0]), rng.uniform(-half, half, (many - 1, 2))])
         if measure(HOME[None], places)[0] < radius - 1e-9:  # of those drawn one is nearer than that
