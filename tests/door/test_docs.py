@@ -66,6 +66,7 @@ def _registries() -> Iterator[None]:
         registry.update(entries)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_registries")
 @pytest.mark.parametrize("page", pages_with(RUN))
 def test_examples_run(page: Path, run: Run) -> None:

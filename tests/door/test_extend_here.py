@@ -30,6 +30,7 @@ from disclique.model import Candidates, Clique, Graph, ProductGraph
 from disclique.values import FloatArray
 from small_files import LIGHT
 
+pytestmark = pytest.mark.long
 SMALL_STUDY = {"sigma": 0.01, "alpha": 0.5, "repetitions": 1, "n": [30, 20], "common": 10}
 
 

@@ -10,6 +10,7 @@ from engine import check, run
 from instances import INSTANCES, instance
 
 
+@pytest.mark.long
 def test_one_attack_gives_table_and_picture(tmp_path):
     pytest.importorskip("igraph")
     said = []
