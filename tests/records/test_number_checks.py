@@ -63,6 +63,7 @@ ODD: dict[str, tuple[Change, bool]] = {  # what is changed, and whether it can o
     "number_finer_than_metre": (lambda t: {"km": t["km"] + np.linspace(0, 1e-3, N)}, False),
     "number_of_many_decimals": (lambda t: {"income": t["income"] / 7}, False),
     "number_negative_length": (lambda t: {"km": t["km"].where(t.index % 50 > 0, -9)}, False),
+    "number_stands_for_missing": (lambda t: {"income": t["income"].where(t.index % 20 > 0, 999_999)}, False),
     "number_longer_than_earth": (lambda t: {"km": t["km"].where(t.index % 50 > 0, 30_000)}, True),
     "numbers_longer_than_extent": (lambda t: {"km": np.round(t["km"] * 100.37 + 1, 3)}, False),
     "some_numbers_longer_than_extent": (lambda t: {"km": t["km"].where(t.index % 50 > 0, 999.9)}, False),

@@ -29,6 +29,7 @@ LIKELY_WRONG = frozenset(
         "number_looks_like_id",
         "number_medians_differ",
         "number_negative_length",
+        "number_stands_for_missing",
         "numbers_longer_than_extent",
         "people_blurred",
         "people_elsewhere",

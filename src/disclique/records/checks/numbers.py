@@ -32,6 +32,8 @@ class NumberLimits:
     finest_km: float = 1e-3
     decimals: int = 6
     codes: int = 2  # different numbers
+    coded_records: int = 3  # that have the same number far from all others …
+    coded_share: float = 0.01  # … and their share
     dense: float = 2.0  # how far whole numbers in order spread, for each of them, where they count records
     halfway_km: float = 20_038.0  # no two places of the Earth lie farther apart
     far_times: float = 3.0  # the extent of the file
@@ -60,9 +62,25 @@ def inspect_numbers(
         if classes:
             continue
         remarks += list(_look_at(data, column, there, different, limits))
-        if column.unit == KM and len(there):
-            remarks += list(_as_lengths(data, column, there, extent, limits))
+        lengths = list(_as_lengths(data, column, there, extent, limits)) if column.unit == KM and len(there) else []
+        remarks += lengths or list(_stand_for_missing(data, column, there, limits))
     return tuple(looks), remarks
+
+
+def _stand_for_missing(
+    data: Microdata, column: NumberColumn, there: FloatArray, limits: NumberLimits
+) -> Iterator[Remark]:
+    """Say whether one number far from all others occurs again and again, as 999 does where nothing is known."""
+    if len(there) < limits.many_records or column.near is not None:
+        return
+    for value, rest in ((there.max(), there[there < there.max()]), (there.min(), there[there > there.min()])):
+        many = int((there == value).sum())
+        if not len(rest) or many < max(limits.coded_records, limits.coded_share * len(there)):
+            continue
+        far = value > limits.far_times * max(float(rest.max()), 0.0) and float(value).is_integer()
+        if far or (value < 0 <= rest.min()):
+            here = {"file": data.name, "column": column.name}
+            yield Remark(Message("number_stands_for_missing", here, value=f"{value:g}", records=many))
 
 
 def _look_at(
