@@ -207,3 +207,22 @@ def test_withheld_distances_leave_numbers_to_be_said() -> None:
     )  # fmt: skip
     assert mixed.plan.utility == "neighbours"
     assert mixed.settings[0].usefulness == 0  # of the distances nothing is left
+
+
+@pytest.mark.parametrize("how", ["rounded", "floored", "off by 20 m"])
+def test_a_known_file_with_other_digits_hides_nobody(how: str) -> None:
+    """Numbers that differ by a hair from the snooper's excluded the right people: all looked safe."""
+    rng = np.random.default_rng(3)
+    true = pd.DataFrame({"id": range(200), "one": rng.gamma(2, 3, 200), "two": rng.gamma(2, 3, 200)})
+    change = {
+        "rounded": lambda km: (km / 0.1).round() * 0.1,
+        "floored": lambda km: np.floor(km / 0.1) * 0.1,
+        "off by 20 m": lambda km: km + 0.02 * rng.standard_normal(200),
+    }[how]
+    asked = {"one": "km", "two": "km"}
+    file = dq.microdata(true.assign(**{name: change(true[name]) for name in asked}), ids="id", numbers=asked)
+    known = dq.microdata(true, ids="id", numbers=asked)
+    options = {"repetitions": 2, "person_trials": 10, "sensitivity": False, "attacks": ["numbers"]}
+    for mask in ("none", "none | *=round:200m", "none | *=gaussian:50m"):
+        found = dq.audit(file, mask, known=known, **options).settings[0].risk  # type: ignore[arg-type]
+        assert found.value > 0.7, mask

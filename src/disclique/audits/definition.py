@@ -11,6 +11,7 @@ from typing import ClassVar
 import pandas as pd
 
 from disclique.audits.fitting import check_population
+from disclique.audits.known_numbers import fit_known_numbers
 from disclique.audits.plan import MOST_VARIED, Plan, Snooper
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
@@ -279,6 +280,8 @@ class Audit:
         if list(self.known.labels.columns) != list(self.target.labels.columns):
             raise InputError("other_label_columns", file=self.known.name, other=self.target.name)
         self._check_numbers(self.known)
+        if len(self.target.numbers) and self.uncoarsened is None:
+            object.__setattr__(self, "known", fit_known_numbers(self.target, self.known))
         if not set(self.known.ids) & set(self.target.ids):
             spelled = describe_difference(self.known.ids, self.target.ids)
             hint = None if spelled is None else Message("write_alike", difference=spelled)

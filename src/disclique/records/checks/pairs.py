@@ -255,7 +255,8 @@ def _together(
         [
             [a is not None and b is not None for a, b in zip(*pair, strict=True)]
             for pair in zip(mine, theirs, strict=True)
-        ]
+        ],
+        dtype=bool,  # also of no labels at all
     )
     other = int(((mine != theirs) & given.reshape(mine.shape)).any(axis=1).sum())
     expected = min(PAIR_LIMITS.same_share, (1 - 2 * errors) ** len(columns))
