@@ -46,6 +46,36 @@ class Agreement(Protocol):
         """Return ends of the *open* interval of known distances that agree with each target distance."""
 
 
+@dataclass(frozen=True)
+class Roles:
+    """What columns of a table are for, beside labels and numbers; one that has no role is never released.
+
+    ``id`` names the persons, ``coordinates`` and ``text`` are what distances follow from: none of them is released.
+    ``sensitive`` columns are released, and it is asked what a snooper learns of them; ``plain`` ones are released as
+    they are. ``weight`` says for how many people of the population each record stands.
+    """
+
+    id: str | None = None
+    coordinates: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    weight: str | None = None
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The columns that are released beside labels and numbers."""
+        return (*self.sensitive, *self.plain)
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The columns that are never released."""
+        return (*(() if self.id is None else (self.id,)), *self.coordinates, *self.text)
+
+
+NO_ROLES = Roles()
+
+
 @dataclass(frozen=True, eq=False)
 class Microdata:
     """Microdata in a metric space, (T, D) of the paper.
@@ -53,7 +83,8 @@ class Microdata:
     ``labels`` has one column per quasi-identifier, perhaps none, with canonical values (equal values are equal objects
     whatever the file's type; None is missing), ``numbers`` those columns that agree up to a law; ``ids`` names the
     records in results; ``name`` is how messages call the file; ``joined`` says how distances that came beside the table
-    were joined to it: by id, by row number or by position, or nothing where they come from its columns.
+    were joined to it: by id, by row number or by position, or nothing where they come from its columns. ``roles`` says
+    what other columns of the table are for.
 
     >>> import disclique as dq
     >>> people = dq.cities()
@@ -68,6 +99,7 @@ class Microdata:
     name: str = "microdata"
     joined: str = ""
     numbers: Numbers = NO_NUMBERS
+    roles: Roles = NO_ROLES
 
     def __post_init__(self) -> None:
         check_kind(self.table, pd.DataFrame, "table", "wanted_table")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any
 
@@ -137,6 +137,83 @@ class NumberUse:
 
 
 @dataclass(frozen=True)
+class InferenceFacts:
+    """What a snooper learns of a sensitive column under a setting, without having to name a record.
+
+    ``value`` is the expected share of people whose value is told right from what the release says of their record, the
+    mean over ``draws`` releases, and ``high`` its upper end, which decides; ``by_distribution`` and ``by_labels`` are
+    what guessing by the column's distribution and by labels alone gives. ``certain`` is the share of people all of
+    whose candidates have the same value. ``meets`` is None without a limit. ``why`` says why it is not measured.
+    """
+
+    column: str
+    value: float | None
+    high: float | None
+    by_distribution: float
+    by_labels: float
+    certain: float | None = None
+    draws: int = 0
+    meets: bool | None = None
+    why: Message | None = None
+
+
+@dataclass(frozen=True)
+class KnownFigures:
+    """Figures that other tools give, ``of`` the ``file`` as it is or of the ``release`` that the verdict names.
+
+    All follow from labels (and numbers in their released classes): ``k`` is the smallest class, ``average_risk`` and
+    ``highest_risk`` the prosecutor's 1/k over records, ``unique`` the share of records alone in their class and
+    ``below`` the share in classes of fewer than five. ``population_unique`` is the estimated share of records that are
+    alone in the population too, by ``population_model``, ``journalist_risk`` the mean individual risk by sampling
+    weights; both None without weights or a sampling fraction. ``diversity`` is l, the smallest number of different
+    values of a sensitive column in a class, by column. ``spatial_k`` is the median number of records at least as near
+    to the released place as the true one, and ``spatial_k_below`` the share of records with fewer than five; None where
+    no places are released.
+    """
+
+    of: str
+    k: int
+    average_risk: float
+    highest_risk: float
+    unique: float
+    below: float
+    population_unique: float | None = None
+    population_model: str = ""
+    journalist_risk: float | None = None
+    diversity: dict[str, int] = field(default_factory=dict)
+    spatial_k: float | None = None
+    spatial_k_below: float | None = None
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class ReleasedColumn:
+    """A column of the release: its ``role`` (label, number, sensitive, plain) and what is ``done`` to it."""
+
+    name: str
+    role: str
+    done: Message
+
+
+@dataclass(frozen=True)
+class ReleasedFacts:
+    """What would be released under a setting: files, columns, what the mask does, and how many people are left out.
+
+    ``dropped`` are the columns of the file that are not released.
+    """
+
+    spec: str
+    files: tuple[Message, ...]
+    columns: tuple[ReleasedColumn, ...]
+    done: tuple[Message, ...]
+    dropped: tuple[str, ...] = ()
+    left_out: int = 0
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
 class SettingFacts:
     """One setting of a mask: risk, attacks, yardsticks, utility.
 
@@ -149,6 +226,7 @@ class SettingFacts:
     records of a large file. ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
     labels, in an audit that makes them coarser, ``numbers`` what is done to numbers, where the file has some.
     ``fitting`` counts how many people of the population fit each record of one release, where there is a population.
+    ``inference`` says what is learned of each sensitive column.
     """
 
     spec: str
@@ -179,6 +257,7 @@ class SettingFacts:
     utility_sample: int | None = None
     fitting: Fitting | None = None
     numbers: NumberUse | None = None
+    inference: tuple[InferenceFacts, ...] = ()
 
     __repr__ = short_repr
 

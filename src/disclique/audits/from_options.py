@@ -104,7 +104,7 @@ def read_target(file: Path, options: AuditOptions) -> Microdata:
     takes = _takes_unit(options)
     unit = options.unit_for(own=takes["target"], other=takes["known"])
     distances, vectors = (None if path is None else Path(path) for path in (options.distances, options.vectors))
-    return read(file, distances=distances, vectors=vectors, **(options.columns | {"unit": unit}))
+    return read(file, distances=distances, vectors=vectors, **(options.own_columns | {"unit": unit}))
 
 
 def _takes_unit(options: AuditOptions) -> dict[str, bool]:

@@ -25,8 +25,10 @@ from disclique.audits.facts import (
     FileFacts,
     GroupRisk,
     JointRelease,
+    KnownFigures,
     PeopleAtRisk,
     PeopleRisk,
+    ReleasedFacts,
     Sensitivity,
     SettingFacts,
     SnooperFacts,
@@ -45,7 +47,7 @@ from disclique.records.write import encode, whole_file, write_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KIND, VERSION = "disclique audit", 7
+KIND, VERSION = "disclique audit", 8
 RESULT, RECORDS, REPORT, ANNEX = "result.json", "records.csv", "report.html", "annex.html"
 
 
@@ -56,6 +58,7 @@ class ResultFacts:
     ``favours`` are what was assumed in the holder's favour, ``again`` says what a further release would do,
     ``declared`` what the holder declared for the board, ``command`` what was called, and ``inspection`` what a look at
     the input found before any work. ``joint`` says what numbers give away beside what is published between records.
+    ``released`` says what would be released under the verdict's setting, ``figures`` are those that other tools give.
     """
 
     made: str
@@ -81,6 +84,8 @@ class ResultFacts:
     command: str = ""
     inspection: Inspection = field(default_factory=Inspection)
     joint: JointRelease | None = None
+    released: ReleasedFacts | None = None
+    figures: tuple[KnownFigures, ...] = ()
     kind: str = KIND
     version: int = VERSION
 

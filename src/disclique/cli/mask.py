@@ -74,7 +74,7 @@ def command(
     options = options.filled()
     read_from = [file, options.distances, options.vectors, *options.further_files]
     check_writable([one.path for one in name_files(out, matrix, key)], force=force, sources=read_from)
-    layout = Layout(**options.columns)
+    layout = Layout(**options.own_columns)
     refuse_bare(options.unit, [mask])
     refuse_hidden(options)
     data = read(file, layout, distances=options.distances, vectors=options.vectors)

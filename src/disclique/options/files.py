@@ -187,6 +187,35 @@ class FileOptions(ReadOptions):
         title=mark("Vectors"),
         hint=mark("A NumPy file with a row for each record, or a table with their ids."),
     )
+    sensitive: list[str] | None = option(
+        "A column that is released and not known to a snooper, such as a diagnosis: it is asked what they learn of it; "
+        "repeatable.",
+        INPUT,
+        default=[],
+        metavar="COL",
+    )
+    plain: list[str] | None = option(
+        "A further column that is released as it is; repeatable. What has no role is never released.",
+        INPUT,
+        default=[],
+        metavar="COL",
+    )
+    weight: str | None = option(
+        "Column that says for how many people of the population each record stands.", INPUT, metavar="COL"
+    )
+    leave_out: Path | None = option(
+        "Table of the ids of records that are left out of the release.",
+        INPUT,
+        metavar="FILE",
+        title=mark("Records that are left out"),
+        hint=mark("A table with the ids of people who are not released."),
+    )
+
+    @property
+    def own_columns(self) -> dict[str, Any]:
+        """The fields of ``Layout`` of the file that is released: what its further columns are for, too."""
+        roles = {"sensitive": list_of(self.sensitive), "plain": list_of(self.plain), "weight": self.weight}
+        return self.columns | roles | {"leave_out": self.leave_out}
 
 
 def refuse_hidden(options: ReadOptions) -> None:

@@ -16,7 +16,7 @@ from disclique.arguments import check_kind, check_path, show
 from disclique.errors import InputError, guess_meant
 from disclique.geodesy import GEOGRAPHIC
 from disclique.messages import Message, mark
-from disclique.model import Microdata
+from disclique.model import Microdata, Roles
 from disclique.records.coarsening import parse_generaliser
 from disclique.records.companions import entry_of, matrix, read_distances, read_encodings, read_vectors
 from disclique.records.formats import Part, has_places, no_column, plain_dates, read_table
@@ -27,7 +27,7 @@ from disclique.records.joins import BY_POSITION, Roster, roster_of_index
 from disclique.records.labels import canonical_labels
 from disclique.records.near import TRAVEL, Ground, check_asked, prepare_near, wish_of
 from disclique.records.number_columns import add_near, parse_numbers, read_numbers
-from disclique.records.placing import Coordinates, are_names, place_records, put_in_order
+from disclique.records.placing import CATEGORY, Coordinates, are_names, place_records, put_in_order
 from disclique.records.references import add_references
 from disclique.spaces import Encodings, Matrix, Nothing, Texts, wrap
 from disclique.spaces.base import Distances
@@ -57,7 +57,8 @@ class Layout:
     keep codes instead of value labels. ``numbers`` are columns of numbers that both sides can know, with their unit:
     ``{"km_hospital": "km", "income": "none"}``, or ``["km_hospital:km"]``. ``near`` are further such columns that
     follow from coordinates: ``["km_hospital=hospitals.gpkg", "km_station=point:13.369,52.525"]``; one that the table
-    has, and ``numbers`` names, is taken from it.
+    has, and ``numbers`` names, is taken from it. ``sensitive``, ``plain`` and ``weight`` are further columns (see
+    ``Roles``). ``leave_out`` are ids of records that are not read, or a table with them in its id column.
     """
 
     labels: Sequence[str] = ()
@@ -79,9 +80,13 @@ class Layout:
     numbers: Any = ()
     near: Any = ()
     references: Sequence[str] = ()
+    sensitive: Sequence[str] = ()
+    plain: Sequence[str] = ()
+    weight: str | None = None
+    leave_out: Any = ()
 
     def __post_init__(self) -> None:
-        for name in ("labels", "generalise", "references"):
+        for name in ("labels", "generalise", "references", "sensitive", "plain"):
             object.__setattr__(self, name, tuple(map(str, check_names(getattr(self, name), name))))
         for name in ("coordinates", "text"):
             value = getattr(self, name)
@@ -154,6 +159,14 @@ def read(
             raise InputError("unknown_read_option", option=name, known=known, meant=guess_meant(name, known))
     layout = replace(layout, **columns)
     layout.check_source(path, distances, vectors)
+    found = _read(path, layout, distances, vectors)
+    return found if layout.leave_out is None else leave_out(found, list_left_out(layout))
+
+
+def _read(
+    path: Path, layout: Layout, distances: str | PathLike[str] | None, vectors: str | PathLike[str] | None
+) -> Microdata:
+    """Return all records of a file."""
     frame, places = _records(path, layout, by_columns=distances is not None or vectors is not None)
     rules = [parse_generaliser(spec) for spec in layout.generalise]
     used = [*layout.labels, *(rule.source for rule in rules), *layout.text, *([] if layout.id is None else [layout.id])]
@@ -166,6 +179,7 @@ def read(
     id = layout.id if layout.id in frame.columns else None
     about: dict[str, Any] = {"ids": id, "name": str(path), "unit": layout.unit, "numbers": layout.numbers}
     about |= {"near": prepare_near(layout.near, layout.ground), "references": layout.references}
+    about |= {"sensitive": layout.sensitive, "plain": layout.plain, "weight": layout.weight}
     if layout.encodings is not None and layout.encodings in frame.columns:
         made = parse_encodings(list(frame[layout.encodings]), _bits(layout), name=str(path), column=layout.encodings)
         return replace(microdata(frame, layout.labels, distances=made, **about), joined="")
@@ -231,6 +245,9 @@ def microdata(  # noqa: PLR0913 - the public door
     numbers: Any = None,
     near: Any = None,
     references: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    plain: Sequence[str] = (),
+    weight: str | None = None,
     name: str = "microdata",
     **options: bool,
 ) -> Microdata:
@@ -273,6 +290,11 @@ def microdata(  # noqa: PLR0913 - the public door
         with "as=classes:1km,5km", "as=name" (a label) or "as=count:within=2km" behind.
     references : list of "name=file"
         Further numbers: how far each record lies from public strings or vectors, "ref=references.csv".
+    sensitive, plain : lists of column names
+        Further columns that are released: of ``sensitive`` ones it is asked what a snooper learns, ``plain`` ones are
+        released as they are. What has no role is never released.
+    weight : column name
+        For how many people of the population each record stands.
     name : str
         How messages call this table.
     directed : bool
@@ -315,8 +337,22 @@ def microdata(  # noqa: PLR0913 - the public door
     if source.size != len(table):
         raise InputError("other_number_of_distances", file=name, records=len(table), size=source.size)
     kept = canonical_labels(table, [one for one in labels if one not in computed], name)
+    roles = _check_roles(
+        table,
+        Roles(
+            ids,
+            tuple(str(one).removesuffix(CATEGORY) for one in _names_in(coordinates)),
+            _names_in(text),
+            tuple(map(str, check_names(sensitive, f"{name}: sensitive"))),
+            tuple(map(str, check_names(plain, f"{name}: plain"))),
+            weight,
+        ),
+        (*labels, *asked),
+        name,
+    )
     data = add_references(
-        Microdata(table, kept, source, named, name, joined, found), check_names(references, f"{name}: references")
+        Microdata(table, kept, source, named, name, joined, found, roles),
+        check_names(references, f"{name}: references"),
     )
     if not from_places:
         return data
@@ -363,6 +399,45 @@ def _refuse_twice(labels: Iterable[Any], hidden: Iterable[Any], numbers: Collect
             raise InputError("column_is_hidden", name=column)
 
 
+def _check_roles(table: pd.DataFrame, roles: Roles, known: Collection[Any], name: str) -> Roles:
+    """Return the roles of columns; refuse one that is not there, and one that has two roles."""
+    taken = [*roles.hidden, *known]
+    for column in (*roles.released, *(() if roles.weight is None else (roles.weight,))):
+        if column not in table.columns:
+            raise no_column(name, column, table.columns)
+        if column in taken:
+            raise InputError("column_of_two_roles", file=name, column=column)
+        taken.append(column)
+    return roles
+
+
+def list_left_out(layout: Layout) -> tuple[Hashable, ...]:
+    """Return the ids of the records that a layout leaves out, from a list or from a table."""
+    given = layout.leave_out
+    if not isinstance(given, (str, PathLike)):
+        return tuple(canonical(one) for one in check_names(given, "leave_out"))
+    path = check_path(given, "leave_out")
+    table = read_table(path)
+    column = layout.id if layout.id in table.columns else table.columns[0]
+    if not len(table):
+        raise InputError("nobody_to_leave_out", path=path)
+    return record_ids(table, column, str(path))
+
+
+def leave_out(data: Microdata, ids: Collection[Hashable]) -> Microdata:
+    """Return a file without some records; one that is not there is refused: the list may be that of another file."""
+    if not ids:
+        return data
+    gone = set(ids)
+    strange = gone - set(data.ids)
+    if strange:
+        raise InputError("not_there_to_leave_out", file=data.name, id=sorted(map(str, strange))[0], count=len(strange))
+    rows = np.array([row for row, person in enumerate(data.ids) if person not in gone], dtype=np.int64)
+    if not len(rows):
+        raise InputError("everybody_left_out", file=data.name)
+    return select_records(data, rows)
+
+
 def _names_in(given: Any) -> tuple[str, ...]:
     """Return the columns that are named, also in one text; none where there are values."""
     if isinstance(given, str):
@@ -399,7 +474,14 @@ def select_records(data: Microdata, rows: NDArray[np.integer]) -> Microdata:
     """Return some records of a file, in the order of ``rows``."""
     table, labels = (frame.iloc[rows].reset_index(drop=True) for frame in (data.table, data.labels))
     ids = tuple(data.ids[row] for row in rows)
-    return Microdata(table, labels, data.distances.select(rows), ids, data.name, data.joined, data.numbers.select(rows))
+    return replace(
+        data,
+        table=table,
+        labels=labels,
+        distances=data.distances.select(rows),
+        ids=ids,
+        numbers=data.numbers.select(rows),
+    )
 
 
 def record_ids(table: pd.DataFrame, column: str | None, name: str) -> tuple[Hashable, ...]:
