@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from disclique import show as plots
+    from disclique.advice import Advice, advise, read_advice
     from disclique.attacks import (
         Attack,
         AttackResult,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from disclique.records.registers import Register, read_register
     from disclique.releases import Release, mask, read_key, release
     from disclique.runs import OnDask, Processes, Serial
+    from disclique.show.advice_page import advice_page
     from disclique.show.report import annex, report
     from disclique.spaces import Encodings, Matrix, Points, Texts
     from disclique.studies import StudyResult, load_study, study
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from disclique.synthetic.people import germany
 
 _ROOMS = {
+    "advice": ("Advice", "advise", "read_advice"),
     "attacks": (
         "Attack",
         "AttackResult",
@@ -81,6 +84,7 @@ _ROOMS = {
     "model": ("Budget", "Claims", "Microdata"),
     "releases": ("Release", "mask", "read_key", "release"),
     "runs": ("OnDask", "Processes", "Serial"),
+    "show.advice_page": ("advice_page",),
     "show.report": ("annex", "report"),
     "studies": ("StudyResult", "load_study", "study"),
     "synthetic.examples": ("cities", "poets", "survey"),
@@ -89,6 +93,7 @@ _ROOMS = {
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "Advice",
     "Attack",
     "AttackResult",
     "AuditResult",
@@ -118,6 +123,8 @@ __all__ = [
     "StudyResult",
     "Texts",
     "Within",
+    "advice_page",
+    "advise",
     "annex",
     "attack",
     "attack_names",
@@ -137,6 +144,7 @@ __all__ = [
     "poets",
     "quantiles",
     "read",
+    "read_advice",
     "read_key",
     "read_population",
     "read_register",

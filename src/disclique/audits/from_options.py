@@ -23,6 +23,7 @@ from disclique.masks.registry import refuse_bare
 from disclique.memory import parse_memory
 from disclique.messages import Message, mark
 from disclique.model import Microdata
+from disclique.options.advice import ADVICE_ROWS
 from disclique.options.audits import AUDIT_ROWS, DECISION, OF_FILE, AuditOptions
 from disclique.options.files import NO_COLUMNS
 from disclique.options.table import FILE, list_of, read_toml
@@ -176,6 +177,7 @@ def announce(work: Audit, out: Path, executor: Executor, told: Listener, *, keep
     return forecast
 
 
+_SPOKEN = {name: row.spoken for name, row in ADVICE_ROWS.items()}
 PATHS = {name for name, row in AUDIT_ROWS.items() if row.is_path} | {"out"}  # options whose values may be files
 
 
@@ -187,7 +189,7 @@ def write_command(words: Sequence[str | Path], options: Mapping[str, Any]) -> st
     """
     parts = ["disclique", *(_short(word) for word in words)]
     for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
+        flag = f"--{_SPOKEN.get(name, name.replace('_', '-'))}"
         if isinstance(value, bool):
             parts.append(flag if value else f"--no-{flag[2:]}")
         else:

@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
-from disclique.cli import attack, audit, clique, example, mask, study
+from disclique.cli import advise, attack, audit, clique, example, mask, study
 from disclique.cli.interrupt import stopping
 from disclique.cli.options import Command, on_screen
 from disclique.cli.screen import USUAL, Pace, Screen
 from disclique.errors import DiscliqueError, InputError, MissingDependency
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "advise": advise.command,
     "audit": audit.command,
     "report": audit.report,
     "mask": mask.command,

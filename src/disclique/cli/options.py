@@ -45,7 +45,8 @@ def with_options(kind: type[O]) -> Callable[[Callable[..., None]], Callable[...,
     for name, row in rows.items():
         default = row.default
         shown = ", ".join(map(str, default if isinstance(default, list) else [default])) if default else False
-        info = typer.Option(help=row.help, rich_help_panel=row.panel, metavar=row.metavar, show_default=shown)
+        names = (f"--{row.flag}",) if row.flag else ()
+        info = typer.Option(*names, help=row.help, rich_help_panel=row.panel, metavar=row.metavar, show_default=shown)
         hint: Any = Annotated[types[name], info]
         made.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint))
 

@@ -117,7 +117,10 @@ class Mask:
     would give if truly aligned, an upper bound on what an attack of this kind finds. A ``rigid`` mask leaves every
     distance as it is, and so protects nothing. A ``replayed`` mask publishes exact distances, or exact values of one
     function that was drawn for the whole file: whoever finds out that function tells all people apart. One that
-    ``withholds`` publishes no distances.
+    ``withholds`` publishes no distances. ``tried`` are the parameters with which advice tries the mask, each with a
+    range of a dial: ``{near}`` and ``{far}`` are lengths of the file, ``{twice}`` is twice the first, ``{half}`` half
+    of its records and ``{columns}`` how many columns its vectors have. None: the dial from near to far; none at all: it
+    is not tried.
     """
 
     name: ClassVar[str]
@@ -134,6 +137,7 @@ class Mask:
     rigid: ClassVar[bool] = False
     replayed: ClassVar[bool] = False
     withholds: ClassVar[bool] = False
+    tried: ClassVar[tuple[str, ...] | None] = None
 
     def __init_subclass__(cls) -> None:
         """Keep the unit whatever ``apply`` returns: a mask of one's own makes lengths of lengths, too."""

@@ -108,6 +108,7 @@ class Donut(RadiusMask):
     """A place uniform by area in the ring between ``min`` and ``max`` around each point."""
 
     name: ClassVar[str] = "donut"
+    tried: ClassVar[tuple[str, ...] | None] = ("min={near},max={twice}..{far}",)
     summary: ClassVar[Message | None] = Message("mask_does_donut")
     reference: ClassVar[str] = "Hampton et al. 2010, American Journal of Epidemiology 172:1062-1069"
     dial: ClassVar[str | None] = "max"

@@ -109,6 +109,7 @@ class Bloom(TextMask):
     """
 
     name: ClassVar[str] = "bloom"
+    tried: ClassVar[tuple[str, ...] | None] = ("flip=0.01..0.45", "diffuse=2..20", "bits=10..60", "salt=record")
     summary: ClassVar[Message | None] = Message("mask_does_bloom")
     reference: ClassVar[str] = (
         "Schnell, Bachteler and Reiher 2009, BMC Medical Informatics and Decision Making 9:41; salt: Niedermeyer, "
@@ -210,6 +211,7 @@ class MinHash(TextMask):
     """
 
     name: ClassVar[str] = "minhash"
+    tried: ClassVar[tuple[str, ...] | None] = ("length=1024..16",)
     summary: ClassVar[Message | None] = Message("mask_does_minhash")
     reference: ClassVar[str] = "Smith 2017, Journal of Information Security and Applications 34:204-210"
     dial: ClassVar[str | None] = "length"
@@ -251,6 +253,7 @@ class TwoStep(TextMask):
     """
 
     name: ClassVar[str] = "two-step"
+    tried: ClassVar[tuple[str, ...] | None] = ("columns=1000..10",)
     summary: ClassVar[Message | None] = Message("mask_does_two_step")
     reference: ClassVar[str] = "Ranbaduge, Christen and Schnell 2020, PAKDD, LNCS 12085:139-151"
     dial: ClassVar[str | None] = "columns"

@@ -104,6 +104,7 @@ class Multiplicative(EntryMask):
     """Every distance times an independent lognormal factor of mean 1 whose logarithm has standard deviation ``sd``."""
 
     name: ClassVar[str] = "multiplicative"
+    tried: ClassVar[tuple[str, ...] | None] = ("sd=0.05..5",)
     summary: ClassVar[Message | None] = Message("mask_does_multiplicative")
     reference: ClassVar[str] = "Kim and Winkler 2003, Multiplicative noise for masking continuous data, US Census"
     dial: ClassVar[str | None] = "sd"

@@ -151,6 +151,7 @@ class Affine(PointMask):
     """
 
     name: ClassVar[str] = "affine"
+    tried: ClassVar[tuple[str, ...] | None] = ()
     summary: ClassVar[Message | None] = Message("mask_does_affine")
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "Armstrong, Rushton and Zimmerman 1999, Statistics in Medicine 18:497-525"
@@ -191,6 +192,7 @@ class Rotation(PointMask):
     """
 
     name: ClassVar[str] = "rotation"
+    tried: ClassVar[tuple[str, ...] | None] = ()
     summary: ClassVar[Message | None] = Message("mask_does_rotation")
     scope: ClassVar[str] = "file"
     reference: ClassVar[str] = "Chen and Liu 2005, IEEE ICDM, 589-592; undone by Giannella, Liu and Kargupta 2013"

@@ -31,6 +31,7 @@ class AsTheyAre(EntryMask):
     """Distances as they are: of a file that has none, where numbers are released, or to see what no mask gives away."""
 
     name: ClassVar[str] = "none"
+    tried: ClassVar[tuple[str, ...] | None] = ("",)
     summary: ClassVar[Message | None] = Message("mask_does_nothing")
     reference: ClassVar[str] = "no mask"
     rigid: ClassVar[bool] = True
@@ -50,6 +51,7 @@ class Withheld(Mask):
     """No distances between records at all: labels and numbers are the release, such as distances to places."""
 
     name: ClassVar[str] = "withheld"
+    tried: ClassVar[tuple[str, ...] | None] = ("",)
     summary: ClassVar[Message | None] = Message("mask_does_withheld")
     on: ClassVar[str] = "distances"
     scope: ClassVar[str] = "entry"
@@ -67,6 +69,7 @@ class Nearest(Mask):
     """Only the distances to the ``k`` nearest records, exact; a pair is published if one is near to the other."""
 
     name: ClassVar[str] = "knn"
+    tried: ClassVar[tuple[str, ...] | None] = ("k={half}..1",)
     summary: ClassVar[Message | None] = Message("mask_does_knn")
     on: ClassVar[str] = "distances"
     scope: ClassVar[str] = "file"
@@ -231,6 +234,7 @@ class Lipschitz(Mask):
     """
 
     name: ClassVar[str] = "lipschitz"
+    tried: ClassVar[tuple[str, ...] | None] = ("sets=64..1",)
     summary: ClassVar[Message | None] = Message("mask_does_lipschitz")
     on: ClassVar[str] = "distances"
     scope: ClassVar[str] = "file"
@@ -284,6 +288,7 @@ class Projection(Mask):
     """
 
     name: ClassVar[str] = "projection"
+    tried: ClassVar[tuple[str, ...] | None] = ("dimensions={columns}..1",)
     summary: ClassVar[Message | None] = Message("mask_does_projection")
     on: ClassVar[str] = "distances"
     scope: ClassVar[str] = "file"

@@ -7,7 +7,7 @@ and its sentence, and from then on stands in every ``Utility``, table and list o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,15 +16,14 @@ import pandas as pd
 
 from disclique.arguments import check_rng, check_whole, show
 from disclique.errors import InputError
-from disclique.geodesy import GEOGRAPHIC, box_area, from_space, to_space
 from disclique.masks import Mask, TextMask
 from disclique.masks.encoding import KEY_BYTES
 from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAfter, cluster, estimate_errors
+from disclique.measures.map_measures import centre_drift, density_kept, ripley_change, ways_kept
 from disclique.messages import Message, mark, percent
 from disclique.numbers import NO_NUMBERS, Numbers
 from disclique.spaces import shared_unit, wrap
 from disclique.spaces.base import Distances
-from disclique.spaces.metrics import paired
 from disclique.synthetic.people import misspell
 from disclique.units import KM, measured
 from disclique.values import FloatArray, Json
@@ -69,6 +68,7 @@ class Measure:
 
 
 OF_NUMBERS = "numbers"  # the measure of what is left of numbers
+LINKAGE = "linkage"  # the one for which a file is encoded once more
 _MEASURES: dict[str, Measure] = {}
 
 
@@ -88,7 +88,7 @@ def rankings() -> tuple[str, ...]:
     """Return the names of the measures by which settings can be ranked.
 
     >>> rankings()
-    ('neighbours', 'spearman', 'pearson', 'rand_index', 'linkage', 'numbers')
+    ('neighbours', 'spearman', 'pearson', 'rand_index', 'linkage', 'numbers', 'density', 'accessibility')
     """
     return tuple(name for name, measure in _MEASURES.items() if measure.ranks)
 
@@ -172,13 +172,15 @@ def utility(
     groups: int = 20,
     mask: Mask | None = None,
     numbers: tuple[Numbers, Numbers] = (NO_NUMBERS, NO_NUMBERS),
+    wanted: Collection[str] | None = None,
 ) -> Utility:
     """Return the usefulness that is left in ``released`` for the records of ``original``, in the same order.
 
     At most ``sample`` records are compared with one another, and at most so many are asked for their neighbours in the
     whole file: the result says how far off its values may be for this reason. ``groups`` is the largest number of
     clusters into which the sample is divided. With the ``mask`` that encoded texts it is also measured how well two
-    files that it encodes under one key can be linked. ``numbers`` are those before and after.
+    files that it encodes under one key can be linked. ``numbers`` are those before and after. Of the measures only
+    those ``wanted`` are taken, by default all.
 
     >>> from disclique.spaces import Points
     >>> file = Points([[0, 0], [3, 4], [6, 0], [0, 8]], "euclidean")
@@ -195,19 +197,20 @@ def utility(
     columns = _pair_numbers(*numbers)
     if not original.are_published:
         return _measure_numbers(original, released, columns)
+    asked = {name: one for name, one in _MEASURES.items() if wanted is None or name in wanted}
     if original.size < 2:
         raise InputError("distances_need_two_records", records=original.size)
     rows = np.arange(original.size, dtype=np.int32)
     if original.size > sample:
         rows = np.sort(rng.choice(rows, size=sample, replace=False))
     order = rng.permutation(original.size).astype(np.int32)
-    across = encode_twice(original.select(rows), mask, rng)
+    across = encode_twice(original.select(rows), mask, rng) if LINKAGE in asked else None
     found = BeforeAfter(original, released, rows, order, groups, across, columns)
-    values = {name: measure.compute(found) for name, measure in _MEASURES.items()}
+    values = {name: measure.compute(found) for name, measure in asked.items()}
     told = Utility(original.size, len(found.deviation), values, original.unit)
     if not found.is_sample:
         return told
-    estimates = [measure for name, measure in _MEASURES.items() if measure.sampled and values[name] is not None]
+    estimates = [measure for name, measure in asked.items() if measure.sampled and values[name] is not None]
     errors = estimate_errors(found, {one.name: one.compute for one in estimates if one.steady}, rng)
     return replace(told, sample=len(rows), errors={one.name: errors.get(one.name) for one in estimates})
 
@@ -288,41 +291,6 @@ def _stress(found: BeforeAfter) -> float | None:
     return float(np.sqrt(np.sum(found.deviation**2)) / size) if size > 0 else None
 
 
-def _centre_drift(found: BeforeAfter) -> float | None:
-    """Return how far the mean point moved; on the Earth that of the points in space, brought back to the surface."""
-    if found.points is None or found.points[0].metric not in (*GEOGRAPHIC, "euclidean"):
-        return None
-    centres = []
-    for points in found.points:
-        middle = to_space(points.coordinates, points.metric).mean(axis=0)[None, :]
-        centres.append(from_space(middle) if points.metric in GEOGRAPHIC else middle)
-    return float(paired(centres[0], centres[1], found.points[0].metric)[0])
-
-
-def _ripley_change(found: BeforeAfter) -> float | None:
-    """Return the largest change of Ripley's L = √(K/π) over ten radii up to a quarter of the extent.
-
-    Both sides are taken with the area of the original's box and without edge correction. Written here on a k-d tree:
-    pointpats, with which the tests compare it, would bring geopandas into the core for these ten lines.
-    """
-    if found.points is None or not found.points[0].is_map or found.points[0].coordinates.shape[1] != 2:
-        return None
-    from scipy.spatial import cKDTree
-
-    before, after = (to_space(points.coordinates[found.rows], points.metric) for points in found.points)
-    extent = float((before.max(axis=0) - before.min(axis=0)).max())
-    area = box_area(found.points[0].coordinates[found.rows], found.points[0].metric)
-    if not (extent > 0 and area > 0):
-        return None
-    radii, size = np.linspace(0, extent / 4, 11)[1:], len(found.rows)
-    levels = []
-    for places in (before, after):
-        tree = cKDTree(places)
-        pairs = tree.count_neighbors(tree, radii) - size
-        levels.append(np.sqrt(area * pairs / (size * (size - 1)) / np.pi))
-    return float(np.abs(levels[0] - levels[1]).max())
-
-
 def encode_twice(original: Distances, mask: Mask | None, rng: np.random.Generator) -> FloatArray | None:
     """Return distances from texts to the same with typing errors, both encoded under one key; None for other masks.
 
@@ -361,12 +329,13 @@ def _numbers(found: BeforeAfter) -> float | None:
 
     A column in which all are the same told nothing before, and is not counted.
     """
-    kept = [_rank_correlation(before, after) for before, after in found.numbers]
+    kept = [rank_correlation(before, after) for before, after in found.numbers]
     there = [one for one in kept if one is not None]
     return float(np.mean(there)) if there else None
 
 
-def _rank_correlation(before: FloatArray, after: FloatArray | None) -> float | None:
+def rank_correlation(before: FloatArray, after: FloatArray | None) -> float | None:
+    """Return the rank correlation of a column before and after, 0 if it is left out; None if it told nothing before."""
     from scipy.stats import spearmanr
 
     known = before[~np.isnan(before)]
@@ -415,7 +384,7 @@ for _each in (
         steady=False,
     ),
     Measure(
-        "linkage",
+        LINKAGE,
         "F1 of linking a copy with typing errors",
         _linkage,
         code=mark("use_linkage"),
@@ -431,6 +400,8 @@ for _each in (
         sampled=False,
         of_numbers=True,
     ),
+    Measure("density", "density of places kept", density_kept, code=mark("use_density"), format="%", ranks=True),
+    Measure("accessibility", "rank correlation of ways to fixed places", ways_kept, code=mark("use_ways"), ranks=True),
     Measure("bias", "mean of d′ - d", _of_deviations(lambda deviation: -deviation.mean()), power=1),
     Measure("variance", "variance of d - d′", _variance, power=2),
     Measure("wasserstein", "Wasserstein distance of the distances", _wasserstein, power=1, steady=False),
@@ -440,7 +411,7 @@ for _each in (
     Measure("displacement_mean", "mean move of a point", _of_moves(np.mean), power=1, sampled=False),
     Measure("displacement_median", "median move of a point", _of_moves(np.median), power=1, sampled=False),
     Measure("displacement_max", "longest move of a point", _of_moves(np.max), power=1, sampled=False),
-    Measure("displacement_centre_drift", "move of the centre", _centre_drift, power=1, sampled=False),
-    Measure("displacement_ripley", "largest change of Ripley's L", _ripley_change, power=1),
+    Measure("displacementcentre_drift", "move of the centre", centre_drift, power=1, sampled=False),
+    Measure("displacement_ripley", "largest change of Ripley's L", ripley_change, power=1),
 ):
     register_measure(_each)

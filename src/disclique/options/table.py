@@ -50,9 +50,10 @@ class Bounds:
 class Row:
     """One option. ``help`` is for the command line, under the heading ``panel``; ``metavar`` names its value there.
 
-    ``door`` is its name on the command line, in a TOML file and in the app, if not that of Python, and ``opposite``
-    that it says no there where Python says yes. ``path``: a text that may name a file. ``called`` is the code of its
-    name in errors, if that has one, ``choices`` are the answers there are, ``example`` is one of many texts.
+    ``door`` is its name on the command line, in a TOML file and in the app, if not that of Python, ``flag`` one that
+    cannot be a name in Python, and ``opposite`` says that it says no there where Python says yes. ``path``: a text that
+    may name a file. ``called`` is the code of its name in errors, if that has one, ``choices`` are the answers there
+    are, ``example`` is one of many texts.
     ``records``: what is measured depends on it.
 
     People read it under its ``title``, with ``answers`` for the few values there are. The app asks for what has a
@@ -67,6 +68,7 @@ class Row:
     default: Any = None
     metavar: str | None = None
     door: str = ""
+    flag: str = ""
     opposite: bool = False
     path: bool = False
     called: str = ""
@@ -83,6 +85,11 @@ class Row:
     records: bool = True
     name: str = ""
     kind: str = WORD
+
+    @property
+    def spoken(self) -> str:
+        """Its name on the command line and in a TOML file."""
+        return self.flag or self.name.replace("_", "-")
 
     @property
     def what(self) -> str | Message:
@@ -180,7 +187,7 @@ class Options:
 
     def filled(self, config: Path | None = None) -> Self:
         """Return the options with what was not said from a TOML file, else by default."""
-        known = {name.replace("_", "-"): row for name, row in rows_of(type(self)).items()}
+        known = {row.spoken: row for row in rows_of(type(self)).values()}
         written = {} if config is None else {key.replace("_", "-"): v for key, v in read_toml(config).items()}
         strange = sorted(set(written) - set(known) - set(self.sections))
         if strange:

@@ -68,13 +68,13 @@ def raw(value: Any) -> Any:
 
 def century(year: float) -> int:
     """Return the century of a year: 1313 lies in the 14th, 43 before Christ in the first before (-1)."""
-    whole = math.floor(_number(year))
+    whole = math.floor(parse_number(year))
     if whole == 0:
         raise InputError("no_year_zero")
     return (whole - 1) // 100 + 1 if whole > 0 else -((-whole - 1) // 100 + 1)
 
 
-def _number(value: Any) -> float:
+def parse_number(value: Any) -> float:
     """Return a number; that of a class such as ``18-24``, ``75+`` or ``[18,65)`` is its lower end."""
     if not isinstance(value, str):
         return float(value)
@@ -85,7 +85,7 @@ def _number(value: Any) -> float:
 
 
 def _class_of(value: float, edges: tuple[float, ...]) -> str:
-    number = _number(value)
+    number = parse_number(value)
     below = [e for e in edges if e <= number]
     above = [e for e in edges if e > number]
     low = f"{below[-1]:g}" if below else ""
@@ -107,10 +107,10 @@ def _rule(rule: str, argument: str, spec: str) -> Callable[[Any], Any]:
         if rule == "century" and not argument:
             return century
         if rule == "decade" and not argument:
-            return lambda value: math.floor(_number(value) / 10) * 10
+            return lambda value: math.floor(parse_number(value) / 10) * 10
         if rule == "width" and float(argument) > 0:
             width = Fraction(argument)  # exact: 0.6 / 0.1 rounded down is 6, so that wider classes never split others
-            return lambda value: canonical(float(Fraction(str(_number(value))) // width * width))
+            return lambda value: canonical(float(Fraction(str(parse_number(value))) // width * width))
         if rule == "classes":
             edges = tuple(sorted(float(edge) for edge in argument.split(",")))
             return lambda value: _class_of(value, edges)
@@ -262,7 +262,7 @@ def list_label_settings(specs: Sequence[str], most: int = ALL_STEPS) -> tuple[st
     ('age=width:age:5', 'age=width:age:5 | drop:sex', 'age=width:age:10')
     """
     found = []
-    for chosen in product(*(_list_steps(spec, most) for spec in specs)):
+    for chosen in product(*(list_steps(spec, most) for spec in specs)):
         parts = [part for part in chosen if part]
         gone = {part.removeprefix(DROP).strip() for part in parts if part.startswith(DROP)}
         kept = tuple(part for part in parts if part.startswith(DROP) or parse_rule(part).into.strip() not in gone)
@@ -291,7 +291,7 @@ def check_sources(specs: Sequence[str], data: Microdata) -> None:
 
 
 @lru_cache(maxsize=256)
-def _list_steps(spec: str, most: int) -> tuple[str, ...]:
+def list_steps(spec: str, most: int) -> tuple[str, ...]:
     """Return the steps of one generaliser from fine to coarse; an empty text leaves the label as it is."""
     spec = spec.strip()
     if spec.startswith(DROP):

@@ -25,8 +25,8 @@ from disclique.runs.unit import Unit, WrittenUnit
 from disclique.values import Json
 
 JOURNAL = "journal.jsonl"
-_KINDS = {"audit": Message("run_audit"), "study": Message("run_study")}
-_A_KIND = {"audit": Message("run_an_audit"), "study": Message("run_a_study")}
+_KINDS = {"audit": Message("run_audit"), "study": Message("run_study"), "search": Message("run_search")}
+_A_KIND = {"audit": Message("run_an_audit"), "study": Message("run_a_study"), "search": Message("run_a_search")}
 R = TypeVar("R")
 
 
