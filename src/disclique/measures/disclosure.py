@@ -143,38 +143,45 @@ def _estimate_by_zayatz(members: Ints, fraction: float) -> float:
 
 def _estimate_by_pitman(members: Ints, fraction: float) -> float | None:
     """Pitman's model by maximum likelihood (Hoshino 2001), None where that has no solution."""
-    from scipy.optimize import root
-    from scipy.special import digamma, gammaln
+    from scipy.special import gammaln
+
+    found = _fit_pitman(members)
+    if found is None:
+        return None
+    theta, alpha = found
+    population = float(members.sum()) / fraction
+    share = float(np.exp(gammaln(theta + 1) - gammaln(theta + alpha)) * population ** (alpha - 1))
+    return share if 0 < share <= 1 else None
+
+
+def _fit_pitman(members: Ints) -> tuple[float, float] | None:
+    """Return θ and α of Pitman's model: the top of the likelihood, then the zero of its slopes, which is sharper."""
+    from scipy.optimize import minimize, root
+    from scipy.special import digamma, expit, gammaln
 
     size, many = np.unique(members, return_counts=True)
     records, classes = float(members.sum()), float(len(members))
-    once, twice = float(many[0]), max(float((members == 2).sum()), 1.0)
+
+    def measure(at: FloatArray) -> float:
+        """Minus the logarithm of the likelihood, by numbers from which allowed θ and α follow."""
+        alpha = float(expit(at[1]))
+        theta = float(np.exp(at[0])) - alpha
+        opened = (classes - 1) * np.log(alpha) + gammaln(theta / alpha + classes) - gammaln(theta / alpha + 1)
+        joined = (many * (gammaln(size - alpha) - gammaln(1 - alpha))).sum()
+        return float(gammaln(theta + records) - gammaln(theta + 1) - opened - joined)
 
     def slopes(at: FloatArray) -> list[float]:
         theta, alpha = at
         steps = (digamma(classes + theta / alpha) - digamma(theta / alpha + 1)) / alpha
         inside = float((many * (digamma(size - alpha) - digamma(1 - alpha))).sum())
-        return [
-            steps - (digamma(records + theta) - digamma(theta + 1)),
-            (classes - 1 - theta * steps) / alpha - inside,
-        ]
+        return [steps - (digamma(records + theta) - digamma(theta + 1)), (classes - 1 - theta * steps) / alpha - inside]
 
-    c = once * (once - 1) / twice  # the first guess of Hoshino, from classes of one and of two
-    below = 2 * once * classes + once * c - records * c
-    if below == 0:
-        return None
-    theta = (records * classes * c - once * (records - 1) * (2 * classes + c)) / below
-    start = (theta, (theta * (once - records) + (records - 1) * once) / (records * classes))
     with np.errstate(all="ignore"):
-        found = root(slopes, start) if np.isfinite(start).all() and start[1] != 0 else None
-    if found is None or not found.success:
-        return None
+        top = minimize(measure, (np.log(classes), 0.0), method="Nelder-Mead").x
+        alpha = float(expit(top[1]))
+        found = root(slopes, (float(np.exp(top[0])) - alpha, alpha))
     theta, alpha = map(float, found.x)
-    if not (0 < alpha < 1 and theta + alpha > 0):
-        return None
-    population = records / fraction
-    share = float(np.exp(gammaln(theta + 1) - gammaln(theta + alpha)) * population ** (alpha - 1))
-    return share if 0 < share <= 1 else None
+    return (theta, alpha) if found.success and 0 < alpha < 1 and theta + alpha > 0 else None
 
 
 @dataclass(frozen=True)
