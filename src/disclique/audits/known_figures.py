@@ -47,19 +47,22 @@ def describe_figures(audit: Audit, setting: Setting) -> tuple[KnownFigures, ...]
 def _draw_places(audit: Audit, setting: Setting) -> Points | None:
     """Return the places of the first release, None where none are released.
 
-    A rigid motion leaves the map as it is: whoever turns it back has the homes.
+    A rigid motion leaves the map as it is: whoever turns it back has the homes. What one function makes of all of them
+    are no places at all.
     """
     mask, published = setting.mask, audit.target.distances
-    if mask.withholds or not published.are_published:
-        return None
     if mask.rigid:
         return published.points()
+    if mask.withholds or mask.replayed or mask.on != "coordinates":
+        return None
     return mask.prepare(audit.target).apply(published, audit.chance.rng("noise", mask.name, 0)).points()
 
 
 def _count_places(homes: Points | None, released: Points | None) -> FloatArray | None:
     """Return the spatial k of every record, None where it has no place on a map."""
-    if homes is None or released is None or released.metric != homes.metric or released.size != homes.size:
+    if homes is None or released is None or released.metric != homes.metric:
+        return None
+    if released.coordinates.shape != homes.coordinates.shape:
         return None
     return count_spatial_k(*(to_space(one.coordinates, one.metric) for one in (homes, released))).astype(float)
 
@@ -117,7 +120,9 @@ class FigureKind:
     share: bool = False
 
 
-DIVERSITY = FigureKind("diversity", mark("l-diversity of {column}: fewest different values in a class"), "ARX, sdcMicro")
+DIVERSITY = FigureKind(
+    "diversity", mark("l-diversity of {column}: fewest different values in a class"), "ARX, sdcMicro"
+)
 KINDS = (
     FigureKind("k", mark("k-anonymity: records in the smallest class"), "ARX, sdcMicro"),
     FigureKind("below", mark("records in classes of fewer than five"), "sdcMicro", share=True),
