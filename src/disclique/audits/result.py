@@ -314,7 +314,7 @@ def result_schema() -> dict[str, Any]:
 
 def tabulate_figures(result: AuditResult) -> dict[str, pd.DataFrame]:
     """Return the tables behind the report by the name of their file; those without a row are left out."""
-    found = {
+    found: dict[str, list[dict[Any, Any]]] = {
         "risk.csv": _risk(result),
         "people.csv": _people(result),
         "utility.csv": _utility(result),
