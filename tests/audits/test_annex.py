@@ -362,6 +362,7 @@ def test_figures_lie_beside_the_report_as_tables(result: AuditResult, tmp_path: 
         "utility.csv",
         "sensitivity.csv",
         "map.csv",
+        "known_figures.csv",
     ]
     for link in links:
         assert "p007" not in (tmp_path / link).read_text(encoding="utf-8")

@@ -33,6 +33,7 @@ OTHER = {  # a value that is not the default, as it is said at a door
     "coordinate_error": "100m",
     "overlap": 0.25,
     "label_error": 0.125,
+    "sampling_fraction": 0.0625,
     "max_risk": 0.5,
     "max_risk_person": 0.75,
     "alpha": 0.25,

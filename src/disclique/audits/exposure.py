@@ -15,10 +15,9 @@ from disclique.audits.facts import CoarseMap, Decision, GroupRisk, MapCell, Peop
 from disclique.audits.rates import ORACLE, Records, ReleaseRecord, find_best
 from disclique.locale import mark
 from disclique.masks.settings import Setting
+from disclique.measures.disclosure import count_members, lay_cells, number_classes
 from disclique.messages import Message
-from disclique.numbers import DECIMALS
 from disclique.records.coarsening import AS_THEY_ARE, Recoding
-from disclique.records.labels import label_tuples
 from disclique.values import FloatArray
 
 GROUPS = ((1, 1), (2, 2), (3, 4), (5, 9), (10, 19), (20, 49), (50, None))  # label group sizes shown together
@@ -52,9 +51,7 @@ def add_trials(trials: Records) -> tuple[NDArray[np.int64], FloatArray]:
 
 def count_sharing(audit: Audit, recoding: Recoding = AS_THEY_ARE) -> NDArray[np.int64]:
     """Count how many released records share the label of each one, recoded in a way: its k-anonymity by labels."""
-    labels = label_tuples(recoding.apply(audit.target).labels)
-    counts = pd.Series(labels, dtype=object).value_counts()
-    return np.array([counts[label] for label in labels], dtype=np.int64)
+    return count_members(number_classes(recoding.apply(audit.target).labels))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +85,9 @@ def group_by_label(sizes: NDArray[np.int64]) -> list[Group]:
 def group_by_numbers(audit: Audit, setting: Setting) -> list[Group]:
     """Return the records by how many share their label and what is released of their numbers, without noise."""
     released = setting.numbers.apply(setting.labels.apply(audit.target), audit.chance.rng("groups"))
-    columns = {one.name: np.round(one.values, DECIMALS) for one in released.numbers.columns if one.law.sharp}
-    if not columns:
+    if not any(one.law.sharp for one in released.numbers.columns):
         return []
-    cells = pd.DataFrame({"label": pd.factorize(pd.Series(label_tuples(released.labels), dtype=object))[0], **columns})
-    sizes = cells.groupby(list(cells.columns), dropna=False)["label"].transform("size").to_numpy(dtype=np.int64)
+    sizes = count_members(number_classes(lay_cells(released)))
     return [replace(group, by="numbers") for group in group_by_label(sizes)]
 
 

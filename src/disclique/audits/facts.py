@@ -166,9 +166,10 @@ class KnownFigures:
     ``below`` the share in classes of fewer than five. ``population_unique`` is the estimated share of records that are
     alone in the population too, by ``population_model``, ``journalist_risk`` the mean individual risk by sampling
     weights; both None without weights or a sampling fraction. ``diversity`` is l, the smallest number of different
-    values of a sensitive column in a class, by column. ``spatial_k`` is the median number of records at least as near
-    to the released place as the true one, and ``spatial_k_below`` the share of records with fewer than five; None where
-    no places are released.
+    values of a sensitive column in a class, by column, ``entropy_diversity`` the same by entropy. ``spatial_k`` is the
+    median number of records at least as near to the released place as the true one, and ``spatial_k_below`` the share
+    of records with fewer than five; None where no places are released. ``uncounted`` are numbers that are released with
+    noise, and so divide no class: with them records are told apart better than these figures say.
     """
 
     of: str
@@ -181,8 +182,10 @@ class KnownFigures:
     population_model: str = ""
     journalist_risk: float | None = None
     diversity: dict[str, int] = field(default_factory=dict)
+    entropy_diversity: dict[str, float] = field(default_factory=dict)
     spatial_k: float | None = None
     spatial_k_below: float | None = None
+    uncounted: tuple[str, ...] = ()
 
     __repr__ = short_repr
 

@@ -36,6 +36,7 @@ from disclique.audits.facts import (
     Verdict,
     declare,
 )
+from disclique.audits.known_figures import tabulate_known
 from disclique.errors import InputError
 from disclique.locale import texts_in
 from disclique.measures.utility import measures
@@ -132,6 +133,14 @@ class AuditResult(ResultFacts):
             for s in self.settings
         ]
         return pd.DataFrame(rows)
+
+    @property
+    def known_figures(self) -> pd.DataFrame:
+        """Figures that other tools give, of the file as it is and of the release that the verdict names.
+
+        They look at labels and places alone, and do not decide. None stands for what was not measured.
+        """
+        return tabulate_known(self.figures)
 
     @property
     def summary(self) -> pd.DataFrame:
@@ -305,12 +314,13 @@ def result_schema() -> dict[str, Any]:
 
 def tabulate_figures(result: AuditResult) -> dict[str, pd.DataFrame]:
     """Return the tables behind the report by the name of their file; those without a row are left out."""
-    found = {
+    found: dict[str, list[dict[Any, Any]]] = {
         "risk.csv": _risk(result),
         "people.csv": _people(result),
         "utility.csv": _utility(result),
         "sensitivity.csv": _sensitivity(result),
         "map.csv": [] if result.coarse_map is None else [vars(cell) for cell in result.coarse_map.cells],
+        "known_figures.csv": result.known_figures.reset_index().to_dict("records"),
     }
     return {name: pd.DataFrame(rows) for name, rows in found.items() if rows}
 

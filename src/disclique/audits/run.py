@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from disclique.audits.caveats import inspect_audit
 from disclique.audits.definition import Attacked, Audit, People, Varied
 from disclique.audits.exposure import Findings
 from disclique.audits.facts import Decision, SettingFacts, declare
+from disclique.audits.known_figures import describe_figures
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.rates import Records, ReleaseRecord
@@ -176,6 +177,7 @@ def run_audit(
             result = summary()
         if work.vary(result.setting(result.verdict.setting)):
             result = summary()
+        result = replace(result, figures=describe_figures(audit, work.find(result.verdict.setting)))
         if place is not None:
             write_result(result, place)
     return result

@@ -200,6 +200,17 @@ class PlanFields:
         answers=(("any", mark("any value")), ("never", mark("never"))),
         annex=True,
     )
+    sampling_fraction: float | None = planned(
+        "Share of the population that the file is a sample of, for figures of the population that other tools give; "
+        "not needed with --weight.",
+        SNOOPER,
+        metavar="R",
+        called=mark("called_sampling_fraction"),
+        bounds=Bounds(0, 1, mark("wanted_sampling_fraction"), above=True, share=True),
+        title=mark("Share of the population that was sampled"),
+        hint=mark("A share such as 0.01, for figures of the population that other tools give."),
+        records=False,  # what is measured in releases does not depend on it
+    )
     attacks: tuple[str, ...] = planned(
         "{attacks}; repeatable.",
         WORK,

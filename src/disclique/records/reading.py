@@ -408,7 +408,18 @@ def _check_roles(table: pd.DataFrame, roles: Roles, known: Collection[Any], name
         if column in taken:
             raise InputError("column_of_two_roles", file=name, column=column)
         taken.append(column)
+    if roles.weight is not None:
+        _check_weights(table[roles.weight], name)
     return roles
+
+
+def _check_weights(column: pd.Series, name: str) -> None:
+    """Refuse a weight that stands for no people: one that is missing, no number, zero or below."""
+    found = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float)
+    wrong = np.flatnonzero(~(np.isfinite(found) & (found > 0)))
+    if len(wrong):
+        row, value = int(wrong[0]) + 1, show(column.iloc[wrong[0]])
+        raise InputError("weight_of_nobody", file=name, column=str(column.name), row=row, value=value)
 
 
 def list_left_out(layout: Layout) -> tuple[Hashable, ...]:

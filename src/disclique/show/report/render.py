@@ -9,6 +9,7 @@ from typing import Any
 from disclique.arguments import check_kind
 from disclique.attacks import attack_names, attacks
 from disclique.audits.facts import SettingFacts, TypicalMatches
+from disclique.audits.known_figures import list_figures
 from disclique.audits.rates import AttackRisk
 from disclique.audits.result import AuditResult, tabulate_figures
 from disclique.locale import Texts, texts_in
@@ -67,6 +68,7 @@ def report(result: AuditResult, *, figures: str = "", language: str = "en", libr
         measures=taken,
         main=[measures()[name] for name in MAIN if name in there],
         strips=_strips(result.settings),
+        known_figures=list_figures(result.figures),
         charts=charts(result, texts),
         schematic=_schematic(result.matches),
         repeat=write_repeat(result, texts),
