@@ -77,9 +77,10 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
         beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
         takes = _takes_unit(options)
         unit = options.unit_for(own=takes["known"], other=takes["target"])
-        columns = options.columns | {"unit": unit} | (NO_COLUMNS if any(beside.values()) else {})
+        columns = _known_columns(options, plan) | {"unit": unit} | (NO_COLUMNS if any(beside.values()) else {})
         theirs = read_known(known, **beside, **columns)
-    more = None if others is None else read_known(others, vectors=paths["others_vectors"], **options.columns)
+    strange = _known_columns(options, plan)
+    more = None if others is None else read_known(others, vectors=paths["others_vectors"], **strange)
     paths["known"] = None
     whole = [*getattr(theirs, "files", (known,)), *getattr(more, "files", (others,))]  # of a register all its files
     looked_at = dict.fromkeys(Path(one) for asked in plan.mask_ranges for one in asked.settings[-1].mask.files)
@@ -89,6 +90,13 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     kept, thinned = hold_known(theirs, target, plan, memory)
     strangers, plan = hold_others(more, target, plan), replace(plan, inputs=inputs)
     return Audit(plan, target, kept, strangers, thinned=thinned, population=_read_population(options, paths))
+
+
+def _known_columns(options: AuditOptions, plan: Plan) -> dict[str, Any]:
+    """Return what the columns of the snooper's file are: it need not have the labels that they do not know."""
+    columns, gone = options.columns, plan.snooper.lacks(options.columns["labels"])
+    made = [spec for spec in columns["generalise"] if spec.partition("=")[0].strip() not in gone]
+    return columns | {"labels": plan.snooper.knows(columns["labels"]), "generalise": made}
 
 
 def _read_population(options: AuditOptions, paths: Mapping[str, Path | None]) -> Inhabitants | None:

@@ -14,6 +14,7 @@ from disclique.options.table import Bounds, Options, at_doors, list_of, option, 
 MASKS, SNOOPER, WORK = "Masks and limit", "What the snooper knows", "Work"
 LIMIT, SEVERAL = "limit", "several"  # places of their own on the page of the app
 SYNTHETIC, GERMANY, OF_FILE = "synthetic", "germany", "file"
+NO_LABEL = "none"  # what is said of a snooper who knows no label
 DECISION = "decision"  # the section of a TOML file that the annex shows
 MOST_RELEASES = 100
 
@@ -52,6 +53,17 @@ class SnooperFields:
         answers=(("", mark("drawn like those of the file")), (GERMANY, mark("people of Germany"))),
         goes_with="overlap",
         none=mark("none beyond that file"),
+        annex=True,
+    )
+    labels: tuple[str, ...] | None = planned(
+        "A label that they know (all); repeatable. none: they know none of them.",
+        SNOOPER,
+        metavar="COL",
+        door="known_label",
+        called=mark("called_known_labels"),
+        example="sex",
+        title=mark("Labels that they know"),
+        none=mark("all of them"),
         annex=True,
     )
     label_error: float = planned(
