@@ -190,6 +190,14 @@ def inspect_audit(audit: Audit) -> Inspection:
     return replace(found, remarks=tuple(sorted(remarks, key=lambda remark: not remark.mistake)))
 
 
+def join_looks(looks: Sequence[Inspection]) -> Inspection:
+    """Return looks at the same file beside several others as one, in which nothing stands twice."""
+    found, files = looks[0], dict.fromkeys(file for look in looks for file in look.files)
+    meetings = dict.fromkeys(one for look in looks for one in look.meetings)
+    remarks = dict.fromkeys(one for look in looks for one in look.remarks)
+    return replace(found, files=tuple(files), meetings=tuple(meetings), remarks=tuple(remarks))
+
+
 def _inspect_beside(audit: Audit, known: Microdata | None, *, same_ids: bool = False) -> Inspection:
     """Look at the file beside one of the snooper, of which only the labels are compared that they know."""
     snooper, columns = audit.plan.snooper, audit.target.labels.columns
