@@ -200,11 +200,15 @@ def carry_out_recipients(
         @contextmanager
         def watch(one: Asked, again: bool) -> Iterator[Counter]:
             forecast = Forecast({})
-            if not again:
+            if again:
+                told.say([Message("recipient_compared", name=one.name)])
+            else:
                 told.say([Message("recipient_begins", name=one.name)])
                 forecast = announce(one.audit, place_of(out, one.name), running, told, keep=True)
             with told.units(_name_units(one.audit), forecast, running) as progress:
                 yield progress
+            if forecast.finished and not progress.fresh:
+                told.say([Message("finished_before", folder=place_of(out, one.name))])
 
         return run_recipients(
             asked, folder=out, executor=running, watch=watch, with_records=with_records, language=language

@@ -26,13 +26,22 @@ _NAME = re.compile(r"\w[\w .+-]{0,59}(?<![ .])")  # it is also the name of a fol
 
 @dataclass(frozen=True)
 class ReadyRecipient:
-    """A recipient by name: who they are, what they may do, the source of the scenario, and the options that follow."""
+    """A recipient by name: who they are, what they do, the source of the scenario, and what is assumed as options."""
 
     name: str
     title: Message
     about: Message
     source: str
     given: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def assumed(self) -> Message:
+        """What is assumed that they know, as a sentence."""
+        if "overlap" not in self.given:
+            return Message("ready_knows_all")
+        error = self.given.get("label_error")
+        code = mark("ready_knows_share_with_errors") if error else mark("ready_knows_share")
+        return Message(code, share=self.given["overlap"], error=error)
 
 
 _READY = (

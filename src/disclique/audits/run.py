@@ -332,6 +332,10 @@ class Work:
         if self._is_beaten(setting):
             self._attack({setting: self.plan.repetitions})
 
+    def has_examined(self, setting: Setting) -> bool:
+        """Say whether a setting was looked at as closely as that of a verdict."""
+        return setting in self.attacked and (setting in self.asked or not self._has_oracle(setting))
+
     def describe(self) -> dict[str, SettingFacts]:
         """Return what is known of every setting that was measured, by its spec."""
         return {one.spec: one for one in describe_settings(self.audit, self.records, self.trials, self.doubt)}

@@ -210,22 +210,23 @@ def _compare(
 ) -> tuple[tuple[SharedSetting, ...], Verdict]:
     """Measure for everybody what was chosen for one, and look closely at what is then decided, until that stands."""
 
-    def everywhere(look: Callable[[Work], None]) -> None:
-        for one in asked:
-            with watch(one, True) as progress:
-                works[one.name].progress = progress
-                look(works[one.name])
-
-    chosen = _list_chosen(works, results)
-    everywhere(lambda work: work.measure_too(chosen))
-    examined: set[str] = set()
+    chosen, verdicts = _list_chosen(works, results), {name: result.verdict for name, result in results.items()}
+    for one in asked:
+        work = works[one.name]
+        if not set(chosen) <= set(work.measured):
+            with watch(one, True) as work.progress:
+                work.measure_too(chosen)
     while True:
         settings = _share(asked, works)
-        verdict = decide_for_everybody(settings, len(asked))
-        if verdict.setting in examined:
+        verdict = decide_for_everybody(settings, verdicts)
+        setting = works[asked[0].name].find(verdict.setting)
+        open_ = [one for one in asked if not works[one.name].has_examined(setting)]
+        if not open_:
             return settings, verdict
-        examined.add(verdict.setting)
-        everywhere(lambda work: work.examine(work.find(verdict.setting)))  # noqa: B023 - used at once
+        for one in open_:
+            work = works[one.name]
+            with watch(one, True) as work.progress:
+                work.examine(setting)
 
 
 def _list_chosen(works: Mapping[str, Work], results: Mapping[str, AuditResult]) -> list[Setting]:

@@ -186,21 +186,26 @@ def share_setting(by: Mapping[str, SettingFacts], plans: Mapping[str, Plan]) -> 
 _SEVERITY = (MEETS, MEASURED, UNPROVEN, FAILS)
 
 
-def decide_for_everybody(settings: Sequence[SharedSetting], recipients: int) -> Verdict:
-    """Decide what may be given to every recipient: the strictest decides, and what was not measured for all is out."""
+def decide_for_everybody(settings: Sequence[SharedSetting], verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Decide what may be given to every recipient: the strictest decides, and what was not measured for all is out.
+
+    ``verdicts`` are those of the recipients; what all of them caution against is said of this one, too.
+    """
     whole = [one for one in settings if one.status is not None]
     nearest = min(whole, key=lambda one: (_SEVERITY.index(one.worst.status), one.worst.excess, -(one.usefulness or 0)))
     status, chosen = nearest.worst.status, nearest
     if status == MEETS:
         enough = [one for one in whole if one.status == MEETS]
         chosen = max(enough, key=lambda s: (s.usefulness or 0, s.label_information, s.numbers_kept, -s.worst.excess))
-    reasons = [_say_worst(_EVERYBODY[status], chosen, recipients)]
+    reasons = [_say_worst(_EVERYBODY[status], chosen, len(verdicts))]
     kept = [one.recipient for one in chosen.recipients if one.status == MEETS]
     if kept and status != MEETS:
         reasons.append(Message("kept_for_some", names=kept, count=len(kept)))
     if status in _ADVICE:
         reasons.append(Message(_ADVICE[status]))
-    cautions = [Message("one_release_for_all")]
+    first, *rest = verdicts.values()
+    cautions = [line for line in first.cautions if all(line in other.cautions for other in rest)]
+    cautions.append(Message("one_release_for_all"))
     if len(whole) < len(settings):
         cautions.append(Message("measured_for_some_only", count=len(settings) - len(whole)))
     return Verdict(status, chosen.spec, tuple(reasons), tuple(cautions))
