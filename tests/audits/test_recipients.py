@@ -68,15 +68,15 @@ def found(folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", WHO)
-def test_a_recipient_in_one_run_is_one_alone(folder: Path, tmp_path: Path, name: str) -> None:
+def test_a_recipient_in_one_run_is_one_alone(folder: Path, name: str) -> None:
     """To the last digit: result but for times, and the risk of every person; what others chose is no part of it."""
-    alone = dq.audit(make_file(30), SEARCHED, folder=tmp_path, **(ASKED | WHO[name]))
+    alone = dq.audit(make_file(30), SEARCHED, **(ASKED | WHO[name]))
     place = folder / "recipients" / name
     there = dq.read_result(place / "result.json")
-    assert encode_result(without_times(there)) == encode_result(without_times(dq.read_result(tmp_path / "result.json")))
-    assert (place / "records.csv").read_bytes() == (tmp_path / "records.csv").read_bytes()
+    assert encode_result(without_times(there)) == encode_result(without_times(alone))
+    assert (place / "records.csv").read_text(encoding="utf-8") == alone.people.to_csv(index=False)
     assert there.command == alone.command
-    assert {path.name for path in place.iterdir()} == {path.name for path in tmp_path.iterdir()}
+    assert {path.name for path in place.iterdir()} >= {"journal.jsonl", "report.html", "annex.html"}
 
 
 def test_what_one_search_chose_is_measured_for_all(folder: Path, found: Any) -> None:
@@ -123,6 +123,7 @@ def test_the_strictest_recipient_decides(found: Any) -> None:
     assert found.verdict.reasons[0].values["name"] == chosen.strictest
 
 
+@pytest.mark.long
 def test_an_interrupted_run_goes_on_and_ends_the_same(folder: Path, tmp_path: Path, found: Any) -> None:
     """Stopped in the second audit, and once more when settings of others are measured."""
     lines = [len((folder / "recipients" / name / "journal.jsonl").read_text().splitlines()) for name in WHO]
@@ -133,12 +134,11 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(folder: Path, tmp_path: Pa
     assert replace(read_recipients_file(tmp_path / "recipients.json"), made="") == replace(found, made="")
 
 
-@pytest.mark.parametrize("status", ["measured", "meets", "fails"])
+@pytest.mark.parametrize("status", ["meets", "fails"])
 def test_the_exit_status_is_that_of_a_release_to_all(run: Run, status: str) -> None:
     """Of a recipient whose limit is kept and one whose limit decides; the pages are there, in German."""
     people(30).to_csv("f.csv", index=False)
-    limit = {"measured": "", "meets": "max-risk = 0.99", "fails": "max-risk = 0.02"}[status]
-    own = "" if status == "measured" else "max-risk = 0.99"
+    limit = {"meets": "max-risk = 0.99", "fails": "max-risk = 0.02"}[status]
     Path("a.toml").write_text(
         f"""mask = ["round:to=2000km"]\n{limit}\n
 [[recipient]]
@@ -146,7 +146,7 @@ name = "our insurer"
 like = "insurer"
 title = "<b>The insurer</b>"
 known-size = 60
-{own}
+max-risk = 0.99
 
 [[recipient]]
 name = "none"
@@ -158,7 +158,7 @@ labels = []
     code, shown, err = run(
         "audit", "f.csv", *COLUMNS, *quick, "--config", "a.toml", "--recipient", "everybody", "--out", "o"
     )
-    assert code == {"measured": 0, "meets": 0, "fails": 4}[status], err
+    assert code == {"meets": 0, "fails": 4}[status], err
     made = json.loads(Path("o/recipients.json").read_text(encoding="utf-8"))
     assert made["verdict"]["status"] == status
     assert [one["name"] for one in made["recipients"]] == ["our insurer", "none", "everybody"]
@@ -207,8 +207,8 @@ def test_ready_recipients_have_words_and_sources_and_can_be_asked() -> None:
         for language in ("en", "de"):
             assert all(has_sentence(said, language) for said in (one.title, one.about, one.assumed))
         assert one.source
-    quick = ASKED | {"repetitions": 1, "max_risk": None}
-    found = dq.audit(make_file(30), ["affine"], recipients=list(list_ready()), **quick)
+    quick = ASKED | {"repetitions": 1, "max_risk": None, "person_trials": 1}
+    found = dq.audit(make_file(30), ["round:to=90km"], recipients=list(list_ready()), **quick)
     assert found.verdict.status == "measured"
     assert list(found.results) == list(list_ready())
     assert found.results["everybody"].snooper.mode == "whole"
