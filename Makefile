@@ -78,8 +78,9 @@ posteriors: $(READY) ## how far the probabilities of registration hold on other 
 screenshots: $(READY) ## pictures of every step of the app: in screenshots/, and those of docs/img/
 	$(BIN)/python tests/app_screenshots.py
 
-schema: $(READY) ## write the schema of an audit's result.json from its classes
+schema: $(READY) ## write the schema of an audit's result.json, and that of recipients.json, from their classes
 	$(BIN)/python -c 'import json; from disclique.audits.result import result_schema; print(json.dumps(result_schema(), indent=2))' > src/disclique/audits/result.schema.json
+	$(BIN)/python -c 'import json; from disclique.audits.recipient_facts import recipients_schema; print(json.dumps(recipients_schema(), indent=2))' > src/disclique/audits/recipients.schema.json
 
 texts: $(READY)  ## bring the catalogues of all languages in step with what code and templates say
 	$(BIN)/python docs/tools/catalogues.py

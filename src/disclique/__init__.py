@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         register_attack,
     )
     from disclique.attacks.calibration import calibrate
-    from disclique.audits import AuditResult, Plan, Snooper, audit, read_result
+    from disclique.audits import AuditResult, Plan, Recipient, RecipientsResult, Snooper, audit, read_result
     from disclique.engine import maximum_clique, maximum_cliques
     from disclique.engine.agreement import Between, Relative, Within, quantiles
     from disclique.errors import DiscliqueError, InputError
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from disclique.releases import Release, mask, read_key, release
     from disclique.runs import OnDask, Processes, Serial
     from disclique.show.advice_page import advice_page
-    from disclique.show.report import annex, report
+    from disclique.show.report import annex, recipients_page, report
     from disclique.spaces import Encodings, Matrix, Points, Texts
     from disclique.studies import StudyResult, load_study, study
     from disclique.synthetic.examples import cities, poets, survey
@@ -67,7 +67,7 @@ _ROOMS = {
         "register_attack",
     ),
     "attacks.calibration": ("calibrate",),
-    "audits": ("AuditResult", "Plan", "Snooper", "audit", "read_result"),
+    "audits": ("AuditResult", "Plan", "Recipient", "RecipientsResult", "Snooper", "audit", "read_result"),
     "spaces": ("Encodings", "Matrix", "Points", "Texts"),
     "records.checks": ("Inspection", "inspect"),
     "records.labels": ("Exact",),
@@ -85,7 +85,7 @@ _ROOMS = {
     "releases": ("Release", "mask", "read_key", "release"),
     "runs": ("OnDask", "Processes", "Serial"),
     "show.advice_page": ("advice_page",),
-    "show.report": ("annex", "report"),
+    "show.report": ("annex", "recipients_page", "report"),
     "studies": ("StudyResult", "load_study", "study"),
     "synthetic.examples": ("cities", "poets", "survey"),
     "synthetic.people": ("germany",),
@@ -113,6 +113,8 @@ __all__ = [
     "Plan",
     "Points",
     "Processes",
+    "Recipient",
+    "RecipientsResult",
     "Register",
     "Relative",
     "Release",
@@ -150,6 +152,7 @@ __all__ = [
     "read_register",
     "read_result",
     "read_seeds",
+    "recipients_page",
     "register_attack",
     "register_mask",
     "release",

@@ -174,6 +174,14 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "audit, folder": (lambda: audit(folder=5), "folder = 5"),
     "Plan, masks": (lambda: dq.Plan("affine"), "masks = 'affine'"),
     "Plan, snooper": (lambda: dq.Plan(("affine",), 0.2), "snooper = 0.2"),
+    "audit, recipients": (lambda: audit(recipients=5), "5 is no recipient"),
+    "audit, labels": (lambda: audit(labels="sex"), "known labels = 'sex'"),
+    "Recipient, name": (lambda: dq.Recipient(5), "5 cannot be the name"),
+    "Recipient, option": (
+        lambda: dq.Recipient("a", overlab=0.5),
+        "unknown option 'overlab'; .* did you mean 'overlap'",
+    ),
+    "Recipient, like": (lambda: dq.Recipient("a", like="insurr"), "'insurr'; .* did you mean 'insurer'"),
     "Snooper, overlap": (lambda: dq.Snooper(overlap="all"), "overlap = 'all'"),
     "Snooper, size": (lambda: dq.Snooper(overlap=0.2, size=1.5), "known size = 1.5"),
     "Processes": (lambda: dq.Processes("all"), "processes = 'all'"),
@@ -196,6 +204,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "inspect, target": (lambda: dq.inspect(PEOPLE), "target = a DataFrame of 12: give microdata"),
     "inspect, known": (lambda: dq.inspect(FILE, 5), "known = 5: give microdata"),
     "read_key": (lambda: dq.read_key(5), "path = 5"),
+    "recipients_page": (lambda: dq.recipients_page("recipients.json"), "facts = 'recipients.json'"),
     "annex": (lambda: dq.annex("result.json"), "result = 'result.json'"),
     "draw_matches": (lambda: dq.plots.draw_matches(FILE, FILE, 5), "matches = 5"),
 }
@@ -209,6 +218,7 @@ NOT_CALLED = {
     "DiscliqueError",
     "InputError",
     "Inspection",
+    "RecipientsResult",
     "Release",
 }
 NOT_CALLED |= {"Serial", "StudyResult"}  # made by functions, never by hand

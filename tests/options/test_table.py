@@ -30,6 +30,7 @@ OTHER = {  # a value that is not the default, as it is said at a door
     "attack": ["labels"],
     "generalise": ["drop:sex"],
     "others": "germany",
+    "known_label": ["sex"],
     "coordinate_error": "100m",
     "overlap": 0.25,
     "label_error": 0.125,

@@ -13,6 +13,7 @@ from disclique.audits.facts import SettingFacts, SnooperFacts
 from disclique.audits.plan import Plan
 from disclique.audits.verdict import WORTH_SAYING, WorthSaying, name_mask
 from disclique.messages import Message, mark
+from disclique.model import Microdata
 from disclique.numbers import Numbers
 from disclique.records.checks import Inspection, Remark, inspect
 from disclique.records.checks.lengths import name_unit
@@ -56,6 +57,8 @@ def describe_snooper(audit: Audit, facts: SnooperFacts) -> list[Message]:
     if snooper.seeds:
         lines.append(Message("snooper_is_insider", seeds=snooper.seeds, others=facts.common))
     lines.append(Message(mark("snooper_knows_mask_and_maps") if kind in MAPS else mark("snooper_knows_mask")))
+    hidden = snooper.lacks(audit.target.labels.columns)
+    lines += [Message("labels_not_known", names=hidden)] if hidden else []
     lines.append(Message("labels_wrong", share=snooper.label_error) if snooper.label_error else Message("labels_exact"))
     error = snooper.coordinate_error
     if kind != NOTHING:
@@ -176,16 +179,38 @@ MASK_TRIAL = MaskTrial()
 
 def inspect_audit(audit: Audit) -> Inspection:
     """Look at everything that an audit is given; its ids mean the same people in every file."""
-    errors = audit.plan.snooper.label_error
-    found = inspect(audit.target, audit.known, same_ids=True, errors=errors)
+    found = _inspect_beside(audit, audit.known, same_ids=True)
     if audit.others is not None:
-        beside = inspect(audit.target, audit.others, errors=errors)
+        beside = _inspect_beside(audit, audit.others)
         remarks = tuple(dict.fromkeys([*found.remarks, *beside.remarks, *find_doubles(audit.target, audit.others)]))
         found = replace(
             found, files=(*found.files, *beside.files[1:]), meetings=found.meetings or beside.meetings, remarks=remarks
         )
     remarks = (*found.remarks, *_roots(audit), *_masks(audit))
     return replace(found, remarks=tuple(sorted(remarks, key=lambda remark: not remark.mistake)))
+
+
+def join_looks(looks: Sequence[Inspection]) -> Inspection:
+    """Return looks at the same file beside several others as one, in which nothing stands twice."""
+    found, files = looks[0], dict.fromkeys(file for look in looks for file in look.files)
+    meetings = dict.fromkeys(one for look in looks for one in look.meetings)
+    remarks = dict.fromkeys(one for look in looks for one in look.remarks)
+    return replace(found, files=tuple(files), meetings=tuple(meetings), remarks=tuple(remarks))
+
+
+def _inspect_beside(audit: Audit, known: Microdata | None, *, same_ids: bool = False) -> Inspection:
+    """Look at the file beside one of the snooper, of which only the labels are compared that they know."""
+    snooper, columns = audit.plan.snooper, audit.target.labels.columns
+    if known is None or not snooper.lacks(columns):
+        return inspect(audit.target, known, same_ids=same_ids, errors=snooper.label_error)
+    mine, theirs = (replace(data, labels=data.labels[snooper.knows(columns)]) for data in (audit.target, known))
+    both, own, less = (
+        inspect(mine, theirs, same_ids=same_ids, errors=snooper.label_error),
+        inspect(audit.target),
+        inspect(mine),
+    )
+    more = [remark for remark in both.remarks if remark not in less.remarks]
+    return replace(both, files=(*own.files, *both.files[1:]), remarks=tuple(dict.fromkeys([*own.remarks, *more])))
 
 
 def _roots(audit: Audit) -> Iterator[Remark]:

@@ -13,14 +13,14 @@ import pandas as pd
 from disclique.audits.fitting import check_population
 from disclique.audits.known_numbers import fit_known_numbers
 from disclique.audits.plan import MOST_VARIED, Plan, Snooper
-from disclique.errors import InputError
+from disclique.errors import InputError, guess_meant
 from disclique.geodesy import GEOGRAPHIC
 from disclique.masks import Gaussian, Mask
 from disclique.masks.registry import name_units
 from disclique.measures.utility import OF_NUMBERS, measures
 from disclique.messages import Message
 from disclique.model import Microdata
-from disclique.options.audits import GERMANY, PLAN_ROWS
+from disclique.options.audits import GERMANY, NO_LABEL, PLAN_ROWS
 from disclique.records.coarsening import Recoding, check_sources
 from disclique.records.joins import describe_difference
 from disclique.records.labels import label_tuples
@@ -130,6 +130,7 @@ class Audit:
         object.__setattr__(self, "plan", self.plan.for_records(len(self.target), on_map=self.is_quick))
         self._share_ranges()
         self._check_units()
+        self._check_labels()
         self._check_known()
         self._scale_matrices()
         self._check_drawn()
@@ -271,6 +272,24 @@ class Audit:
         named = tuple(name_units(spec, self.target.distances) for spec in self.plan.masks)
         if named != self.plan.masks:
             object.__setattr__(self, "plan", replace(self.plan, masks=named))
+
+    def _check_labels(self) -> None:
+        """Refuse labels that nobody can know, and leave empty in the snooper's files what they do not know."""
+        snooper, columns = self.plan.snooper, list(self.target.labels.columns)
+        if snooper.labels is None or self.uncoarsened is not None:
+            return
+        strange = [name for name in snooper.labels if name not in columns]
+        if strange and snooper.labels != (NO_LABEL,):
+            there = [repr(str(name)) for name in columns] or Message("no_labels_there")
+            meant = guess_meant(strange[0], list(map(str, columns)))
+            raise InputError(
+                "known_label_not_there", file=self.target.name, label=strange[0], labels=there, meant=meant
+            )
+        for name in ("known", "others"):
+            data = getattr(self, name)
+            if data is not None and list(data.labels.columns) == snooper.knows(columns):
+                empty = dict.fromkeys(snooper.lacks(columns))
+                object.__setattr__(self, name, replace(data, labels=data.labels.assign(**empty)[columns]))
 
     def _check_known(self) -> None:
         if (self.known is not None) != self.plan.snooper.given:

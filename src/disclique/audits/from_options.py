@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,8 +15,10 @@ from disclique.audits.facts import declare
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.rates import ReleaseRecord
+from disclique.audits.recipients import Recipient, refuse_beside
 from disclique.audits.result import ANNEX, RECORDS, REPORT, RESULT, AuditResult
 from disclique.audits.run import run_audit
+from disclique.audits.several import Asked, RecipientsResult, place_of, run_recipients
 from disclique.audits.summarise import Context
 from disclique.errors import InputError
 from disclique.masks.registry import refuse_bare
@@ -24,7 +26,7 @@ from disclique.memory import parse_memory
 from disclique.messages import Message, mark
 from disclique.model import Microdata
 from disclique.options.advice import ADVICE_ROWS
-from disclique.options.audits import AUDIT_ROWS, DECISION, OF_FILE, AuditOptions
+from disclique.options.audits import AUDIT_ROWS, DECISION, OF_FILE, RECIPIENT_ROWS, AuditOptions
 from disclique.options.files import NO_COLUMNS
 from disclique.options.table import FILE, list_of, read_toml
 from disclique.records.coarsening import is_dial
@@ -66,21 +68,22 @@ def read_plan(options: AuditOptions) -> Plan:
     return plan
 
 
-def read_audit(file: Path, options: AuditOptions) -> Audit:
-    """Read and check the plan and its data."""
+def read_audit(file: Path, options: AuditOptions, target: Microdata | None = None) -> Audit:
+    """Read and check the plan and its data; the ``target`` if it was not read before."""
     named = [name for name, row in AUDIT_ROWS.items() if row.kind == FILE]
     paths = {name: None if (path := getattr(options, name)) is None else Path(path) for name in named}
     known, others = paths["known"], options.file_of_others
     plan = read_plan(options)
-    target = read_target(file, options)
+    target = read_target(file, options) if target is None else target
     theirs = None
     if known is not None:
         beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
         takes = _takes_unit(options)
         unit = options.unit_for(own=takes["known"], other=takes["target"])
-        columns = options.columns | {"unit": unit} | (NO_COLUMNS if any(beside.values()) else {})
+        columns = _known_columns(options, plan) | {"unit": unit} | (NO_COLUMNS if any(beside.values()) else {})
         theirs = read_known(known, **beside, **columns)
-    more = None if others is None else read_known(others, vectors=paths["others_vectors"], **options.columns)
+    strange = _known_columns(options, plan)
+    more = None if others is None else read_known(others, vectors=paths["others_vectors"], **strange)
     paths["known"] = None
     whole = [*getattr(theirs, "files", (known,)), *getattr(more, "files", (others,))]  # of a register all its files
     looked_at = dict.fromkeys(Path(one) for asked in plan.mask_ranges for one in asked.settings[-1].mask.files)
@@ -90,6 +93,13 @@ def read_audit(file: Path, options: AuditOptions) -> Audit:
     kept, thinned = hold_known(theirs, target, plan, memory)
     strangers, plan = hold_others(more, target, plan), replace(plan, inputs=inputs)
     return Audit(plan, target, kept, strangers, thinned=thinned, population=_read_population(options, paths))
+
+
+def _known_columns(options: AuditOptions, plan: Plan) -> dict[str, Any]:
+    """Return what the columns of the snooper's file are: it need not have the labels that they do not know."""
+    columns, gone = options.columns, plan.snooper.lacks(options.columns["labels"])
+    made = [spec for spec in columns["generalise"] if spec.partition("=")[0].strip() not in gone]
+    return columns | {"labels": plan.snooper.knows(columns["labels"]), "generalise": made}
 
 
 def _read_population(options: AuditOptions, paths: Mapping[str, Path | None]) -> Inhabitants | None:
@@ -102,10 +112,14 @@ def _read_population(options: AuditOptions, paths: Mapping[str, Path | None]) ->
 
 def read_target(file: Path, options: AuditOptions) -> Microdata:
     """Read the file that is audited, and afterwards released."""
-    takes = _takes_unit(options)
-    unit = options.unit_for(own=takes["target"], other=takes["known"])
+    unit = _unit_of_target(options)
     distances, vectors = (None if path is None else Path(path) for path in (options.distances, options.vectors))
     return read(file, distances=distances, vectors=vectors, **(options.own_columns | {"unit": unit}))
+
+
+def _unit_of_target(options: AuditOptions) -> str | None:
+    takes = _takes_unit(options)
+    return options.unit_for(own=takes["target"], other=takes["known"])
 
 
 def _takes_unit(options: AuditOptions) -> dict[str, bool]:
@@ -144,10 +158,7 @@ def carry_out(
     """
     with told.opened(executor) as running:
         forecast = announce(work, out, running, told, keep=True)
-        releases = UnitNames(
-            Message("releases_measured"), RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE), STAGES
-        )
-        with told.units(releases, forecast, running) as progress:
+        with told.units(_name_units(work), forecast, running) as progress:
             result = run_audit(
                 work, folder=out, executor=running, progress=progress, with_records=with_records, about=about
             )
@@ -156,6 +167,57 @@ def carry_out(
     result.report(out / REPORT, language=language)
     result.annex(out / ANNEX, language=language)
     return result
+
+
+def ask_for(recipients: Sequence[Recipient], file: Path, options: AuditOptions) -> list[tuple[AuditOptions, Audit]]:
+    """Read the audit of every recipient, with the options by which it is repeated alone; the file is read once."""
+    refuse_beside([name for name, row in RECIPIENT_ROWS.items() if getattr(options, row.name) != row.default])
+    targets: dict[str | None, Microdata] = {}  # by the unit of its distances, which may be that of a recipient's file
+    found = []
+    for one in recipients:
+        own = one.apply(options)
+        unit = _unit_of_target(own)
+        if unit not in targets:
+            targets[unit] = read_target(file, own)
+        try:
+            found.append((own, read_audit(file, own, targets[unit])))
+        except InputError as problem:
+            raise InputError("problem_of_recipient", name=one.name, problem=problem) from None
+    return found
+
+
+def carry_out_recipients(
+    asked: Sequence[Asked],
+    out: Path,
+    executor: Executor,
+    *,
+    told: Listener,
+    with_records: bool = False,
+    language: str = "en",
+) -> RecipientsResult:
+    """Carry out the audits of several recipients and write all that belongs to them to ``out``."""
+    with told.opened(executor) as running:
+
+        @contextmanager
+        def watch(one: Asked, again: bool) -> Iterator[Counter]:
+            forecast = Forecast({})
+            if again:
+                told.say([Message("recipient_compared", name=one.name)])
+            else:
+                told.say([Message("recipient_begins", name=one.name)])
+                forecast = announce(one.audit, place_of(out, one.name), running, told, keep=True)
+            with told.units(_name_units(one.audit), forecast, running) as progress:
+                yield progress
+            if forecast.finished and not progress.fresh:
+                told.say([Message("finished_before", folder=place_of(out, one.name))])
+
+        return run_recipients(
+            asked, folder=out, executor=running, watch=watch, with_records=with_records, language=language
+        )
+
+
+def _name_units(work: Audit) -> UnitNames:
+    return UnitNames(Message("releases_measured"), RiskSoFar(work.plan), (*work.plan.attack_names, *BESIDE), STAGES)
 
 
 def announce(work: Audit, out: Path, executor: Executor, told: Listener, *, keep: bool = False) -> Forecast:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from disclique.masks.settings import SEARCHED, SPREAD, MaskRange, Setting, parse
 from disclique.measures.utility import rankings
 from disclique.options.audits import (
     GERMANY,
+    NO_LABEL,
     OF_FILE,
     PLAN_ROWS,
     SNOOPER_ROWS,
@@ -60,13 +62,16 @@ class Snooper(SnooperFields):
     people come from: ``synthetic`` (drawn like those of the file; from distances alone nobody can be, and records of
     the file are kept out of the release instead), ``germany``, or ``file``.
     ``label_error`` is the share of their label values that are wrong, ``coordinate_error`` the standard deviation per
-    axis of their coordinates. An insider knows of ``seeds`` released people beforehand which records they are.
+    axis of their coordinates. They know only some
+    ``labels`` of people, or all. An insider knows of ``seeds`` released people beforehand which records they are.
 
     >>> Snooper(overlap=0.2).mode, Snooper().mode
     ('drawn', 'whole')
     """
 
     def __post_init__(self) -> None:
+        if isinstance(self.labels, (list, tuple)):
+            object.__setattr__(self, "labels", tuple(self.labels) or (NO_LABEL,))
         for name, row in SNOOPER_ROWS.items():
             row.check(getattr(self, name))
         if self.given and self.overlap is not None:
@@ -91,6 +96,18 @@ class Snooper(SnooperFields):
     def coordinate_length(self) -> Quantity | None:
         """The error of their coordinates as a length."""
         return None if self.coordinate_error is None else parse_quantity(self.coordinate_error, units=LENGTH_UNITS)
+
+    def knows(self, columns: Iterable[object]) -> list[str]:
+        """Return the labels among these columns that they know.
+
+        >>> Snooper(labels=("sex",)).knows(["sex", "age"]), Snooper(labels=()).knows(["sex"]), Snooper().knows(["sex"])
+        (['sex'], [], ['sex'])
+        """
+        return [str(column) for column in columns if self.labels is None or column in self.labels]
+
+    def lacks(self, columns: Iterable[object]) -> list[str]:
+        """Return the labels among these columns that they do not know."""
+        return [str(column) for column in columns if not self.knows([column])]
 
     @property
     def mode(self) -> str:

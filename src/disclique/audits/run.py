@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from disclique.arguments import check_kind, check_path, show
 from disclique.audits.caveats import inspect_audit
@@ -20,8 +21,8 @@ from disclique.audits.rates import Records, ReleaseRecord
 from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
 from disclique.audits.search import search_range
 from disclique.audits.sensitivity import choose_variants, list_units
-from disclique.audits.summarise import Context, judge_setting, measure_setting, summarise
-from disclique.audits.unit import UnitRunner
+from disclique.audits.summarise import Context, describe_settings, judge_setting, measure_setting, summarise
+from disclique.audits.unit import UnitRunner, Useful
 from disclique.audits.verdict import Judgement
 from disclique.errors import InputError, guess_meant
 from disclique.masks.settings import MaskRange, Setting
@@ -34,6 +35,7 @@ from disclique.runs import (
     Executor,
     FullProgress,
     Journal,
+    Measured,
     Progress,
     Serial,
     Unit,
@@ -42,6 +44,20 @@ from disclique.runs import (
     run_units,
 )
 
+if TYPE_CHECKING:
+    from disclique.audits.recipients import Recipient
+    from disclique.audits.several import RecipientsResult
+
+
+@overload
+def audit(target: Microdata, masks: Sequence[str] | str, *, recipients: None = None, **options: Any) -> AuditResult: ...
+
+
+@overload
+def audit(
+    target: Microdata, masks: Sequence[str] | str, *, recipients: Sequence[Recipient | str], **options: Any
+) -> RecipientsResult: ...
+
 
 def audit(  # noqa: PLR0913 - the public door
     target: Microdata,
@@ -49,6 +65,7 @@ def audit(  # noqa: PLR0913 - the public door
     *,
     known: Microdata | Register | None = None,
     others: Microdata | Register | None = None,
+    recipients: Sequence[Recipient | str] | None = None,
     population: Inhabitants | None = None,
     folder: Path | str | None = None,
     executor: Executor | None = None,
@@ -57,7 +74,7 @@ def audit(  # noqa: PLR0913 - the public door
     accept: Sequence[str] = (),
     memory: str | int | None = None,
     **options: Any,
-) -> AuditResult:
+) -> AuditResult | RecipientsResult:
     """Mask a file in the ways considered, attack each release as a snooper would, and decide.
 
     Parameters
@@ -69,6 +86,9 @@ def audit(  # noqa: PLR0913 - the public door
     known, others : Microdata, or a Register of millions
         The snooper's own file; or, with ``overlap``, people who are not in the release. Without ``known`` and
         ``overlap`` the snooper knows the whole file, the worst case.
+    recipients : list of Recipient, or of names of ready ones
+        Who gets the release, instead of one snooper: ``[dq.Recipient("ministry", overlap=0.3), "neighbour"]``. Then
+        the answer is a ``RecipientsResult``: a verdict for each, and one for a release to all of them.
     folder : path
         Where the audit is journalled and its result, records and report are written; in memory without one.
     executor : Executor
@@ -97,26 +117,37 @@ def audit(  # noqa: PLR0913 - the public door
     >>> result.verdict.status, result.settings[0].risk.by, result.settings[0].risk.found.attack
     ('measured', 'oracle', 'register')
     """
-    for name, data in (("target", target), ("known", known), ("others", others)):
-        if name == "target" or not (data is None or isinstance(data, Register)):
-            check_kind(data, Microdata, name, "wanted_microdata")
     if executor is not None and not callable(getattr(executor, "map", None)):
         raise InputError("not_an_executor", executor=show(executor))
-    folder = None if folder is None else check_path(folder, "folder")
+    place = None if folder is None else check_path(folder, "folder")
     declared = declare(options.pop("decision", None))
-    plan = make_plan([masks] if isinstance(masks, str) else masks, known=known, others=others, **options)
-    theirs, thinned = hold_known(known, target, plan, None if memory is None else parse_memory(memory))
     if population is not None:
         check_kind(population, Inhabitants, "population", "wanted_population")
-    strangers = hold_others(others, target, plan)
-    work = Audit(plan, target, theirs, strangers, thinned=thinned, population=population)
-    about = Context(declared, inspection=inspect_audit(work).check(accept=accept))
-    result = run_audit(
-        work, folder=folder, executor=executor, progress=progress, with_records=with_records, about=about
-    )
-    if folder is not None:
-        result.report(Path(folder) / REPORT)
-        result.annex(Path(folder) / ANNEX)
+    wanted = [masks] if isinstance(masks, str) else masks
+
+    def ask(
+        known: Microdata | Register | None = None, others: Microdata | Register | None = None, **own: Any
+    ) -> tuple[Audit, Context]:
+        for name, data in (("target", target), ("known", known), ("others", others)):
+            if name == "target" or not (data is None or isinstance(data, Register)):
+                check_kind(data, Microdata, name, "wanted_microdata")
+        plan = make_plan(wanted, known=known, others=others, **(options | own))
+        theirs, thinned = hold_known(known, target, plan, None if memory is None else parse_memory(memory))
+        strangers = hold_others(others, target, plan)
+        work = Audit(plan, target, theirs, strangers, thinned=thinned, population=population)
+        return work, Context(declared, inspection=inspect_audit(work).check(accept=accept))
+
+    if recipients is not None:
+        from disclique.audits.several import ask_recipients, run_recipients
+
+        asked = ask_recipients(recipients, ask, beside={"known": known, "others": others, **options})
+        watch = None if progress is None else lambda *_: nullcontext(progress)
+        return run_recipients(asked, folder=place, executor=executor, watch=watch, with_records=with_records)
+    work, about = ask(known, others)
+    result = run_audit(work, folder=place, executor=executor, progress=progress, with_records=with_records, about=about)
+    if place is not None:
+        result.report(place / REPORT)
+        result.annex(place / ANNEX)
     return result
 
 
@@ -154,7 +185,6 @@ def run_audit(
     The figures do not depend on that, nor on the executor. ``about`` is what the result says beyond them; ``tried`` are
     units that were run already, on trial.
     """
-    begun = time.perf_counter()
     place = None if folder is None else Path(folder)
     told = about or Context()
     audit.check_masks()
@@ -162,25 +192,30 @@ def run_audit(
         for unit, record in (tried or {}).items():
             if unit not in journal.done:
                 journal.append(unit, record)
-        work = Work(audit, journal, running, progress, told.doubt)
-        work.search()
-        if isinstance(progress, FullProgress):
-            progress.over("")
-
-        def summary() -> AuditResult:
-            seconds = time.perf_counter() - begun
-            found = Findings(work.records, work.decisions, seconds, journal.notes, work.trials, work.varied)
-            return summarise(audit, found, told, with_records=with_records)
-
-        result = summary()
-        while work.follow(result):  # which may change what is decided
-            result = summary()
-        if work.vary(result.setting(result.verdict.setting)):
-            result = summary()
-        result = replace(result, figures=describe_figures(audit, work.find(result.verdict.setting)))
+        result = conclude(Work(audit, journal, running, progress, told.doubt), told, with_records=with_records)
         if place is not None:
             write_result(result, place)
     return result
+
+
+def conclude(work: Work, about: Context, *, with_records: bool = False) -> AuditResult:
+    """Carry out what an audit calls for until nothing is left to be done, and return what follows."""
+    begun = time.perf_counter()
+    work.search()
+    if isinstance(work.progress, FullProgress):
+        work.progress.over("")
+
+    def summary() -> AuditResult:
+        seconds = time.perf_counter() - begun
+        found = Findings(work.records, work.decisions, seconds, work.journal.notes, work.trials, work.varied)
+        return summarise(work.audit, found, about, with_records=with_records)
+
+    result = summary()
+    while work.follow(result):  # which may change what is decided
+        result = summary()
+    if work.vary(result.setting(result.verdict.setting)):
+        result = summary()
+    return replace(result, figures=describe_figures(work.audit, work.find(result.verdict.setting)))
 
 
 class Work:
@@ -193,9 +228,10 @@ class Work:
         executor: Executor,
         progress: Progress | None,
         doubt: Message | None = None,
+        useful: Mapping[Unit, Useful] | None = None,
     ) -> None:
         self.audit, self.journal, self.executor, self.progress = audit, journal, executor, progress
-        self.run_unit = UnitRunner(audit.lean())
+        self.run_unit = UnitRunner(audit.lean(), useful)
         self.doubt = doubt
         # what was asked for: a resumed audit sees no more than the first one did
         self.measured: list[Setting] = []
@@ -286,6 +322,32 @@ class Work:
         if around:
             self.search()
         return self.attacked != before
+
+    def measure_too(self, settings: Sequence[Setting]) -> None:
+        """Ask what settings give away that the audit did not come to by itself."""
+        self._measure(settings)
+
+    def examine(self, setting: Setting) -> None:
+        """Look at a setting as closely as at that of a verdict: ask for everybody, and let attacks demonstrate."""
+        self._measure([setting])
+        self.ask_for_everybody([setting])
+        self._attack({setting: self.audit.demonstrations})
+        if self._is_beaten(setting):
+            self._attack({setting: self.plan.repetitions})
+
+    def has_examined(self, setting: Setting) -> bool:
+        """Say whether a setting was looked at as closely as that of a verdict."""
+        return setting in self.attacked and (setting in self.asked or not self._has_oracle(setting))
+
+    def describe(self) -> dict[str, SettingFacts]:
+        """Return what is known of every setting that was measured, by its spec."""
+        return {one.spec: one for one in describe_settings(self.audit, self.records, self.trials, self.doubt)}
+
+    @property
+    def useful(self) -> dict[Unit, Useful]:
+        """How useful the releases are that were measured: the same for whoever gets them."""
+        found = {unit: Useful.of(record) for unit, record in self.journal.done.items()}
+        return {unit: one for unit, one in found.items() if one is not None and isinstance(unit.stage, Measured)}
 
     def vary(self, setting: SettingFacts) -> bool:
         """Measure a setting with one thing assumed otherwise; False if there is nothing to vary."""

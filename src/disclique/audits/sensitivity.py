@@ -247,6 +247,9 @@ def describe_favours(
         most = setting.oracle.curve[-1]
         if most.value > setting.oracle.value:
             lines.append(Favour(Message("assumed_key_secret", seeds=setting.oracle.seeds), most.value))
+    hidden = snooper.lacks(audit.target.labels.columns)
+    if hidden:
+        lines.append(Favour(Message("assumed_labels_unknown", names=hidden)))
     if plan.missing == "never" and audit.target.labels.isna().any(axis=None):
         lines.append(Favour(Message("assumed_missing_never")))
     if plan.scenario == "journalist":

@@ -95,14 +95,7 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
     """Make the result; only with ``with_records`` a coordinate or id of a person is in it."""
     plan = audit.plan
     recodings = dict.fromkeys(setting.labels for setting in found.records)
-    said = any(_of_labels(audit, labels).parts for labels in (*recodings, *plan.label_settings))
-    uses = {labels: describe_labels(audit, labels) if said else None for labels in recodings}
-    settings = [
-        replace(
-            _setting(audit, setting, records, found.trials.get(setting, {}), about.doubt), labels=uses[setting.labels]
-        )
-        for setting, records in found.records.items()
-    ]
+    settings = describe_settings(audit, found.records, found.trials, about.doubt)
     kept = {s.spec: (s.label_information, s.numbers_kept) for s in settings}
     front = pareto([(s.spec, s.risk.value, s.usefulness) for s in settings], kept)
     settings = [replace(setting, pareto=setting.spec in front) for setting in settings]
@@ -213,6 +206,19 @@ def _find_refusal(records: Records) -> Message | None:
 def _extra_draws(trials: Records) -> list[Hits]:
     """Return what the oracle found in the draws in which it was asked for everybody."""
     return [hits for one in trials.values() if one.trials is not None for hits in one.trials.draws]
+
+
+def describe_settings(
+    audit: Audit, found: Mapping[Setting, Records], trials: Mapping[Setting, Records], doubt: Message | None
+) -> list[SettingFacts]:
+    """Summarise settings; where labels are made coarser in one of the audit, it is said what is done to them."""
+    recodings = dict.fromkeys(setting.labels for setting in found)
+    said = any(_of_labels(audit, labels).parts for labels in (*recodings, *audit.plan.label_settings))
+    uses = {labels: describe_labels(audit, labels) if said else None for labels in recodings}
+    return [
+        replace(_setting(audit, setting, records, trials.get(setting, {}), doubt), labels=uses[setting.labels])
+        for setting, records in found.items()
+    ]
 
 
 def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, doubt: Message | None) -> SettingFacts:

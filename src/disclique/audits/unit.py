@@ -7,8 +7,8 @@ demonstrate: they are carried out on a few releases, the same that the oracle wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -56,26 +56,43 @@ from disclique.spaces import Nothing, ReleaseSeries
 from disclique.spaces.base import Distances
 
 
+@dataclass(frozen=True)
+class Useful:
+    """How useful one release is, as it is recorded: it does not depend on who gets it."""
+
+    utility: dict[str, float | None]
+    errors: dict[str, float | None] | None
+    sample: int | None
+
+    @classmethod
+    def of(cls, record: ReleaseRecord) -> Useful | None:
+        """Return it from a record; None where it was not measured."""
+        if record.utility is None:
+            return None
+        return cls(record.utility, record.utility_error, record.utility_sample)
+
+
 class UnitRunner:
     """Carries out units of an audit, and keeps what several of them share: recoded files, what is known of a mask.
 
-    It goes to another process without what it keeps.
+    It goes to another process without what it keeps. ``useful`` are releases whose usefulness is known already.
     """
 
-    def __init__(self, audit: Audit) -> None:
-        self.audit = audit
+    def __init__(self, audit: Audit, useful: Mapping[Unit, Useful] | None = None) -> None:
+        self.audit, self.useful = audit, useful or {}
         self.at_labels = lru_cache(maxsize=64)(audit.recoded)
         self.assuming = lru_cache(maxsize=32)(vary)
         self.known_file = lru_cache(maxsize=32)(draw_known_file)
         self.knowledge = lru_cache(maxsize=64)(learn_mask)
         self.prepared = lru_cache(maxsize=64)(lambda mask: mask.prepare(audit.target))
 
-    def __reduce__(self) -> tuple[type[UnitRunner], tuple[Audit]]:
-        return UnitRunner, (self.audit,)
+    def __reduce__(self) -> tuple[type[UnitRunner], tuple[Audit, Mapping[Unit, Useful]]]:
+        return UnitRunner, (self.audit, self.useful)
 
     def __call__(self, unit: Unit) -> ReleaseRecord:
         """Mask the file and ask what the release gives away; or attack it; or ask the oracle for every person."""
         audit, mask = self.at_labels(unit.setting.labels), self.prepared(unit.setting.mask)
+        useful = self.useful.get(unit)
         unit = replace(unit, setting=replace(unit.setting, mask=mask))
         if isinstance(unit.stage, People):
             return ask_for_everybody(audit, unit, partial(self.knowledge, audit.plain, mask))
@@ -85,7 +102,7 @@ class UnitRunner:
         knowledge = self.knowledge(audit.plain, mask, known.share)
         if isinstance(unit.stage, Attacked):
             return attack_release(audit, unit, known, knowledge)
-        measured = measure_release(audit, unit, known, knowledge)
+        measured = measure_release(audit, unit, known, knowledge, useful)
         if isinstance(unit.stage, Varied) and unit.stage.by != ORACLE:
             return measured.with_attacks(attack_release(audit, unit, known, knowledge))
         return measured
@@ -96,8 +113,10 @@ def run_unit(audit: Audit, unit: Unit) -> ReleaseRecord:
     return UnitRunner(audit)(unit)
 
 
-def measure_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowledge) -> ReleaseRecord:
-    """Mask the file of a repetition, ask the oracle and guess, and measure how useful the release is.
+def measure_release(
+    audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowledge, useful: Useful | None = None
+) -> ReleaseRecord:
+    """Mask the file of a repetition, ask the oracle and guess, and measure how ``useful`` the release is if need be.
 
     What assumes one thing otherwise leaves out what is only measured beside the risk.
     """
@@ -125,15 +144,16 @@ def measure_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowl
         return record
     if len(known.released.numbers):
         labels = match_labels(audit, _with_numbers(audit, unit, known, len(masked)), known.data)
-    true = audit.plain.target.numbers.select(known.rows)
     again = consult_oracle(masked, known, knowledge, labels)
-    rng = audit.chance.rng("utility", unit.repetition)
-    before_after = true, target.numbers
-    useful = utility(known.released.distances, masked[0], rng=rng, mask=mask, numbers=before_after)
+    if useful is None:
+        rng = audit.chance.rng("utility", unit.repetition)
+        before_after = audit.plain.target.numbers.select(known.rows), target.numbers
+        made = utility(known.released.distances, masked[0], rng=rng, mask=mask, numbers=before_after)
+        useful = Useful(made.to_dict(), dict(made.errors) or None, made.sample)
     return replace(
         record,
-        utility=useful.to_dict(),
-        utility_error=dict(useful.errors) or None,
+        utility=useful.utility,
+        utility_error=useful.errors,
         utility_sample=useful.sample,
         again=None if again.answer is None else again.answer.hits,
     )

@@ -8,13 +8,14 @@ by the most useful setting that does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from disclique.attacks import parse_attacks
 from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, PeopleRisk, SettingFacts, Verdict
 from disclique.audits.plan import Plan
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
+from disclique.audits.recipient_facts import RecipientRisk, SharedSetting
 from disclique.masks.settings import Setting
 from disclique.measures.utility import describe
 from disclique.messages import Message, mark
@@ -139,6 +140,102 @@ def decide(settings: Sequence[SettingFacts], plan: Plan, people: Sequence[People
         status, chosen, reasons = FAILS, safest, _fails(safest, plan)
     reasons += [one.message for one in people if one.spec == chosen.spec]
     return Verdict(status, chosen.spec, tuple(reasons), tuple(_warn(status, chosen, plan)))
+
+
+def stand(setting: SettingFacts) -> str:
+    """Say how a setting stands against the limits of its audit: a status, ``measured`` where there are none."""
+    if setting.meets is None:
+        return MEASURED
+    return MEETS if setting.meets else UNPROVEN if setting.open else FAILS
+
+
+def share_setting(by: Mapping[str, SettingFacts], plans: Mapping[str, Plan]) -> SharedSetting:
+    """Hold one setting against the limits of every recipient; ``by`` has those for whom it was measured.
+
+    It stands as it does for the strictest recipient, and nowhere where it was not measured for one of them.
+    """
+    risks = tuple(
+        RecipientRisk(
+            recipient=name,
+            status=stand(by[name]),
+            risk=by[name].risk.value,
+            high=by[name].risk.high,
+            limit=plan.max_risk,
+            person=by[name].person,
+            person_limit=plan.max_risk_person,
+            why=by[name].open_why,
+        )
+        for name, plan in plans.items()
+        if name in by
+    )
+    any_ = next(iter(by.values()))
+    worst = max(risks, key=lambda one: (_SEVERITY.index(one.status), one.excess)) if len(risks) == len(plans) else None
+    return SharedSetting(
+        spec=any_.spec,
+        brief=any_.brief or any_.spec,
+        named=name_mask(any_),
+        usefulness=min((one.usefulness for one in by.values() if one.usefulness is not None), default=None),
+        label_information=any_.label_information,
+        numbers_kept=any_.numbers_kept,
+        status=None if worst is None else worst.status,
+        strictest=None if worst is None else worst.recipient,
+        recipients=risks,
+    )
+
+
+_SEVERITY = (MEETS, MEASURED, UNPROVEN, FAILS)
+
+
+def decide_for_everybody(settings: Sequence[SharedSetting], verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Decide what may be given to every recipient: the strictest decides, and what was not measured for all is out.
+
+    ``verdicts`` are those of the recipients; what all of them caution against is said of this one, too.
+    """
+    whole = [one for one in settings if one.status is not None]
+    nearest = min(whole, key=lambda one: (_SEVERITY.index(one.worst.status), one.worst.excess, -(one.usefulness or 0)))
+    status, chosen = nearest.worst.status, nearest
+    if status == MEETS:
+        enough = [one for one in whole if one.status == MEETS]
+        chosen = max(enough, key=lambda s: (s.usefulness or 0, s.label_information, s.numbers_kept, -s.worst.excess))
+    reasons = [_say_worst(_EVERYBODY[status], chosen, len(verdicts))]
+    kept = [one.recipient for one in chosen.recipients if one.status == MEETS]
+    if kept and status != MEETS:
+        reasons.append(Message("kept_for_some", names=kept, count=len(kept)))
+    if status in _ADVICE:
+        reasons.append(Message(_ADVICE[status]))
+    first, *rest = verdicts.values()
+    cautions = [line for line in first.cautions if all(line in other.cautions for other in rest)]
+    cautions.append(Message("one_release_for_all"))
+    if len(whole) < len(settings):
+        cautions.append(Message("measured_for_some_only", count=len(settings) - len(whole)))
+    return Verdict(status, chosen.spec, tuple(reasons), tuple(cautions))
+
+
+_EVERYBODY = {
+    MEETS: mark("everybody_meets"),
+    UNPROVEN: mark("everybody_unproven"),
+    FAILS: mark("everybody_fails"),
+    MEASURED: mark("everybody_measured"),
+}
+_ADVICE = {FAILS: mark("do_not_give_to_all"), UNPROVEN: mark("not_yet")}
+
+
+def _say_worst(code: str, setting: SharedSetting, recipients: int) -> Message:
+    """Say how a setting stands for the recipient who decides."""
+    worst = setting.worst
+    exposed = worst.person is not None and worst.person_limit is not None and worst.high <= (worst.limit or 0.0)
+    person = {"person": worst.person, "person_limit": worst.person_limit}
+    return Message(
+        code,
+        count=recipients,
+        mask=setting.named,
+        name=worst.recipient,
+        share=worst.risk,
+        high=worst.high,
+        limit=worst.limit,
+        exposed=Message("most_exposed_person", person) if exposed else None,
+        why=None if worst.why is None else Message("because_of", why=worst.why),
+    )
 
 
 def name_mask(setting: SettingFacts) -> Message:

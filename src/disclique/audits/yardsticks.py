@@ -43,13 +43,20 @@ class LabelPairs:
 
 
 def match_labels(audit: Audit, target: Microdata, known: Microdata) -> LabelPairs:
-    """Find the pairs whose labels fit; a missing value as the plan says, errors as the snooper's labels have."""
+    """Find the pairs whose labels fit, by those that the snooper knows of people.
+
+    A missing value matches as the plan says, errors are as the snooper's labels have.
+    """
+    told = audit.plan.snooper.knows(target.labels.columns)
+    target, known = (replace(data, labels=data.labels[told]) for data in (target, known))
     rule, error = LabelRule(audit.plan.missing), audit.plan.snooper.label_error
     exact = rule.candidates_by_labels(target, known)
+    if not (len(target.numbers) or error):
+        return LabelPairs(exact, exact, exact)
     agreeing = rule.candidates(target, known, alpha=audit.plan.alpha) if len(target.numbers) else exact
     forgiving = replace(rule, comparators={str(column): Exact(error) for column in target.labels.columns})
     weighed = forgiving.candidates(target, known) if error else rule.candidates(target, known)
-    return LabelPairs(exact, weighed if len(target.numbers) or error else exact, agreeing)
+    return LabelPairs(exact, weighed, agreeing)
 
 
 def count_hits(claims: Claims | None, known: KnownFile, exact: Candidates) -> Hits:

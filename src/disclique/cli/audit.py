@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from disclique.audits import Audit, AuditResult
+    from disclique.audits.recipients import Recipient
     from disclique.audits.summarise import Context
     from disclique.runs import Executor
 
@@ -57,7 +59,8 @@ def command(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="TOML file with any of these options, and a section decision for the annex.", rich_help_panel=WORK
+            help="TOML file with any of these options, a section decision for the annex, and blocks of recipients.",
+            rich_help_panel=WORK,
         ),
     ] = None,
     processes: PROCESSES = None,
@@ -75,18 +78,24 @@ def command(
     terminal it asks before it goes on with something odd (--yes does not ask). Without --known and --overlap the
     snooper is assumed to know the whole file, the worst case. The exit status is 0 if a release is shown to keep the
     limit (or none was set), 3 if none is shown to although what was measured keeps it, and 4 if no release tried
-    keeps it.
+    keeps it. With recipients each has a verdict of their own, and the status is that of a release to all of them.
     """
     from disclique.audits.caveats import inspect_audit
     from disclique.audits.facts import declare
     from disclique.audits.from_options import announce, read_audit, read_decision, write_command
+    from disclique.audits.recipients import read_recipients
     from disclique.audits.summarise import Context
     from disclique.locale import texts_in
     from disclique.memory import default_memory, parse_memory, say_memory
     from disclique.runs import choose_executor
 
     texts_in(language)
-    asked = options.filled(config)
+    asked = replace(options.filled(config), recipient=[])
+    recipients = read_recipients(config, list_of(options.recipient))
+    if recipients:
+        ways = Ways(screen, choose_executor(processes, dask), with_records, language, yes, dry_run)
+        status = _audit_recipients(recipients, file, out, asked, config, ways)
+        raise typer.Exit(EXIT[status])
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
     about = Context(declare(read_decision(config)), write_command(["audit", file], said))
     with screen.steps(f"reading {file}") as step:
@@ -105,6 +114,61 @@ def command(
     status = _carry_out(work, out, executor, screen=screen, with_records=with_records, about=about, language=language)
     if EXIT[status]:
         raise typer.Exit(EXIT[status])
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How a command is carried out: where it is shown, where it runs, what is written, and whether it asks."""
+
+    screen: Screen
+    executor: Executor
+    with_records: bool
+    language: str
+    yes: bool
+    dry_run: bool
+
+
+def _audit_recipients(
+    recipients: Sequence[Recipient], file: Path, out: Path, options: AuditOptions, config: Path | None, ways: Ways
+) -> str:
+    """Audit a file for several recipients, print what may be given to everybody, and return the status of that."""
+    from disclique.audits.caveats import inspect_audit, join_looks
+    from disclique.audits.facts import MEASURED, declare
+    from disclique.audits.from_options import announce, ask_for, carry_out_recipients, read_decision, write_command
+    from disclique.audits.result import REPORT
+    from disclique.audits.several import PAGE, RECIPIENTS, Asked, check_asked, place_of
+    from disclique.audits.summarise import Context
+
+    screen, accept = ways.screen, list_of(options.accept)
+    declared = declare(read_decision(config))
+    with screen.steps(f"reading {file}") as step:
+        audits = ask_for(recipients, file, options)
+        step("looking at the input", None)
+        looks = [inspect_audit(work) for _, work in audits]
+    screen.look(join_looks(looks), accept=accept, yes=ways.yes or ways.dry_run)
+    asked = []
+    for one, (own, work), look in zip(recipients, audits, looks, strict=True):
+        said = differing(own) | ({"with_records": True} if ways.with_records else {}) | {"out": place_of(out, one.name)}
+        about = Context(declared, write_command(["audit", file], said), look.check(accept=accept))
+        asked.append(Asked(one, work, about))
+    check_asked(asked, out)
+    if ways.dry_run:
+        with screen.opened(ways.executor) as running:
+            for each in asked:
+                screen.say([f"recipient {each.name}:"])
+                announce(each.audit, place_of(out, each.name), running, screen)
+        return MEASURED
+    with screen.keeping(out):
+        result = carry_out_recipients(
+            asked, out, ways.executor, told=screen, with_records=ways.with_records, language=ways.language
+        )
+    screen.say([*result.verdict.sentences, *(f"note: {line}" for line in result.verdict.cautions)])
+    screen.table(
+        result.summary if screen.out.is_terminal else result.table.round(4), title="What each release gives to whom"
+    )
+    screen.say([f"report for {one.name}: {place_of(out, one.name) / REPORT}" for one in asked])
+    screen.say([f"result: {out / RECIPIENTS}", f"all recipients: {(out / PAGE).resolve()}"])
+    return result.verdict.status
 
 
 def _carry_out(

@@ -95,6 +95,7 @@ NAMES: dict[str, Callable[[], Iterable[str]]] = {  # what stands for names of a 
     "{described solvers}": lambda: [solver.description for solver in _registry("engine", "SOLVERS").values()],
     "{attacks}": lambda: [_registry("attacks.registry", "list_attacks")()],
     "{measures}": lambda: list(_registry("measures.utility", "rankings")()),
+    "{recipients}": lambda: list(_registry("audits.recipients", "list_ready")()),
     "{masks}": lambda: list(_registry("masks", "masks")()),
 }
 

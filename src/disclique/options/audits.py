@@ -9,12 +9,15 @@ from typing import Any, ClassVar
 from disclique.arguments import short_repr
 from disclique.locale import mark
 from disclique.options.files import FileOptions
-from disclique.options.table import Bounds, Options, at_doors, list_of, option, planned, rows_of
+from disclique.options.table import Bounds, Options, Row, at_doors, list_of, option, planned, rows_of
 
 MASKS, SNOOPER, WORK = "Masks and limit", "What the snooper knows", "Work"
+RECIPIENTS = "Recipients"
 LIMIT, SEVERAL = "limit", "several"  # places of their own on the page of the app
 SYNTHETIC, GERMANY, OF_FILE = "synthetic", "germany", "file"
+NO_LABEL = "none"  # what is said of a snooper who knows no label
 DECISION = "decision"  # the section of a TOML file that the annex shows
+POPULATION = "population"  # how options begin that say who else lives there, whoever asks
 MOST_RELEASES = 100
 
 
@@ -52,6 +55,17 @@ class SnooperFields:
         answers=(("", mark("drawn like those of the file")), (GERMANY, mark("people of Germany"))),
         goes_with="overlap",
         none=mark("none beyond that file"),
+        annex=True,
+    )
+    labels: tuple[str, ...] | None = planned(
+        "A label that they know (all); repeatable. none: they know none of them.",
+        SNOOPER,
+        metavar="COL",
+        door="known_label",
+        called=mark("called_known_labels"),
+        example="sex",
+        title=mark("Labels that they know"),
+        none=mark("all of them"),
         annex=True,
     )
     label_error: float = planned(
@@ -344,6 +358,13 @@ class AuditOptions(_PlanOptions, FileOptions):  # type: ignore[misc, valid-type]
         title=mark("Side of a cell"),
         hint=mark("If the points of the population are middles of cells: a length such as 100m."),
     )
+    recipient: list[str] | None = option(
+        "Somebody who gets the release, instead of one snooper: {recipients}; repeatable. A TOML file describes others "
+        "in blocks [[recipient]].",
+        RECIPIENTS,
+        default=[],
+        metavar="NAME",
+    )
     memory: str | None = option(
         "Memory for the part of a register that is kept: 4GB, 50% (half of the machine's).",
         WORK,
@@ -375,3 +396,16 @@ class AuditOptions(_PlanOptions, FileOptions):  # type: ignore[misc, valid-type]
 
 
 AUDIT_ROWS = rows_of(AuditOptions)
+
+
+def _rows_of_recipient() -> dict[str, Row]:
+    """Return by their names in Python the options that are said of one recipient: what they know, want, and may."""
+    named = {row.door or name: name for rows in (PLAN_ROWS, SNOOPER_ROWS) for name, row in rows.items()}
+    return {
+        named.get(door, door): row
+        for door, row in AUDIT_ROWS.items()
+        if (row.panel == SNOOPER and not door.startswith(POPULATION)) or row.place in (SNOOPER, LIMIT)
+    }
+
+
+RECIPIENT_ROWS = _rows_of_recipient()

@@ -126,7 +126,7 @@ class Row:
 
     def to_python(self, value: Any) -> Any:
         """Return the value that Python has of one that was given at a door, perhaps as a text."""
-        if value is None:
+        if value is None or (value == [] and self.default is None):
             return self.default
         if self.kind == LINES:
             return tuple(list_of(value))

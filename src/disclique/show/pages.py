@@ -185,7 +185,7 @@ def tell_asked(plan: PlanFields, texts: Texts, *, annex: bool = False) -> dict[s
             title, value = texts.say(row.title), getattr(of, row.name)
             if annex and not row.annex:
                 continue
-            if value in (None, ()) or (row.goes_with and getattr(of, row.goes_with) is None):
+            if value is None or value == row.default == () or (row.goes_with and getattr(of, row.goes_with) is None):
                 found[title] = texts.say(row.none) if row.none else None
             else:
                 found[title] = _tell(row, value, texts)

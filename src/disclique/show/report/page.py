@@ -64,7 +64,7 @@ def render(name: str, language: str, library: str | None, **content: Any) -> str
             assumption=partial(say_assumption, result=content["result"], texts=texts),
             specs=_script_json(drawn),
             numbers=json.dumps(NUMBERS[language]) if language in NUMBERS else "",
-            css=_file("report.css") + (_file("annex.css") if name == "annex" else ""),
+            css=read_style("report.css") + (read_style("annex.css") if name == "annex" else ""),
             **dict(zip(("bundle", "js"), list_scripts(library), strict=True)),
         )
     )
@@ -77,7 +77,7 @@ def name_numbers(file: FileFacts) -> str:
 
 def list_scripts(library: str | None = None) -> tuple[str, str]:
     """Return the scripts of every page, as they stand in it: the chart library, and how the page uses it."""
-    return library or chart_library(), _file("report.js")
+    return library or chart_library(), read_style("report.js")
 
 
 def _script_json(content: Any) -> str:
@@ -86,5 +86,6 @@ def _script_json(content: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _file(name: str) -> str:
+def read_style(name: str) -> str:
+    """Return a style, or a script, of the pages."""
     return (resources.files("disclique.show.report") / "templates" / name).read_text(encoding="utf-8")
