@@ -50,6 +50,13 @@ def _take_steps(one: Candidate, there: Candidate) -> Iterator[tuple[Message, Can
         yield Message("step_left_out", count=len(one.left_out)), one
 
 
+def describe_release(one: Candidate) -> list[Message]:
+    """Say what is done to a file in words: by the mask, to labels and numbers, and who is left out."""
+    mask = one.family.masks[one.place]
+    said = [step for step, there in list_steps_taken(one) if step.code != "step_mask"]
+    return [*([Message("mask_in_words", mask=mask.brief, does=mask.summary)] if mask.summary else []), *said]
+
+
 def say_bought(one: Candidate, before: Candidate) -> Message | None:
     """Say how far the dial may be turned back where some people are left out."""
     dial = one.setting.mask.dial

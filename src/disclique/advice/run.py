@@ -11,7 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from disclique.advice.explain import describe_file, explain_failure, list_steps_taken, list_ways_out, say_bought
+from disclique.advice.explain import (
+    describe_file,
+    describe_release,
+    explain_failure,
+    list_steps_taken,
+    list_ways_out,
+    say_bought,
+)
 from disclique.advice.facts import FOUND, NONE, Advice, AdvisedRelease, NeededFacts, StepFacts, UseFacts
 from disclique.advice.families import Arm, Family, list_arms, list_families
 from disclique.advice.purposes import Purpose, Usefulness, measure_chance
@@ -394,7 +401,7 @@ class Audits:
             uses=uses,
             status=status,
             risk=facts.risk,
-            done=tuple(said for said, _ in list_steps_taken(one)),
+            done=tuple(describe_release(one)),
             steps=self._buy(one) if status == MEETS else (),
             buys=self._bought(one),
             audit=self.places[one.key],

@@ -16,7 +16,7 @@ import numpy as np
 
 from disclique.advice.families import Arm, Family
 from disclique.advice.purposes import Usefulness
-from disclique.advice.unit import Exposed, Rows, Screened, Useful
+from disclique.advice.unit import Exposed, Rows, Screened, UseMeasured
 from disclique.audits.rates import Records, ReleaseRecord, SettingRisk
 from disclique.audits.verdict import Judgement
 from disclique.masks.settings import Setting
@@ -126,7 +126,7 @@ class Board:
     def ask_use(self, one: Candidate) -> list[Unit]:
         """Return the units by which its usefulness is known: labels do not matter for it."""
         plain = replace(one.setting, labels=one.arm.gone)
-        return [Unit(plain, k, Useful(one.left_out)) for k in range(self.effort.uses)] if self.use.measures else []
+        return [Unit(plain, k, UseMeasured(one.left_out)) for k in range(self.effort.uses)] if self.use.measures else []
 
     def judged(self, one: Candidate, *, more: bool = False) -> Judgement | None:
         """Return how a candidate that was asked about stands; None if it has no oracle, so that nothing is shown."""

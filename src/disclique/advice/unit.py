@@ -55,13 +55,13 @@ class Exposed(Screened):
 
 
 @dataclass(frozen=True)
-class Useful(Screened):
+class UseMeasured(Screened):
     """It is measured how useful a release is."""
 
     sort: ClassVar[str] = "useful"
 
 
-STAGES = (Screened, Exposed, Useful)
+STAGES = (Screened, Exposed, UseMeasured)
 
 
 class Searcher:
@@ -81,7 +81,7 @@ class Searcher:
         """Carry out one unit."""
         stage = unit.stage
         assert isinstance(stage, Screened)
-        if isinstance(stage, Useful):
+        if isinstance(stage, UseMeasured):
             return self.measure_use(unit)
         asked = People() if isinstance(stage, Exposed) else None
         whole = replace(unit, stage=asked) if asked is not None else Unit(unit.setting, unit.repetition)
