@@ -26,7 +26,7 @@ from disclique.masks.entrywise import EntryChance, threefry
 from disclique.masks.publishing import NeighbourSearch, list_nearest
 from disclique.measures.risk import SCENARIOS, Truth
 from disclique.records import Layout
-from disclique.releases.files import Writing, describe_size, estimate_size, write_distances
+from disclique.releases.distances import Writing, describe_size, estimate_size, write_distances
 from disclique.spaces import SIZES, Listed, Matrix, Points, Sizes, Unformed, full_matrix
 from disclique.spaces.metrics import paired
 from disclique.values import FloatArray
