@@ -72,7 +72,8 @@ def command(
     """Mask a file in the ways considered, measure what each release gives away, and report risk and usefulness.
 
     First it says what it understood of the input, and ends if that can only be a mistake (--accept goes on); on a
-    terminal it asks before it goes on with something odd (--yes does not ask). Without --known and --overlap the
+    terminal it asks before it goes on with something odd (--yes does not ask). Without --mask it asks what the file
+    gives away as it is. Without --known and --overlap the
     snooper is assumed to know the whole file, the worst case. The exit status is 0 if a release is shown to keep the
     limit (or none was set), 3 if none is shown to although what was measured keeps it, and 4 if no release tried
     keeps it.
@@ -80,6 +81,7 @@ def command(
     from disclique.audits.caveats import inspect_audit
     from disclique.audits.facts import declare
     from disclique.audits.from_options import announce, read_audit, read_decision, write_command
+    from disclique.audits.plan import AS_IT_IS
     from disclique.audits.summarise import Context
     from disclique.locale import texts_in
     from disclique.memory import default_memory, parse_memory, say_memory
@@ -87,6 +89,7 @@ def command(
 
     texts_in(language)
     asked = options.filled(config)
+    asked = asked if asked.mask else replace(asked, mask=list(AS_IT_IS))
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
     about = Context(declare(read_decision(config)), write_command(["audit", file], said))
     with screen.steps(f"reading {file}") as step:
