@@ -327,6 +327,15 @@ def test_nothing_is_left_of_a_release_that_cannot_be_written(
     assert sorted(tmp_path.rglob("*")) == sorted([tmp_path / "old", *content])
 
 
+def test_a_release_that_is_replaced_leaves_nothing_beside_the_new_one(tmp_path: Path) -> None:
+    """Distances of the first release beside the places of the second would tell more than either."""
+    dq.release(dq.cities(), MASK, 1).save(tmp_path / "r.csv")
+    (tmp_path / "mine.csv").write_text("x")
+    written = dq.release(dq.cities(), MASK, 2, as_="places").save(tmp_path / "r.csv", force=True)
+    assert set(tmp_path.iterdir()) == {*written.values(), tmp_path / "mine.csv"}
+    assert not (tmp_path / "r_distances.csv").exists()
+
+
 def test_the_notes_say_what_was_done(tmp_path: Path) -> None:
     """In both languages: how far places were moved on average, what was done to each column, what joins the files."""
     path = tmp_path / "survey.gpkg"

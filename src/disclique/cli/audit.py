@@ -89,7 +89,8 @@ def command(
 
     texts_in(language)
     asked = options.filled(config)
-    asked = asked if asked.mask else replace(asked, mask=list(AS_IT_IS))
+    unmasked: dict[str, Any] = {} if asked.mask else {"mask": list(AS_IT_IS)}
+    asked = replace(asked, **unmasked)
     said = differing(asked) | ({"with_records": True} if with_records else {}) | {"out": out}
     about = Context(declare(read_decision(config)), write_command(["audit", file], said))
     with screen.steps(f"reading {file}") as step:

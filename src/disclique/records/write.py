@@ -51,11 +51,12 @@ def whole_file(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_files(paths: Sequence[Path], *, force: bool = False) -> Iterator[dict[Path, Path]]:
+def whole_files(paths: Sequence[Path], *, force: bool = False, gone: Sequence[Path] = ()) -> Iterator[dict[Path, Path]]:
     """Give for every path one to write to; all take their places when the block has ended well, else none does.
 
     Each is written in a folder of its own beside its place, which only its owner can open, with whatever else belongs
-    to it. Files that are there already are replaced with ``force`` only, and come back if the last one fails.
+    to it. Files that are there already are replaced with ``force`` only, and come back if the last one fails; so do
+    those that are ``gone`` in the end.
     """
     new, rooms = _make_folders(paths), {}
     kept: list[tuple[Path, Path | None]] = []
@@ -77,6 +78,10 @@ def whole_files(paths: Sequence[Path], *, force: bool = False) -> Iterator[dict[
                 os.replace(place, before)
             kept.append((place, before))
             os.replace(draft, place)
+        for number, place in enumerate(gone):
+            before = rooms[paths[0]] / f"{number}.gone"
+            os.replace(place, before)
+            kept.append((place, before))
         new = []
     except BaseException as error:
         for place, before in reversed(kept):

@@ -145,7 +145,8 @@ def write_release(
     places, or there are no distances. The ending of ``out`` says how the table is written.
     What is kept can be read by its owner only. The notes go with the release; note, recipe and key carry the number of
     this run, so that a key is not taken for that of another release (``read_key``). No file is replaced without
-    ``force``; where one cannot be written none is, and those that were there stay.
+    ``force``; where one cannot be written none is, and those that were there stay. What else the note of a release that
+    is replaced names is taken away: distances of one release beside the places of another would be two releases.
     """
     kind = choose_kind(made, kind)
     held = check_out(made, out)
@@ -158,7 +159,7 @@ def write_release(
     if DISTANCES in at:
         check_size(made.masked, at[DISTANCES], kind, writing)
     run = secrets.token_hex(8)  # drawn by itself: nothing of the seed may follow from what is published
-    with whole_files(list(at.values()), force=force) as drafts:
+    with whole_files(list(at.values()), force=force, gone=_list_former(at)) as drafts:
         to = {name: drafts[path] for name, path in at.items()}
         if KEY in to:
             rows, who = np.arange(1, len(made.key) + 1), [str(one) for one in made.ids]
@@ -176,6 +177,16 @@ def write_release(
         with whole_file(to[WORDS]) as draft:
             draft.write_text(write_words(made, data, held), encoding="utf-8")
     return files
+
+
+def _list_former(at: dict[str, Path]) -> list[Path]:
+    """Return the files that belong to the release that is replaced, and are none of the new one."""
+    try:
+        named = json.loads(at[ABOUT].read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    paths = [at[ABOUT].with_name(Path(str(name)).name) for name in named]
+    return [path for path in paths if path.is_file() and path not in at.values()]
 
 
 def _in_types(made: Release, out: Path) -> pd.DataFrame:
@@ -204,6 +215,7 @@ def _recipe(made: Release, run: str, inputs: tuple[tuple[str, str], ...]) -> dic
         "warning": "whoever has this recipe can take the noise off the release: keep it, do not publish it",
         "publication": "the seed is long enough" if made.publishable else str(TRIAL),
         "mask": made.mask,
+        "as": made.form,
         "seed": made.seed,
         "records": len(made.key),
         "unit": made.unit,
