@@ -352,7 +352,7 @@ def test_a_large_list_is_released_without_a_matrix(tmp_path: Path) -> None:
     assert lines[["from", "to"]].apply(tuple, axis=1).is_monotonic_increasing
     where = data.distances.coordinates[made.key]  # type: ignore[attr-defined]
     true = paired(where[lines["from"] - 1], where[lines["to"] - 1])
-    np.testing.assert_allclose(lines["distance"], true, rtol=1e-9)
+    np.testing.assert_allclose(lines["distance"], true, rtol=0, atol=0.51e-6)  # km to the millimetre
     nearest = cKDTree(to_space(where, "sphere")).query(to_space(where, "sphere"), k=3)[1][:, 1:]
     both = np.sort(np.column_stack([np.repeat(np.arange(MANY), 2), nearest.ravel()]), axis=1)
     np.testing.assert_array_equal(lines[["from", "to"]].to_numpy() - 1, np.unique(both, axis=0))
