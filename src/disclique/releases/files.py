@@ -44,7 +44,7 @@ KEY_COLUMNS = ("released_row", "file_row", "id", "run")
 NO_MATRIX = "none"
 TABLE, ABOUT, WORDS, RECIPE, KEY = "table", "note", "words", "recipe", "key"
 TRIAL = Message("release_for_trial")
-_NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,12})?")
+_LOSSLESS = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,12})?")
 
 
 class Use(Enum):
@@ -200,7 +200,7 @@ def _in_types(made: Release, out: Path) -> pd.DataFrame:
     for name in made.table.columns:
         column, kept = made.table[name], made.form == ENCODINGS and name in made.about.in_table
         texts = [value for value in column if not pd.isna(value)]
-        if kept or not texts or not all(isinstance(one, str) and _NUMBER.fullmatch(one) for one in texts):
+        if kept or not texts or not all(isinstance(one, str) and _LOSSLESS.fullmatch(one) for one in texts):
             continue
         numbers = pd.to_numeric(column)
         found[name] = numbers if any("." in one for one in texts) else numbers.astype("Int64")

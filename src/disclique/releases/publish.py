@@ -307,7 +307,7 @@ def mask(
     >>> seen, who = mask(file, "round:to=5", seed=1, key=True)
     >>> seen.distances.values, list(seen.table.columns), seen.ids, who
     (array([[0., 5.],
-           [5., 0.]]), ['sex'], (1, 2), ('bob', 'ada'))
+           [5., 0.]]), ['record', 'sex'], (1, 2), ('bob', 'ada'))
     """
     made, labels = _release(data, mask, seed)
     rows = tuple(range(1, len(labels) + 1))

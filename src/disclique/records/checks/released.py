@@ -23,7 +23,7 @@ from disclique.values import FloatArray
 
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]{2,}")
 _PHONE = re.compile(r"(\+|00|0)[\d ()/.-]{6,}|\d{2,5}[ /-][\d ()/-]{5,}")
-_DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([ T].*)?")
+_DAY_OF_YEAR = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([ T].*)?")
 _NUMBER = re.compile(r"[+-]?\d+([.]\d+)?([eE][+-]?\d+)?")
 _NOT_IN_A_NUMBER = re.compile(r"\D")
 
@@ -104,7 +104,7 @@ def _suspect(column: _Column, data: Microdata, by: Suspicion) -> str | None:
         return mark("released_column_of_emails")
     if _is_coordinate(column, data, by):
         return mark("released_column_of_coordinates")
-    if column.share(_DATE.fullmatch) >= by.most:
+    if column.share(_DAY_OF_YEAR.fullmatch) >= by.most:
         return mark("released_column_of_dates") if len(set(column.texts)) >= by.days else None
     if column.share(lambda text: _is_phone(text, by)) >= by.most and len(set(column.texts)) >= by.days:
         return mark("released_column_of_phones")

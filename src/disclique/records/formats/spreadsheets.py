@@ -20,7 +20,7 @@ _AGES = re.compile(r"\d+\s*[-–]\s*\d+")  # 10-14
 _DATE = re.compile(rf"(\d{{1,2}}[-. ]+({_MONTHS})[a-zé]*\.?|({_MONTHS})[a-zé]*\.?[- ]+\d{{1,4}})", re.IGNORECASE)
 _SERIAL = re.compile(r"[34]\d{4}(\.0)?")  # the same date as the number that spreadsheets store, from 1982 to 2036
 _MERGED = re.compile(rb'<mergeCell [^>]*ref="([A-Z]+\d+):([A-Z]+)(\d+)"')
-MOST_ROWS = 1 << 20  # of a sheet, the names of the columns among them
+SHEET_ROWS = 1 << 20  # of a sheet, the names of the columns among them
 OLDEST = 150  # classes up to here are ages, among which a number of five digits is no other class
 
 
@@ -156,8 +156,8 @@ def _list_sheets(path: Path) -> tuple[str, ...]:
 def _write_sheet(frame: pd.DataFrame, path: Path) -> None:
     """Write a table to the one sheet of a workbook; a text that begins with = stays a text."""
     openpyxl = need("openpyxl", path)
-    if len(frame) >= MOST_ROWS:
-        raise InputError("sheet_too_long", path=path, records=len(frame), most=MOST_ROWS - 1)
+    if len(frame) >= SHEET_ROWS:
+        raise InputError("sheet_too_long", path=path, records=len(frame), most=SHEET_ROWS - 1)
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("release")
 
