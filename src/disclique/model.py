@@ -76,6 +76,28 @@ class Roles:
 NO_ROLES = Roles()
 
 
+@dataclass(frozen=True)
+class Source:
+    """How a file was written, so that what is released of it can be written alike.
+
+    ``columns`` are those of its coordinates, as they are called there; a file of geometries has the ``geometry``
+    column instead, in a ``layer``. ``crs`` is the reference system in which both are, None for degrees of WGS 84 and
+    for plain numbers, and ``unit`` is m where plain numbers were metres. ``encodings`` is a column of bit strings, and
+    ``form`` how these are written.
+    """
+
+    columns: tuple[str, ...] = ()
+    geometry: str | None = None
+    layer: str | None = None
+    crs: str | None = None
+    unit: str | None = None
+    encodings: str | None = None
+    form: str | None = None
+
+
+NO_SOURCE = Source()
+
+
 @dataclass(frozen=True, eq=False)
 class Microdata:
     """Microdata in a metric space, (T, D) of the paper.
@@ -84,7 +106,7 @@ class Microdata:
     whatever the file's type; None is missing), ``numbers`` those columns that agree up to a law; ``ids`` names the
     records in results; ``name`` is how messages call the file; ``joined`` says how distances that came beside the table
     were joined to it: by id, by row number or by position, or nothing where they come from its columns. ``roles`` says
-    what other columns of the table are for.
+    what other columns of the table are for, ``source`` how places and encodings were written.
 
     >>> import disclique as dq
     >>> people = dq.cities()
@@ -100,6 +122,7 @@ class Microdata:
     joined: str = ""
     numbers: Numbers = NO_NUMBERS
     roles: Roles = NO_ROLES
+    source: Source = NO_SOURCE
 
     def __post_init__(self) -> None:
         check_kind(self.table, pd.DataFrame, "table", "wanted_table")

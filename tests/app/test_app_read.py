@@ -267,6 +267,7 @@ def test_release_is_the_one_that_was_audited_and_its_key_is_never_sent(app: App)
         "release.csv",
         "release_distances.csv",
         "release_about.json",
+        "release_about.txt",
     }
     assert {file.name for file in private.iterdir()} == {"release_recipe.json", "release_key.csv"}
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
@@ -276,7 +277,7 @@ def test_release_is_the_one_that_was_audited_and_its_key_is_never_sent(app: App)
     assert list(recipe["inputs"]) == ["survey.csv"]
     released, key = pd.read_csv(public / "release.csv"), pd.read_csv(private / "release_key.csv")
     true = people.iloc[key["file_row"] - 1].reset_index(drop=True)
-    assert list(released.columns) == ["sex", "age"]
+    assert list(released.columns) == ["record", "sex", "age"]
     assert released["sex"].tolist() == true["sex"].tolist()
     assert released["age"].tolist() == (true["age"] // 20 * 20).tolist()  # coarse as in the setting, never as it is
     assert key["id"].tolist() == true["who"].tolist()
@@ -341,7 +342,7 @@ def test_release_that_is_not_shown_to_keep_the_limit_has_to_be_confirmed(app: Ap
     form["folder"] = "other"
     assert app.post(path, **form, setting="other", spec=f"{STRONG} | drop:age", confirm="yes")[0] == 200
     released = pd.read_csv(app.site.places.start / "other" / PUBLISH / "release.csv")
-    assert list(released.columns) == ["sex"]
+    assert list(released.columns) == ["record", "sex"]
     assert "not audited" in app.client.get(path).text
 
 
@@ -364,9 +365,9 @@ def test_numbers_are_released_as_they_were_audited(app: App) -> None:
     status, text = app.post(f"/work/{project.id}/release", **form)
     assert status == 200, text
     publish = app.site.places.start / "numbered" / PUBLISH
-    assert {path.name for path in publish.iterdir()} == {"release.csv", "release_about.json"}
+    assert {path.name for path in publish.iterdir()} == {"release.csv", "release_about.json", "release_about.txt"}
     released = pd.read_csv(publish / "release.csv")
-    assert list(released.columns) == ["sex", "age"]
+    assert list(released.columns) == ["record", "sex", "age"]
     assert set(released["age"] % 10) == {0}
 
 

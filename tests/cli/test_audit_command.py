@@ -135,7 +135,6 @@ BAD = {
     ("--mask", "affine", "--label-error", "1.5"): "a share lies",
     ("--mask", "affine", "--attack", "ceiling"): "an audit measures it anyway",
     ("--mask", "affine", "--attack", "telepathy"): "there is no attack 'telepathy'",
-    (): "no mask",
 }
 
 

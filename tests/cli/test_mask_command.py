@@ -41,10 +41,11 @@ def test_a_release_holds_labels_and_distances_only(run: Run) -> None:
         "release.csv",
         "release_distances.csv",
         "release_about.json",
+        "release_about.txt",
         "release_recipe.json",
     }
     table = pd.read_csv("r/release.csv")
-    assert list(table.columns) == ["sex"]
+    assert list(table.columns) == ["record", "sex"]
     assert len(table) == 40
     recipe = json.loads(Path("r/release_recipe.json").read_text())
     assert recipe["mask"] == "gaussian:sigma=500m"
@@ -148,11 +149,11 @@ def test_a_release_from_python(tmp_path: Path) -> None:
     np.testing.assert_array_equal(made.distances, full_matrix(masked.distances))
     assert not np.array_equal(full_matrix(dq.mask(file, mask).distances), full_matrix(masked.distances))
     assert repr(made) == (
-        "Release(30 records, columns (sex), mask gaussian:sigma=5km, not for publication: short seed)"
+        "Release(30 records, columns (record, sex), mask gaussian:sigma=5km, not for publication: short seed)"
     )
     assert "<b>" not in made._repr_html_()
     written = made.save(str(tmp_path / "r.csv"), kind="npy", key=tmp_path / "k.csv")
-    np.testing.assert_array_equal(np.load(written["distances"]), made.distances)
+    np.testing.assert_array_equal(np.load(written["distances"]), np.round(made.distances, 3))  # of 5 km the thousandth
     assert pd.read_csv(tmp_path / "k.csv")["id"].tolist() == [f"n{k}" for k in made.key]
 
 
@@ -308,7 +309,9 @@ def test_what_is_published_holds_nothing_of_the_seed(run: Run) -> None:
     notes = [json.loads(Path(f"{name}_about.json").read_text()) for name in ("a", "b")]
     assert notes[0]["unit of distances"] == "km"
     assert notes[0]["run"] != notes[1]["run"]
-    assert set(notes[0]) == {"kind", "run", "records", "columns", "unit of distances", "files"}
+    said = {"kind", "run", "records", "id", "released", "columns", "roles", "done", "unit of distances", "files"}
+    assert set(notes[0]) == said
+    assert "500" not in json.dumps({name: notes[0][name] for name in said - {"run", "files"}})
     assert list(notes[0]["files"].values()) == list(notes[1]["files"].values())
 
 

@@ -18,6 +18,7 @@ def test_what_is_published_and_what_is_kept_is_a_value_of_each_file(tmp_path: Pa
         "table": Use.PUBLISH,
         "distances": Use.PUBLISH,
         "note": Use.PUBLISH,
+        "words": Use.PUBLISH,
         "recipe": Use.KEEP,
         "key": Use.KEEP,
     }
@@ -34,4 +35,4 @@ def test_what_is_published_says_nothing_of_seed_and_ids(tmp_path: Path) -> None:
 
 def test_a_release_is_saved_by_what_its_files_are(tmp_path: Path) -> None:
     made = dq.release(dq.cities(), "gaussian:sigma=5km", seed=1)
-    assert list(made.save(tmp_path / "r.csv")) == ["table", "distances", "note", "recipe"]
+    assert list(made.save(tmp_path / "r.csv")) == ["table", "distances", "note", "words", "recipe"]

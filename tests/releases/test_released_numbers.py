@@ -69,9 +69,9 @@ def test_a_file_without_distances_is_a_table_alone(run: Run) -> None:
     )
     code, _, err = run(*spec)
     assert code == 0, err
-    assert {path.name for path in Path("r").iterdir()} == {"r.csv", "r_about.json", "r_recipe.json"}
+    assert {path.name for path in Path("r").iterdir()} == {"r.csv", "r_about.json", "r_about.txt", "r_recipe.json"}
     released = pd.read_csv("r/r.csv")
-    assert list(released.columns) == ["sex", "m_hospital", "km_station", "yob"]
+    assert list(released.columns) == ["record", "sex", "m_hospital", "km_station", "yob"]
     rows = pd.read_csv("k.csv")["file_row"].to_numpy() - 1
     assert (rows != np.arange(60)).any()
     true = table().iloc[rows].reset_index(drop=True)
@@ -166,7 +166,7 @@ def test_labels_are_recoded_in_a_release(run: Run) -> None:
     code, _, err = run(*ask, "--mask", spec, "--out", "r.csv")
     assert code == 0, err
     released = pd.read_csv("r.csv")
-    assert list(released.columns) == ["yob", "km_station"]
+    assert list(released.columns) == ["record", "km_station", "yob"]
     assert sorted(released["yob"]) == sorted(table()["yob"] // 20 * 20)
     assert released["km_station"].max() == 4
     assert Path("r_distances.csv").is_file()
@@ -188,7 +188,7 @@ def test_distances_can_be_withheld(run: Run) -> None:
     code, _, err = run(*ask, "--mask", "withheld | km_station=round:1km")
     assert code == 0, err
     assert not Path("r_distances.csv").exists()
-    assert list(pd.read_csv("r.csv").columns) == ["km_station"]
+    assert list(pd.read_csv("r.csv").columns) == ["record", "km_station"]
     assert "protects nothing" not in err
 
 
@@ -246,7 +246,7 @@ def test_what_is_refused_leaves_nothing_behind(run: Run, tmp_path: Path) -> None
     for code, more in {
         "mask_without_distances": ("--mask", "gaussian:sigma=1km", "--out", "r.csv"),
         "no_distances_released": ("--mask", WAYS, "--out", "r.csv", "--matrix", "csv"),
-        "unknown_table": ("--mask", WAYS, "--out", "r.xlsx", "--key", "k.csv"),
+        "unknown_table": ("--mask", WAYS, "--out", "r.xls", "--key", "k.csv"),
         "no_number_to_recode": ("--mask", "none | km_shop=round:1km", "--out", "r.csv"),
         "number_recoded_twice": ("--mask", "none | km_*=round:1km | km_station=round:2km", "--out", "r.csv"),
         "column_is_hidden": ("--mask", WAYS, "--out", "r.csv", "--coordinates", "lon,lat", "--number", "lon:none"),

@@ -90,8 +90,9 @@ def test_the_verdict_comes_first_in_a_few_sentences(results: Results, page: Path
     said = results[False].verdict.sentences
     assert results[False].verdict.status == "meets"
     assert len(said) == 4
-    heads = ["What each release gives away", "The decision", "Who is exposed", "The input, as it was understood"]
-    assert re.findall(r"<h2>(.*?)</h2>", text)[:6] == [*heads, "What it costs", "Why to believe it"]
+    heads = ["What would be released", "What each release gives away", "The decision", "Who is exposed"]
+    heads += ["The input, as it was understood"]
+    assert re.findall(r"<h2>(.*?)</h2>", text)[:7] == [*heads, "What it costs", "Why to believe it"]
     assert text.index('id="verdict"') < text.index("<h2>What each release gives away")
     assert str(results[False].people_risk[0].message) == said[3]
     assert "limit of 50 %" in said[0]

@@ -15,6 +15,7 @@ from disclique.audits.fitting import Fitting
 from disclique.audits.rates import AttackRisk, InsiderShare, OracleRisk, SettingRisk
 from disclique.errors import InputError
 from disclique.messages import Message, mark
+from disclique.releases.described import ReleasedColumn
 
 MEETS, UNPROVEN, FAILS, MEASURED = "meets", "unproven", "fails", "measured"
 
@@ -188,15 +189,6 @@ class KnownFigures:
     uncounted: tuple[str, ...] = ()
 
     __repr__ = short_repr
-
-
-@dataclass(frozen=True)
-class ReleasedColumn:
-    """A column of the release: its ``role`` (label, number, sensitive, plain) and what is ``done`` to it."""
-
-    name: str
-    role: str
-    done: Message
 
 
 @dataclass(frozen=True)

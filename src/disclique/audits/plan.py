@@ -33,6 +33,7 @@ from disclique.values import Json
 
 FORMAT = 9  # raised when the same plan no longer gives the same records
 ALL_ATTACKS = ("all",)
+AS_IT_IS = ("none",)  # the masks of an audit that names none
 DRAWS = 10  # releases in one unit that asks the oracle for every person
 MOST_VARIED = 10  # releases in which one thing is assumed otherwise
 

@@ -16,7 +16,7 @@ from disclique.audits.exposure import Findings
 from disclique.audits.facts import Decision, SettingFacts, declare
 from disclique.audits.known_figures import describe_figures
 from disclique.audits.known_file import hold_known, hold_others
-from disclique.audits.plan import Plan, Snooper
+from disclique.audits.plan import AS_IT_IS, Plan, Snooper
 from disclique.audits.rates import Records, ReleaseRecord
 from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
 from disclique.audits.search import search_range
@@ -61,7 +61,7 @@ def audit(
 
 def audit(  # noqa: PLR0913 - the public door
     target: Microdata,
-    masks: Sequence[str] | str,
+    masks: Sequence[str] | str = AS_IT_IS,
     *,
     known: Microdata | Register | None = None,
     others: Microdata | Register | None = None,
@@ -82,7 +82,8 @@ def audit(  # noqa: PLR0913 - the public door
     target : Microdata
         The file that is to be released; its ids say who is who.
     masks : list of specs
-        Ways to alter it: ``gaussian:sigma=500m``, or a range of the dial, ``gaussian:sigma=100m..5km``.
+        Ways to alter it: ``gaussian:sigma=500m``, or a range of the dial, ``gaussian:sigma=100m..5km``. Without any
+        it is asked what the file gives away as it is.
     known, others : Microdata, or a Register of millions
         The snooper's own file; or, with ``overlap``, people who are not in the release. Without ``known`` and
         ``overlap`` the snooper knows the whole file, the worst case.

@@ -57,6 +57,7 @@ from disclique.audits.rates import (
     measure_oracle,
     measure_risk,
 )
+from disclique.audits.released import describe_release
 from disclique.audits.result import AuditResult
 from disclique.audits.search import pareto
 from disclique.audits.sensitivity import choose_variants, describe_favours, describe_joint, describe_sensitivity
@@ -150,6 +151,7 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
         inspection=about.inspection,
         joint=describe_joint(audit, best, found.varied),
         people_table=tabulate_people(audit, risks, sizes),
+        released=describe_release(audit, chosen, best),
     )
 
 

@@ -75,7 +75,8 @@ def command(
     """Mask a file in the ways considered, measure what each release gives away, and report risk and usefulness.
 
     First it says what it understood of the input, and ends if that can only be a mistake (--accept goes on); on a
-    terminal it asks before it goes on with something odd (--yes does not ask). Without --known and --overlap the
+    terminal it asks before it goes on with something odd (--yes does not ask). Without --mask it asks what the file
+    gives away as it is. Without --known and --overlap the
     snooper is assumed to know the whole file, the worst case. The exit status is 0 if a release is shown to keep the
     limit (or none was set), 3 if none is shown to although what was measured keeps it, and 4 if no release tried
     keeps it. With recipients each has a verdict of their own, and the status is that of a release to all of them.
@@ -83,6 +84,7 @@ def command(
     from disclique.audits.caveats import inspect_audit
     from disclique.audits.facts import declare
     from disclique.audits.from_options import announce, read_audit, read_decision, write_command
+    from disclique.audits.plan import AS_IT_IS
     from disclique.audits.recipients import read_recipients
     from disclique.audits.summarise import Context
     from disclique.locale import texts_in
@@ -91,6 +93,8 @@ def command(
 
     texts_in(language)
     asked = replace(options.filled(config), recipient=[])
+    unmasked: dict[str, Any] = {} if asked.mask else {"mask": list(AS_IT_IS)}
+    asked = replace(asked, **unmasked)
     recipients = read_recipients(config, list_of(options.recipient))
     if recipients:
         ways = Ways(screen, choose_executor(processes, dask), with_records, language, yes, dry_run)

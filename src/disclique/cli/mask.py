@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import FORCE, OUTPUT, RELEASED, with_options
+from disclique.cli.options import FORCE, LANGUAGE, OUTPUT, RELEASED, with_options
 from disclique.cli.screen import Screen
 from disclique.errors import InputError
 from disclique.options.files import FileOptions, refuse_hidden
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from disclique.attacks.calibration import Calibration
 
 SAID = {"km": "in km", "none": "without a unit"}
-NAMED = {"note": "note (goes with the release)"}
+NAMED = {"note": "note (goes with the release)", "words": "note in plain words (goes with the release)"}
 KEPT = "keep, do not publish"
 
 
@@ -32,12 +32,26 @@ def command(
             metavar="SPEC", help="How to alter it: gaussian:sigma=500m | km_school=round:100m. There are {masks}."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The released table: CSV, TSV or Parquet; the distances go beside it.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The released table: csv, tsv, parquet, xlsx, dta; with places also gpkg, geojson, geoparquet, shp. "
+            "Distances and vectors go beside it."
+        ),
+    ],
     options: FileOptions,
     screen: Screen,
     seed: Annotated[
         int | None,
         typer.Option(help="Repeats a release, or for trials: by default 128 random bits, kept in the recipe."),
+    ] = None,
+    as_: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="places|distances|vectors|encodings|none",
+            help="What is released of that which the mask makes (distances, or encodings of text).",
+        ),
     ] = None,
     matrix: Annotated[
         str | None,
@@ -50,13 +64,15 @@ def command(
     key: Annotated[
         Path | None, typer.Option(help="Also write who is who, for your own eyes only.", rich_help_panel=OUTPUT)
     ] = None,
+    language: LANGUAGE = "en",
     force: FORCE = False,
 ) -> None:
-    """Write the release: labels and numbers in random order, without ids and coordinates, and the masked distances.
+    """Write the release: labels, numbers, sensitive and plain columns in random order, and what the mask makes.
 
     What is done to labels and numbers stands behind the mask: "gaussian:sigma=500m | km_school=round:100m | drop:age".
-    A file of labels and numbers alone has the mask none. A mask that encodes text puts a column of encodings into the
-    table instead of distances; the text itself is never released.
+    A file of labels and numbers alone has the mask none. Ids, true places, texts, weights and columns without a role
+    are never released; a new column numbers the records. The mask makes distances, masked places (--as places, in the
+    reference system and, by the ending of --out, the format of the file), vectors, or encodings of text.
 
     First it says what it understood of the file, and ends if that can only be a mistake (--accept goes on).
 
@@ -69,7 +85,8 @@ def command(
     from disclique.records.reading import Layout, read
     from disclique.records.write import check_writable, hashes
     from disclique.releases import Use, release, write_release
-    from disclique.releases.files import NO_MATRIX, choose_kind, describe_size, name_files
+    from disclique.releases.distances import Writing, describe_size
+    from disclique.releases.files import NO_MATRIX, check_out, choose_kind, name_files
 
     options = options.filled()
     read_from = [file, options.distances, options.vectors, *options.further_files]
@@ -78,18 +95,18 @@ def command(
     refuse_bare(options.unit, [mask])
     refuse_hidden(options)
     data = read(file, layout, distances=options.distances, vectors=options.vectors)
-    made = release(data, mask, seed)
+    made = release(data, mask, seed, as_=as_, language=language)
     kind = choose_kind(made, matrix)
+    check_out(made, out)
     screen.look(inspect(data), accept=list_of(options.accept), yes=True)  # before anything is written
-    size = None if kind == NO_MATRIX else describe_size(made.masked, kind)
+    size = None if kind == NO_MATRIX else describe_size(made.masked, kind, Writing(decimals=made.decimals))
     if size is not None:
         screen.say([str(size)])
     written = write_release(made, out, inputs=hashes(read_from), kind=matrix, key=key, force=force)
-    told = len(data.labels.columns) or len(made.numbers) or made.encoded
-    columns = ", ".join(map(str, made.table.columns)) if told else "none"
-    plain = made.unit is None or made.encoded or not made.has_distances
-    unit = "" if plain else f"; distances {SAID[str(made.unit)]}"
+    columns = ", ".join(str(column) for column in made.table.columns if column != made.id) or "none"
+    unit = "" if made.unit is None or kind == NO_MATRIX else f"; distances {SAID[str(made.unit)]}"
     screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}{unit}"])
+    screen.say(map(str, made.about.done))
     for one in written:
         what = f"{one.name} ({KEPT})" if one.use is Use.KEEP else NAMED.get(one.name, one.name)
         screen.say([f"{what}: {one.path}"])

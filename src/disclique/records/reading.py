@@ -16,12 +16,12 @@ from disclique.arguments import check_kind, check_path, show
 from disclique.errors import InputError, guess_meant
 from disclique.geodesy import GEOGRAPHIC
 from disclique.messages import Message, mark
-from disclique.model import Microdata, Roles
+from disclique.model import Microdata, Roles, Source
 from disclique.records.coarsening import parse_generaliser
 from disclique.records.companions import entry_of, matrix, read_distances, read_encodings, read_vectors
 from disclique.records.formats import Part, has_places, no_column, plain_dates, read_table
 from disclique.records.formats.layers import read_points
-from disclique.records.formats.projections import LAT, LON, to_degrees
+from disclique.records.formats.projections import LAT, LON, read_crs, to_degrees
 from disclique.records.formats.spreadsheets import check_dates
 from disclique.records.joins import BY_POSITION, Roster, roster_of_index
 from disclique.records.labels import canonical_labels
@@ -31,7 +31,7 @@ from disclique.records.placing import CATEGORY, Coordinates, are_names, place_re
 from disclique.records.references import add_references
 from disclique.spaces import Encodings, Matrix, Nothing, Texts, wrap
 from disclique.spaces.base import Distances
-from disclique.spaces.bits import parse_encodings
+from disclique.spaces.bits import form_of, parse_encodings
 from disclique.spaces.matrix import check_matrix
 from disclique.spaces.metrics import Metric
 from disclique.spaces.strings import DEFAULT, join_columns
@@ -166,8 +166,26 @@ def read(
 def _read(
     path: Path, layout: Layout, distances: str | PathLike[str] | None, vectors: str | PathLike[str] | None
 ) -> Microdata:
-    """Return all records of a file."""
-    frame, places = _records(path, layout, by_columns=distances is not None or vectors is not None)
+    """Return all records of a file, with how it was written."""
+    frame, places, source = _records(path, layout, by_columns=distances is not None or vectors is not None)
+    found = _read_space(path, layout, (frame, places), distances, vectors)
+    hidden = (*source.columns, *(() if source.encodings is None else (source.encodings,)))
+    for column in found.roles.released:
+        if column in hidden:
+            raise InputError("column_of_two_roles", file=str(path), column=column)
+    roles = replace(found.roles, coordinates=source.columns or found.roles.coordinates)
+    return replace(found, source=source, roles=roles)
+
+
+def _read_space(
+    path: Path,
+    layout: Layout,
+    records: tuple[pd.DataFrame, Any],
+    distances: str | PathLike[str] | None,
+    vectors: str | PathLike[str] | None,
+) -> Microdata:
+    """Return the records of a table, and the columns of its places if it has some, with their distances."""
+    frame, places = records
     rules = [parse_generaliser(spec) for spec in layout.generalise]
     used = [*layout.labels, *(rule.source for rule in rules), *layout.text, *([] if layout.id is None else [layout.id])]
     check_dates(frame, dict.fromkeys(used), str(path))
@@ -216,20 +234,35 @@ def _encodings(path: Path, frame: pd.DataFrame, roster: Roster, layout: Layout) 
     return read_encodings(source, roster, id=layout.id, metric=_bits(layout), part=layout.part)
 
 
-def _records(path: Path, layout: Layout, *, by_columns: bool) -> tuple[pd.DataFrame, Any]:
-    """Return the table of a file and the columns of its coordinates, in degrees where the reference system is known."""
+def _records(path: Path, layout: Layout, *, by_columns: bool) -> tuple[pd.DataFrame, Any, Source]:
+    """Return the table of a file, the columns of its coordinates, and how these are written there.
+
+    Coordinates are in degrees where the reference system is known.
+    """
     alone = layout.coordinates is None and layout.without_distances and not has_places(path)
     if by_columns or alone or layout.text or layout.encodings is not None:
-        return read_table(path, layout.part), None
+        frame = read_table(path, layout.part)
+        return frame, None, _source_of_bits(frame, layout)
     if layout.coordinates is None:
-        frame = plain_dates(read_points(path, layout.crs, layout.layer))
+        frame, held = read_points(path, layout.crs, layout.layer)
+        frame, source = plain_dates(frame), Source(geometry=held.geometry, layer=held.layer, crs=held.crs)
     elif layout.crs is not None:
         frame = to_degrees(read_table(path, layout.part), layout.coordinates, layout.crs, str(path))
+        source = Source(tuple(layout.coordinates), crs=read_crs(layout.crs).to_string())
     else:
-        return read_table(path, layout.part), layout.coordinates
+        bare = tuple(str(one).removesuffix(CATEGORY) for one in layout.coordinates)
+        return read_table(path, layout.part), layout.coordinates, Source(bare, unit=layout.unit)
     if (layout.metric or "sphere") not in GEOGRAPHIC:
         raise InputError("earth_needs_its_metric", path=path)
-    return frame, (LON, LAT)
+    return frame, (LON, LAT), source
+
+
+def _source_of_bits(frame: pd.DataFrame, layout: Layout) -> Source:
+    """Say how the encodings of a column are written, if a column of the table has some."""
+    column = layout.encodings
+    if column is None or column not in frame.columns:
+        return Source(unit=layout.unit)
+    return Source(encodings=column, form=form_of(list(frame[column])))
 
 
 def microdata(  # noqa: PLR0913 - the public door
@@ -351,7 +384,7 @@ def microdata(  # noqa: PLR0913 - the public door
         name,
     )
     data = add_references(
-        Microdata(table, kept, source, named, name, joined, found, roles),
+        Microdata(table, kept, source, named, name, joined, found, roles, Source(roles.coordinates, unit=unit)),
         check_names(references, f"{name}: references"),
     )
     if not from_places:
@@ -405,7 +438,7 @@ def _check_roles(table: pd.DataFrame, roles: Roles, known: Collection[Any], name
     for column in (*roles.released, *(() if roles.weight is None else (roles.weight,))):
         if column not in table.columns:
             raise no_column(name, column, table.columns)
-        if column in taken:
+        if column in taken and not (column == roles.weight and column in roles.plain):  # a weight may be released
             raise InputError("column_of_two_roles", file=name, column=column)
         taken.append(column)
     if roles.weight is not None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from disclique.errors import InputError
-from disclique.records.formats import format_of
+from disclique.records.formats import PlaceColumns, format_of, list_written
 
 _ASKING = threading.Lock()  # two that ask at once would leave the process without a mask
 
@@ -46,6 +48,68 @@ def whole_file(path: Path, *, private: bool = False) -> Iterator[Path]:
         raise InputError("not_writable_because", path=path, why=error.strerror) from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_files(paths: Sequence[Path], *, force: bool = False, gone: Sequence[Path] = ()) -> Iterator[dict[Path, Path]]:
+    """Give for every path one to write to; all take their places when the block has ended well, else none does.
+
+    Each is written in a folder of its own beside its place, which only its owner can open, with whatever else belongs
+    to it. Files that are there already are replaced with ``force`` only, and come back if the last one fails; so do
+    those that are ``gone`` in the end.
+    """
+    new, rooms = _make_folders(paths), {}
+    kept: list[tuple[Path, Path | None]] = []
+    try:
+        for path in paths:
+            rooms[path] = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=path.parent))
+        yield {path: room / path.name for path, room in rooms.items()}
+        moves = [
+            (draft, path.with_name(draft.name)) for path, room in rooms.items() for draft in sorted(room.iterdir())
+        ]
+        for _, place in moves:
+            if place.is_dir():
+                raise InputError("not_writable_a_folder", path=place)
+            if place.exists() and not force:
+                raise InputError("file_there_already", path=place)
+        for draft, place in moves:
+            before = draft.with_name(f"{draft.name}.before") if place.exists() else None
+            if before is not None:
+                os.replace(place, before)
+            kept.append((place, before))
+            os.replace(draft, place)
+        for number, place in enumerate(gone):
+            before = rooms[paths[0]] / f"{number}.gone"
+            os.replace(place, before)
+            kept.append((place, before))
+        new = []
+    except BaseException as error:
+        for place, before in reversed(kept):
+            place.unlink(missing_ok=True)
+            if before is not None:
+                os.replace(before, place)
+        if isinstance(error, OSError) and not isinstance(error, InputError):
+            raise InputError("not_writable_because", path=error.filename or paths[0], why=error.strerror) from None
+        raise
+    finally:
+        for room in rooms.values():
+            shutil.rmtree(room, ignore_errors=True)
+        for folder in new:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _make_folders(paths: Sequence[Path]) -> list[Path]:
+    """Make the folders of paths, and return those that were not there, the innermost first."""
+    new: list[Path] = []
+    for path in paths:
+        absent = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+        new += [folder for folder in absent if folder not in new]
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError("not_writable_because", path=path, why=error.strerror) from None
+    return sorted(new, key=lambda folder: -len(folder.parts))
 
 
 def _umask() -> int:
@@ -90,24 +154,30 @@ def _same_file(one: Path, other: Path) -> bool:
     return os.path.normcase(one.resolve()) == os.path.normcase(other.resolve())
 
 
-def write_table(frame: pd.DataFrame, path: Path, *, private: bool = False) -> None:
-    """Write a table as CSV, TSV or Parquet by the ending of its name; a ``private`` one for its owner alone."""
-    check_table(path)
+def write_table(frame: pd.DataFrame, path: Path, *, private: bool = False, places: PlaceColumns | None = None) -> None:
+    """Write a table by the ending of its name; a ``private`` one for its owner alone.
+
+    With ``places`` two of its columns become geometries; a format of several files, such as a shapefile, is written to
+    where it goes, and has to be moved as a whole by whoever wants all of it or nothing (``whole_files``).
+    """
+    check_table(path, places=places is not None)
+    kind = format_of(path)
+    assert kind is not None
+    if kind.family and places is not None and kind.write_places is not None:
+        kind.write_places(frame, path, places)
+        return
     with whole_file(path, private=private) as draft:
-        _WRITERS[path.suffix.lower()](frame, draft)
+        if places is not None and kind.write_places is not None:
+            kind.write_places(frame, draft, replace(places, layer=places.layer or path.stem))
+        elif kind.write is not None:
+            kind.write(frame, draft)
 
 
-_WRITERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
-    ".csv": lambda frame, to: frame.to_csv(to, index=False),
-    ".tsv": lambda frame, to: frame.to_csv(to, index=False, sep="\t"),
-    ".parquet": lambda frame, to: frame.to_parquet(to, index=False),
-}
-
-
-def check_table(path: Path) -> None:
-    """Raise an error if no table is written under such a name."""
-    if path.suffix.lower() not in _WRITERS:
-        raise InputError("unknown_table", path=path, suffix=path.suffix, known=list(_WRITERS), advice=None)
+def check_table(path: Path, *, places: bool = False) -> None:
+    """Raise an error if no table, or none with ``places`` as geometries, is written under such a name."""
+    known = list_written(places=places)
+    if path.suffix.lower() not in known:
+        raise InputError("unknown_table", path=path, suffix=path.suffix, known=known, advice=None)
 
 
 def write_json(content: dict[str, Any], path: Path, *, private: bool = False) -> None:

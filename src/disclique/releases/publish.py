@@ -1,18 +1,19 @@
-"""A release: a table without ids, places and texts in random order, masked distances or encodings, and the recipe.
+"""A release: a table without ids, true places and texts in random order, what the mask made, and the recipe.
 
-The table has the labels and numbers as a setting leaves them, numbers in the unit in which the file had them.
+The table has the labels and numbers as a setting leaves them, numbers in the unit in which the file had them, and the
+columns that are released as they are. What the mask made is released as distances, places, vectors or encodings.
 """
 
 from __future__ import annotations
 
 import html
 import secrets
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -20,13 +21,29 @@ from numpy.typing import NDArray
 
 from disclique.arguments import check_kind, check_path, check_seed
 from disclique.errors import InputError, TooLarge
+from disclique.locale import texts_in
 from disclique.masks import Mask
 from disclique.masks.settings import Setting
 from disclique.messages import Message
-from disclique.model import Microdata
+from disclique.model import NO_SOURCE, Microdata
 from disclique.numbers import NO_NUMBERS, Numbers
+from disclique.records.formats import PlaceColumns
+from disclique.records.formats.projections import LAT, LON
 from disclique.records.number_columns import round_released, write_numbers
+from disclique.releases.described import describe_columns, describe_mask, measure_change
 from disclique.releases.files import TRIAL, write_release
+from disclique.releases.forms import (
+    DISTANCES,
+    ENCODINGS,
+    NONE,
+    PLACES,
+    VECTORS,
+    choose_form,
+    count_decimals,
+    warn_of_form,
+    write_places,
+)
+from disclique.releases.note import NOTHING_SAID, About
 from disclique.spaces import full_matrix
 from disclique.spaces.base import Distances
 from disclique.spaces.bits import COLUMN
@@ -43,22 +60,27 @@ class Limits:
 
 
 LIMITS = Limits()
+RECORD = "record"  # what the column of new ids is called
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """What is published, and what the holder keeps.
 
-    ``table`` and ``distances`` are in the same random order and are published; a mask that encodes text publishes a
-    column of encodings in the table, from which the ``distances`` follow. ``numbers`` are those of the table, each with
-    its law. ``mask``, with what is done to labels and numbers, and ``seed`` repeat the release, ``key`` is the row of
-    each released record in the file and ``ids`` its name there: keep these. A release whose seed was given, and is
-    short, is for trying out: it is not ``publishable``, and says so.
+    ``table`` and what the mask made, ``masked``, are in the same random order and are published; the first column of
+    the table, ``id``, numbers its records anew, from 1, and row k of distances or vectors is that of record k. ``form``
+    says what of ``masked`` is released: ``distances``, ``places`` or ``encodings``, which are columns of the table,
+    ``vectors``, or ``none``. ``numbers`` are those of the table, each with its law. ``mask``, with what is done to
+    labels and numbers, and ``seed`` repeat the release, ``key`` is the row of each released record in the file and
+    ``ids`` its name there: keep these. A release whose seed was given, and is short, is for trying out: it is not
+    ``publishable``, and says so. ``about`` is what the note says, in a ``language``.
 
     >>> import disclique as dq
     >>> made = dq.release(dq.cities(), "gaussian:sigma=5km", seed=1)
     >>> list(made.table.columns), made.distances.shape, made.seed, made.publishable
-    (['sex', 'yob'], (4, 4), 1, False)
+    (['record', 'sex', 'yob'], (4, 4), 1, False)
+    >>> list(dq.release(dq.cities(), "gaussian:sigma=5km", seed=1, as_="places").table.columns)
+    ['record', 'sex', 'yob', 'lon', 'lat']
     """
 
     table: pd.DataFrame
@@ -68,6 +90,11 @@ class Release:
     key: NDArray[np.int64]
     ids: tuple[Hashable, ...]
     numbers: Numbers = NO_NUMBERS
+    form: str = DISTANCES
+    id: str = RECORD
+    about: About = NOTHING_SAID
+    held: PlaceColumns | None = None
+    language: str = "en"
 
     @cached_property
     def distances(self) -> FloatArray:
@@ -85,20 +112,35 @@ class Release:
 
     @property
     def has_distances(self) -> bool:
-        """Whether distances are released at all; a file of labels and numbers has none."""
-        return self.masked.are_published
+        """Whether distances are released, or follow from what is; a file of labels and numbers has none."""
+        return self.masked.are_published and self.form != NONE
+
+    @cached_property
+    def decimals(self) -> int:
+        """With how many decimals distances are written (``Rounding``)."""
+        return count_decimals(Setting.parse(self.mask).mask, self.masked)
+
+    @property
+    def vectors(self) -> FloatArray | None:
+        """The released vectors, where they stand in a file of their own: row k is that of record k."""
+        points = self.masked.points()
+        if self.form != VECTORS or self.about.in_table or points is None:
+            return None
+        columns, _ = write_places(points, Setting.parse(self.mask).mask, NO_SOURCE)
+        return np.column_stack(list(columns.values()))
 
     @property
     def warnings(self) -> tuple[Message, ...]:
         """What somebody has to know before it is published: distances that are as they were, a short seed."""
-        bare = self.has_distances and Setting.parse(self.mask).mask.rigid
-        found = [Message("distances_released_as_they_are", mask=self.mask)] if bare else []
-        return (*found, *(() if self.publishable else (Message("seed_is_short", seed=self.seed, why=TRIAL),)))
+        return (
+            *self.about.warnings,
+            *(() if self.publishable else (Message("seed_is_short", seed=self.seed, why=TRIAL),)),
+        )
 
     @property
     def encoded(self) -> bool:
         """Whether the table has encodings, so that no matrix is needed."""
-        return self.masked.cells() is not None
+        return self.form == ENCODINGS
 
     @property
     def publishable(self) -> bool:
@@ -127,56 +169,115 @@ class Release:
         return {file.name: file.path for file in written}
 
 
-def release(data: Microdata, mask: str | Mask | Setting, seed: int | None = None) -> Release:
-    """Return the release of a file: labels, numbers and masked distances, shuffled so that no order leads back.
+def release(
+    data: Microdata,
+    mask: str | Mask | Setting,
+    seed: int | None = None,
+    *,
+    as_: str | None = None,
+    language: str = "en",
+) -> Release:
+    """Return the release of a file: its released columns and what the mask made, shuffled so that no order leads back.
 
     ``mask`` may say what is done to labels and numbers, too: ``gaussian:sigma=5km | km_school=round:100m | drop:age``.
-    Numbers are released in the unit in which the file has them, classes as ``[1,5) km``.
+    Numbers are released in the unit in which the file has them, classes as ``[1,5) km``, and so are ``sensitive`` and
+    ``plain`` columns, as they are. ``as_`` says what is released of that which the mask makes: ``distances``,
+    ``places`` (under the names, and in the reference system, of the file), ``vectors``, ``encodings`` or ``none``; by
+    default distances, or encodings where the mask encodes text. Places that are only turned or shifted, all alike, are
+    the true map, and are refused. ``language`` is that of the note.
 
-    Columns of text are never released: the mask publishes their encodings, or distances. Without a ``seed`` a fresh one
-    of 128 bits is drawn; whoever has the seed can take the noise off again, and a short one (a date, a small number) is
-    found by trying. Give one to try things out or, from a recipe, to repeat a release.
+    Ids, true places, texts, weights and columns without a role are never released: the mask publishes encodings of
+    text, or distances. Without a ``seed`` a fresh one of 128 bits is drawn; whoever has the seed can take the noise off
+    again, and a short one (a date, a small number) is found by trying. Give one to try things out or, from a recipe, to
+    repeat a release.
 
     >>> from disclique.records import microdata
     >>> people = pd.DataFrame({"sex": ["f", "m", "f"], "lon": [13.4, 2.35, 7.1], "lat": [52.5, 48.9, 50.7]})
     >>> release(microdata(people, ["sex"], coordinates=["lon", "lat"]), "gaussian:sigma=5km")
-    Release(3 records, columns (sex), mask gaussian:sigma=5km)
+    Release(3 records, columns (record, sex), mask gaussian:sigma=5km)
     """
-    return _release(data, mask, seed)[0]
+    texts_in(language)
+    return replace(_release(data, mask, seed, as_)[0], language=language)
 
 
-def _release(data: Microdata, mask: str | Mask | Setting, seed: int | None) -> tuple[Release, pd.DataFrame]:
+def _release(
+    data: Microdata, mask: str | Mask | Setting, seed: int | None, as_: str | None = None
+) -> tuple[Release, pd.DataFrame]:
     """Return a release, and the labels in it as they are compared."""
     setting, drawn, (noise, shuffle, chance) = _begin(data, mask, seed)
     rule, order = setting.mask.in_unit_of(data.distances), shuffle.permutation(len(data))
     if not (data.distances.are_published or rule.rigid or rule.withholds):
         raise InputError("mask_without_distances", file=data.name, mask=rule.name)
     kept = setting.labels.apply(data)
-    _refuse_columns(kept, rule)
-    masked = rule.prepare(data).apply(data.distances, noise).select(order)
+    masked = rule.prepare(data).apply(data.distances, noise)
+    form = choose_form(as_, data, rule, masked)
+    _refuse_columns(kept, form)
+    if form == ENCODINGS and masked.cells() is None:
+        masked = data.distances  # made elsewhere, and released as they are
+    change, warnings = measure_change(data.distances, masked), warn_of_form(form, rule, data, masked)
+    masked = masked.select(order)
     numbers = round_released(setting.numbers.apply(kept, chance).numbers).select(order)
-    labels, made = list(kept.labels.columns), [one.into for one in setting.labels.made]
-    # labels need not stand in a table; where they do it has them as the file writes them, but for what was made coarser
-    there = set(labels) <= set(data.table.columns)
-    source = (
-        data.table.assign(**{one: list(kept.labels[one]) for one in made if one in labels}) if there else kept.labels
-    )
-    table = source[labels].iloc[order].reset_index(drop=True).assign(**write_numbers(numbers))
-    if (cells := masked.cells()) is not None:
-        table = table.assign(**{COLUMN: cells})
-    if not len(table.columns):
-        table = pd.DataFrame({"record": np.arange(1, len(data) + 1)})  # a file needs a column; this one says nothing
+    spelled = replace(setting, mask=rule, numbers=setting.numbers.spelled(kept.numbers))
+    table = _released_columns(data, kept, setting, order).assign(**write_numbers(numbers))
+    columns = tuple(one for one in describe_columns(data, spelled) if one.name in table.columns)
+    table = table[[one.name for one in columns]]
+    made, held = _made_columns(form, masked, rule, data)
+    made = {free_name(name, table.columns): values for name, values in made.items()}
+    if held is not None:
+        held = replace(held, names=tuple(made))  # type: ignore[arg-type]
+    id = free_name(RECORD, [*table.columns, *made])
+    table = pd.DataFrame({id: np.arange(1, len(data) + 1)} | {str(n): table[n] for n in table.columns} | made)
+    about = About(columns, describe_mask(rule, form, change), warnings, tuple(made), held.crs if held else None)
     ids = tuple(data.ids[row] for row in order)
-    done = str(replace(setting, mask=rule, numbers=setting.numbers.spelled(kept.numbers)))
-    return Release(table, masked, done, drawn, order, ids, numbers), kept.labels.iloc[order]
+    found = Release(table, masked, str(spelled), drawn, order, ids, numbers, form, id, about, held)
+    return found, kept.labels.iloc[order]
 
 
-def _refuse_columns(data: Microdata, rule: Mask) -> None:
+def _released_columns(data: Microdata, kept: Microdata, setting: Setting, order: NDArray[np.int64]) -> pd.DataFrame:
+    """Return labels as they are released, and further columns as they are, in the new order.
+
+    Labels need not stand in a table; where they do it has them as the file writes them, but for what was made coarser.
+    Categories are written as their values: a list of all of them would name those of people who are left out.
+    """
+    coarser = {one.into for one in setting.labels.made}
+    found = {}
+    for name in (*kept.labels.columns, *data.roles.released):
+        own = name in kept.labels.columns and (name in coarser or name not in data.table.columns)
+        column = (kept.labels if own else data.table)[name]
+        plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
+        found[str(name)] = plain.iloc[order].reset_index(drop=True)
+    return pd.DataFrame(found, index=range(len(order)))
+
+
+def _made_columns(
+    form: str, masked: Distances, rule: Mask, data: Microdata
+) -> tuple[dict[str, Any], PlaceColumns | None]:
+    """Return the columns of the table that the mask made, and how places are held in a file of geometries."""
+    if form == ENCODINGS:
+        column, written = data.source.encodings or COLUMN, data.source.form
+        return {column: masked.cells(written)}, None
+    points = masked.points()
+    if points is None or form not in (PLACES, VECTORS) or (form == VECTORS and not data.source.columns):
+        return {}, None
+    return write_places(points, rule, data.source)
+
+
+def free_name(name: str, taken: Collection[object]) -> str:
+    """Return a name that no other column has."""
+    while name in taken:
+        name = f"{name}_"
+    return name
+
+
+def _refuse_columns(data: Microdata, form: str) -> None:
     """Refuse what is never released, and a column of the name of another one in the release."""
-    for name in (*data.labels.columns, *data.numbers.names):
+    hidden = {*data.roles.hidden, *data.source.columns}
+    for name in (*data.labels.columns, *data.numbers.names, *data.roles.released):
         if name in data.distances.unreleased:
             raise InputError("text_never_released", column=name)
-        if name == COLUMN and rule.on == "text":
+        if name in hidden or name in (LON, LAT):
+            raise InputError("column_is_hidden", name=name)
+        if name == (data.source.encodings or COLUMN) and form == ENCODINGS:
             raise InputError("label_named_as_encodings", column=name)
 
 
@@ -206,7 +307,7 @@ def mask(
     >>> seen, who = mask(file, "round:to=5", seed=1, key=True)
     >>> seen.distances.values, list(seen.table.columns), seen.ids, who
     (array([[0., 5.],
-           [5., 0.]]), ['sex'], (1, 2), ('bob', 'ada'))
+           [5., 0.]]), ['record', 'sex'], (1, 2), ('bob', 'ada'))
     """
     made, labels = _release(data, mask, seed)
     rows = tuple(range(1, len(labels) + 1))

@@ -160,8 +160,11 @@ class Distances:
         """Return the list of the published distances, where most are not published."""
         return None
 
-    def cells(self) -> list[str] | None:
-        """Return what stands for each record in a column of a release, where that is all that is released."""
+    def cells(self, form: str | None = None) -> list[str] | None:
+        """Return what stands for each record in a column of a release, where that is all that is released.
+
+        ``form`` is how it is written, as by default where nobody says it.
+        """
         return None
 
     @property

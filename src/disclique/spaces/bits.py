@@ -203,8 +203,12 @@ class Encodings(Distances):
     def _open(self, packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
         return np.unpackbits(packed, axis=1, count=self.length)
 
-    def cells(self) -> list[str]:
-        """Return each encoding in hexadecimal digits, four bits a digit, as ``parse_encodings`` reads it back."""
+    def cells(self, form: str | None = None) -> list[str]:
+        """Return each encoding as a text that ``parse_encodings`` reads back; by default in hexadecimal digits."""
+        if form == BINARY:
+            return ["".join(map(str, row)) for row in self._open(self.bits).tolist()]
+        if form == BASE64 and self.length % 8 == 0:
+            return [base64.b64encode(row.tobytes()).decode("ascii") for row in self.bits]
         digits = (self.length + 3) // 4
         return [row.tobytes().hex()[:digits] for row in self.bits]
 
@@ -235,6 +239,16 @@ def parse_encodings(values: Sequence[Any], metric: str = "dice", *, name: str, c
             found = {"text": _short(text), "bits": _bits_in(text, form), "length": length}
             raise InputError("encodings_differ_in_length", name=name, row=row + 1, column=column, **found)
     return Encodings(np.stack([_packed(text, form) for text in cells]), length, metric)
+
+
+def form_of(values: Sequence[Any]) -> str | None:
+    """Return how encodings are written; None where no form fits them all.
+
+    >>> form_of(["8f", "0a"]), form_of(["Zg==", "Zw=="])
+    ('form_hexadecimal', 'form_base64')
+    """
+    cells = [str(value).strip() for value in values]
+    return next((form for form, rule in _FORMS.items() if all(rule.fullmatch(text) for text in cells)), None)
 
 
 def _form_of(cells: Sequence[str], name: str, column: str) -> str:

@@ -19,6 +19,7 @@ from disclique.records.checks.near import inspect_near
 from disclique.records.checks.numbers import inspect_numbers
 from disclique.records.checks.pairs import Encounter, inspect_pair
 from disclique.records.checks.places import inspect_places
+from disclique.records.checks.released import inspect_released
 from disclique.records.checks.values import FileLook, Inspection, Remark
 from disclique.records.near import Near
 
@@ -80,7 +81,7 @@ def _inspect_file(data: Microdata) -> tuple[FileLook, list[Remark]]:
         crowd=1 if same is None else max(Counter(same).values(), default=1),
         numbers=numbers,
     )
-    remarks = [*of_places, *of_lengths, *groups.remarks, *of_numbers]
+    remarks = [*of_places, *of_lengths, *groups.remarks, *of_numbers, *inspect_released(data)]
     for near in (column.near for column in data.numbers.columns):
         if isinstance(near, Near):
             remarks += inspect_near(near, data.distances.points(), data.name)

@@ -41,6 +41,11 @@ LIKELY_WRONG = frozenset(
         "records_are_doubles",
         "records_copied",
         "records_have_twins",
+        "released_column_follows_id",
+        "released_column_of_coordinates",
+        "released_column_of_emails",
+        "released_column_of_names",
+        "released_column_of_phones",
     }
 )
 

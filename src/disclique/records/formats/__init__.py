@@ -45,6 +45,23 @@ class Part:
 
 
 UNSAID = Part()
+
+
+@dataclass(frozen=True)
+class PlaceColumns:
+    """Two columns of a table that are places, and how a file of geometries holds them.
+
+    ``crs`` is the reference system of their numbers, None where they have none; ``geometry`` and ``layer`` are what
+    the column of geometries and the layer are called; ``given`` says that they come from a file of geometries.
+    """
+
+    names: tuple[str, str]
+    crs: str | None = None
+    geometry: str = "geometry"
+    layer: str | None = None
+    given: bool = False
+
+
 Reader = Callable[[Path, Part, int | None], pd.DataFrame]
 
 
@@ -57,6 +74,8 @@ class Format:
     ``array`` reads numbers alone. ``parts`` lists what a file has several of, which is called ``section``; ``places``
     says whether a file holds geometries. With ``family`` files of the same name belong to it. ``extra`` is the extra
     of this package that has what the reader imports, ``begins`` the beginning of a large file cut where a row ends.
+    In one that is ``typed`` numbers are no texts. ``write`` writes a table, under the endings ``written``;
+    ``write_places`` one in which two columns are places, as geometries.
     """
 
     suffixes: tuple[str, ...]
@@ -71,6 +90,10 @@ class Format:
     family: bool = False
     extra: str | None = None
     begins: Callable[[Path, int], bytes | None] | None = None
+    typed: bool = True
+    write: Callable[[pd.DataFrame, Path], None] | None = None
+    written: tuple[str, ...] = ()
+    write_places: Callable[[pd.DataFrame, Path, PlaceColumns], None] | None = None
 
 
 @cache
@@ -94,6 +117,18 @@ def list_suffixes(wanted: Callable[[Format], bool] = lambda one: True) -> tuple[
     ('.npy', '.npz')
     """
     return tuple(suffix for suffix, one in formats().items() if wanted(one))
+
+
+def list_written(*, places: bool = False) -> tuple[str, ...]:
+    """Return the endings under which tables are written, or those whose files can hold places as geometries.
+
+    >>> list_written()
+    ('.csv', '.tsv', '.parquet', '.xlsx', '.dta')
+    """
+    known = formats().items()
+    if places:
+        return tuple(suffix for suffix, one in known if one.write_places is not None)
+    return tuple(suffix for suffix, one in known if suffix in one.written)
 
 
 def refuse(path: Path, code: str, wanted: Callable[[Format], bool]) -> InputError:

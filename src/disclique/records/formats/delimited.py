@@ -83,10 +83,17 @@ def _decode(path: Path, raw: bytes) -> str:
         return raw.decode("cp1252", errors="replace")  # what spreadsheets of Western Europe still write
 
 
+def _write_records(frame: pd.DataFrame, path: Path) -> None:
+    frame.to_csv(path, index=False, sep="\t" if path.suffix.lower() == ".tsv" else ",")
+
+
 TEXT = Format(
     (".csv", ".tsv", ".txt"),
     "CSV",
     table=_read_records,
     grid=lambda path, part: _read_cells(path, square=True),
     begins=read_beginning,
+    typed=False,
+    write=_write_records,
+    written=(".csv", ".tsv"),
 )

@@ -14,8 +14,10 @@ import numpy as np
 import pandas as pd
 
 from disclique.errors import InputError
-from disclique.records.formats import LAYER, Format, Part, choose_part, first_line, need, plain_dates
+from disclique.records.formats import LAYER, Format, Part, PlaceColumns, choose_part, first_line, need, plain_dates
 from disclique.records.formats.projections import LAT, LON, read_crs
+
+SHAPEFILE_NAMES = 10  # letters that the name of a column may have there
 
 
 def _read_attributes(path: Path, part: Part, rows: int | None) -> pd.DataFrame:
@@ -24,11 +26,11 @@ def _read_attributes(path: Path, part: Part, rows: int | None) -> pd.DataFrame:
     return plain_dates(pd.DataFrame(frame.drop(columns=frame.geometry.name)))
 
 
-def read_points(path: Path, crs: str | None = None, layer: str | None = None) -> pd.DataFrame:
+def read_points(path: Path, crs: str | None = None, layer: str | None = None) -> tuple[pd.DataFrame, PlaceColumns]:
     """Return the attributes of a file of points with the columns ``LON`` and ``LAT`` in degrees of WGS 84.
 
-    ``crs`` says the reference system of a file that does not name it; it does not overrule one that does. ``layer``
-    says which layer is meant where there are several.
+    The second value says how the file holds its places. ``crs`` says the reference system of a file that does not name
+    it; it does not overrule one that does. ``layer`` says which layer is meant where there are several.
     """
     frame = read_layer(path, layer)
     system, geometry = system_of(frame, path, crs), geometries_of(frame, path)
@@ -36,7 +38,8 @@ def read_points(path: Path, crs: str | None = None, layer: str | None = None) ->
         raise InputError("record_not_a_point", path=path, row=row + 1, kind=geometry.geom_type.iloc[row])
     places = geometry.set_crs(system).to_crs(4326)
     table = pd.DataFrame(frame.drop(columns=geometry.name))
-    return table.assign(**{LON: places.x.to_numpy(), LAT: places.y.to_numpy()})
+    held = PlaceColumns((LON, LAT), system.to_string(), str(geometry.name), layer)
+    return table.assign(**{LON: places.x.to_numpy(), LAT: places.y.to_numpy()}), held
 
 
 def system_of(frame: Any, path: Path, crs: str | None) -> Any:
@@ -79,6 +82,29 @@ def read_layer(path: Path, layer: str | None = None, rows: int | None = None) ->
         raise InputError("file_not_readable", path=path, why=first_line(error)) from None
 
 
+def write_layer(frame: pd.DataFrame, path: Path, places: PlaceColumns) -> None:
+    """Write a table with two columns of it as points; the reference system must be known."""
+    geopandas = need("geopandas", path)
+    if places.crs is None:
+        raise InputError("layer_without_crs", path=path)
+    suffix = path.suffix.lower()
+    others = frame.drop(columns=list(places.names))
+    long = [name for name in others.columns if len(str(name)) > SHAPEFILE_NAMES]
+    if suffix == ".shp" and long:
+        raise InputError("shapefile_name_too_long", path=path, column=long[0], most=SHAPEFILE_NAMES)
+    points = geopandas.points_from_xy(*(frame[name] for name in places.names))
+    name = places.geometry if places.geometry not in others.columns else f"{places.geometry}_"
+    made = geopandas.GeoDataFrame(others.assign(**{name: points}), geometry=name, crs=read_crs(places.crs))
+    if suffix in (".parquet", ".geoparquet"):
+        made.to_parquet(path, index=False)
+        return
+    try:
+        # the driver follows from the ending, whatever the name before it
+        made.to_file(path, layer=places.layer or path.stem, index=False, engine="pyogrio")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError("not_written_as", path=path, why=first_line(error)) from None
+
+
 def _list_layers(path: Path) -> tuple[str, ...]:
     try:
         layers = need("pyogrio", path).list_layers(path)
@@ -102,6 +128,7 @@ def _format(name: str, *suffixes: str, layered: bool = True, family: bool = Fals
         places=lambda path: True,
         family=family,
         extra="geo",
+        write_places=write_layer,
     )
 
 

@@ -13,6 +13,7 @@ from pyarrow import ArrowException, Table, parquet
 
 from disclique.errors import InputError
 from disclique.records.formats import Format, Part, check_there, first_line, plain_dates
+from disclique.records.formats.layers import write_layer
 
 
 def _read_records(path: Path, part: Part, rows: int | None) -> pd.DataFrame:
@@ -49,6 +50,9 @@ PARQUET = Format(
     grid=lambda path, part: _read_frame(path),
     headed=True,
     places=has_geometries,
+    write=lambda frame, path: frame.to_parquet(path, index=False),
+    written=(".parquet",),
+    write_places=write_layer,
 )
 
 

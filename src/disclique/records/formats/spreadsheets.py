@@ -20,6 +20,7 @@ _AGES = re.compile(r"\d+\s*[-–]\s*\d+")  # 10-14
 _DATE = re.compile(rf"(\d{{1,2}}[-. ]+({_MONTHS})[a-zé]*\.?|({_MONTHS})[a-zé]*\.?[- ]+\d{{1,4}})", re.IGNORECASE)
 _SERIAL = re.compile(r"[34]\d{4}(\.0)?")  # the same date as the number that spreadsheets store, from 1982 to 2036
 _MERGED = re.compile(rb'<mergeCell [^>]*ref="([A-Z]+\d+):([A-Z]+)(\d+)"')
+SHEET_ROWS = 1 << 20  # of a sheet, the names of the columns among them
 OLDEST = 150  # classes up to here are ages, among which a number of five digits is no other class
 
 
@@ -152,6 +153,32 @@ def _list_sheets(path: Path) -> tuple[str, ...]:
         book.close()
 
 
+def _write_sheet(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table to the one sheet of a workbook; a text that begins with = stays a text."""
+    openpyxl = need("openpyxl", path)
+    if len(frame) >= SHEET_ROWS:
+        raise InputError("sheet_too_long", path=path, records=len(frame), most=SHEET_ROWS - 1)
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("release")
+
+    def fill(values: Iterable[Any]) -> None:
+        cells = []
+        for value in values:
+            cell = openpyxl.cell.WriteOnlyCell(sheet, value=None if pd.isna(value) else value)
+            if isinstance(value, str):
+                cell.data_type = "s"
+            cells.append(cell)
+        sheet.append(cells)
+
+    try:
+        fill(map(str, frame.columns))
+        for row in frame.astype(object).itertuples(index=False, name=None):
+            fill(row)
+    except (openpyxl.utils.exceptions.IllegalCharacterError, ValueError) as error:
+        raise InputError("not_written_as", path=path, why=first_line(error)) from None
+    book.save(path)
+
+
 WORKBOOK = Format(
     (".xlsx", ".xlsm"),
     "xlsx",
@@ -160,4 +187,6 @@ WORKBOOK = Format(
     parts=_list_sheets,
     section=SHEET,
     extra="stat",
+    write=_write_sheet,
+    written=(".xlsx",),
 )

@@ -7,6 +7,8 @@ missing, and nothing else: a label that says "no answer" is a value like others.
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,28 @@ def _in_words(column: pd.Series[Any], labels: dict[Any, str]) -> pd.Series[Any]:
     return pd.Series(np.array(texts, dtype=object)[places], dtype=object, name=column.name)
 
 
-def _format(name: str, function: str, *suffixes: str) -> Format:
+_STATA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
+
+
+def _write_stata(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table for Stata; a name that Stata does not take is written otherwise, and stands in the label."""
+    names: dict[str, str] = {}
+    for column in map(str, frame.columns):
+        name = column if _STATA_NAME.fullmatch(column) else re.sub(r"^(?=\d)|\W", "_", column)[:28]
+        taken = set(names.values())
+        free = (name, *(f"{name}_{number}" for number in range(2, len(frame.columns) + 2)))
+        names[column] = next(one for one in free if one not in taken)
+    labels = {name: column[:80] for column, name in names.items() if name != column}
+    renamed = frame.set_axis(list(names.values()), axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of words such as int, before which it puts a line
+        try:
+            renamed.to_stata(path, write_index=False, version=118, variable_labels=labels)
+        except (ValueError, TypeError, NotImplementedError) as error:
+            raise InputError("not_written_as", path=path, why=first_line(error)) from None
+
+
+def _format(name: str, function: str, *suffixes: str, **more: Any) -> Format:
     return Format(
         suffixes,
         name,
@@ -58,10 +81,11 @@ def _format(name: str, function: str, *suffixes: str) -> Format:
         grid=lambda path, part: read_table(path, Part(codes=True)),  # numbers, whatever they are labelled
         headed=True,
         extra="stat",
+        **more,
     )
 
 
-STATA = _format("Stata", "read_dta", ".dta")
+STATA = _format("Stata", "read_dta", ".dta", write=_write_stata, written=(".dta",))
 SPSS = _format("SPSS", "read_sav", ".sav", ".zsav")
 SPSS_PORTABLE = _format("SPSS", "read_por", ".por")
 SAS = _format("SAS", "read_sas7bdat", ".sas7bdat")
