@@ -15,7 +15,7 @@ from disclique.audits.facts import declare
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.rates import ReleaseRecord
-from disclique.audits.result import ANNEX, RECORDS, REPORT, RESULT, AuditResult
+from disclique.audits.result import ANNEX, ANNEX_WORD, RECORDS, REPORT, RESULT, AuditResult
 from disclique.audits.run import run_audit
 from disclique.audits.summarise import Context
 from disclique.errors import InputError
@@ -139,7 +139,7 @@ def carry_out(
 ) -> AuditResult:
     """Carry out an audit and write result.json, records.csv, the report with its figures and the annex to ``out``.
 
-    ``language`` is that of the two pages.
+    ``language`` is that of report and annex.
     """
     with told.opened(executor) as running:
         forecast = announce(work, out, running, told, keep=True)
@@ -153,13 +153,14 @@ def carry_out(
     if forecast.finished and not progress.fresh:
         told.say([Message("finished_before", folder=out)])
     result.report(out / REPORT, language=language)
-    result.annex(out / ANNEX, language=language)
+    for name in (ANNEX, ANNEX_WORD):
+        result.annex(out / name, language=language)
     return result
 
 
 def announce(work: Audit, out: Path, executor: Executor, told: Listener, *, keep: bool = False) -> Forecast:
     """Say what will be done and about how long it will take; return how the time left is to be told."""
-    check_folder(out, (RESULT, RECORDS, REPORT, ANNEX))
+    check_folder(out, (RESULT, RECORDS, REPORT, ANNEX, ANNEX_WORD))
     work.check_masks()
     told.say(describe_work(work))
     if has_journal(out):

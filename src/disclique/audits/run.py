@@ -16,7 +16,7 @@ from disclique.audits.facts import Decision, SettingFacts, declare
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.rates import Records, ReleaseRecord
-from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
+from disclique.audits.result import ANNEX, ANNEX_WORD, REPORT, AuditResult, write_result
 from disclique.audits.search import search_range
 from disclique.audits.sensitivity import choose_variants, list_units
 from disclique.audits.summarise import Context, judge_setting, measure_setting, summarise
@@ -115,7 +115,8 @@ def audit(  # noqa: PLR0913 - the public door
     )
     if folder is not None:
         result.report(Path(folder) / REPORT)
-        result.annex(Path(folder) / ANNEX)
+        for name in (ANNEX, ANNEX_WORD):
+            result.annex(Path(folder) / name)
     return result
 
 
