@@ -187,7 +187,10 @@ def compose_variables(result: AuditResult, texts: Texts) -> tuple[Block, ...]:
     rows += _tell_columns(result, texts) if found is None else []
     after: list[Block] = []
     if found is None:
-        after += paragraphs(say("Columns that are not in this table were not part of the audit."), kind="soft")
+        after += paragraphs(
+            say("Columns that are not in this table were not part of the audit. What they would tell is not known."),
+            kind="soft",
+        )
     else:
         roles = {name: say(title) for name, title in ROLES.items()}
         rows += [(one.name, roles.get(one.role, one.role), one.done) for one in found.columns]
@@ -431,10 +434,18 @@ def _tell_inference(one: InferenceFacts, texts: Texts) -> tuple[Cell, ...]:
     say = texts.say
     figure_: Said = Message("annex_inference_not_measured", why=one.why)
     if one.value is not None and one.high is not None:
-        figure_ = Message("annex_inferred", share=one.value, high=one.high, certain=_tell_certain(one))
+        figure_ = Message(
+            "annex_inferred", share=one.value, high=one.high, certain=_tell_certain(one), kept=_tell_kept(one)
+        )
     guessed, labelled = (percent(share, texts.language) for share in (one.by_distribution, one.by_labels))
     compared = say("by its distribution: {guessed}; by labels: {labelled}", guessed=guessed, labelled=labelled)
     return say("Inference: {column}", column=one.column), _ask_inference(texts), figure_, compared
+
+
+def _tell_kept(one: InferenceFacts) -> Message | None:
+    if one.meets is None:
+        return None
+    return Message(mark("annex_inference_kept") if one.meets else mark("annex_inference_not_kept"))
 
 
 def _tell_certain(one: InferenceFacts) -> Message | None:

@@ -76,8 +76,9 @@ def annex(
     page = render("annex", language, library, result=result, document=document, charts=document.charts)
     if place is not None:
         made = page.encode() if kind == HTML else render_word(document, texts)
+        made = print_pdf(made, page) if kind == PDF else made
         with whole_file(place) as draft:
-            draft.write_bytes(print_pdf(made, page) if kind == PDF else made)
+            draft.write_bytes(made)
     return page
 
 

@@ -6,6 +6,7 @@ Nothing in it leads elsewhere, and the same document gives the same bytes.
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any
 
 from disclique.errors import MissingDependency
 from disclique.locale import Texts
+from disclique.messages import Message
 from disclique.show.report.document import (
     Block,
     Card,
@@ -34,6 +36,8 @@ from disclique.show.report.document import (
 )
 from disclique.show.report.page import NUMBERS
 
+MOST_LETTERS = 255  # of what a Word file says of itself
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LOCALES = {"en": "en-GB", "de": "de-DE"}
 _COLOURS = {"meets": "00694D", "unproven": "8A5300", "fails": "B3261E"}  # of a headline, as on the page
 _BOX = {  # the look of an extent, which the page has from its style sheet
@@ -95,12 +99,25 @@ def render_word(document: Document, texts: Texts, sheet: Sheet = SHEET) -> bytes
 
 
 def _without_times(packed: bytes) -> bytes:
-    """Return a packed file without the time at which it was packed, and without the picture of an empty page."""
+    """Return a packed file without the time at which it was packed."""
     into = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(packed)) as before, zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as after:
         for name in before.namelist():
             after.writestr(zipfile.ZipInfo(name), before.read(name), zipfile.ZIP_DEFLATED)
     return into.getvalue()
+
+
+def _clean(text: str) -> str:
+    """Return a text without signs that no XML may hold."""
+    return _ILLEGAL.sub("\ufffd", text)
+
+
+def _read_time(made: str) -> datetime:
+    """Return when an audit was made, as Word writes it; the same day for all where that is not said."""
+    try:
+        return datetime.fromisoformat(made).replace(tzinfo=None)
+    except ValueError:
+        return datetime(2000, 1, 1)
 
 
 class _Writer:
@@ -119,10 +136,10 @@ class _Writer:
         page.page_width, page.page_height = Mm(sheet.width), Mm(sheet.height)
         page.left_margin = page.right_margin = page.top_margin = page.bottom_margin = Mm(sheet.margin)
         about = self.file.core_properties
-        about.author, about.title, about.comments = document.author, self.say(document.title), ""
-        about.language, about.last_modified_by = _LOCALES[self.texts.language], document.author
-        when = datetime.fromisoformat(document.made).replace(tzinfo=None) if document.made else datetime(2000, 1, 1)
-        about.created = about.modified = when
+        author, title = (_clean(text)[:MOST_LETTERS] for text in (document.author, self.say(document.title)))
+        about.author, about.last_modified_by, about.title, about.comments = author, author, title, ""
+        about.language = _LOCALES[self.texts.language]
+        about.created = about.modified = _read_time(document.made)
         self._prepare_styles()
         self._number_pages(page.footer.paragraphs[0], self.say(document.title))
 
@@ -189,9 +206,9 @@ class _Writer:
 
     def say(self, said: Said) -> str:
         """Return what is said in the language of the file."""
-        if isinstance(said, str):
-            return said
-        return said.text if isinstance(said, Code) else self.texts.say(said)
+        if isinstance(said, Message):
+            return _clean(self.texts.say(said))
+        return _clean(said.text if isinstance(said, Code) else said)
 
     def _fill(self, into: Any, paragraph: Paragraph) -> Any:
         """Put sentences into a paragraph of the file."""
