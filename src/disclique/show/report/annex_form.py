@@ -74,7 +74,7 @@ def compose_methodology(result: AuditResult, texts: Texts) -> tuple[Block, ...]:
     oracle, plan = setting.oracle, result.plan
     lines: list[Said] = [
         Message("annex_quantitative", mask=name_mask(setting), count=setting.repetitions),
-        Message("annex_oracle_asked", draws=oracle.draws)
+        Message("annex_oracle_asked", count=oracle.draws)
         if oracle is not None
         else Message("annex_oracle_not_asked", why=setting.oracle_why),
         Message("annex_attacks_ran", names=list(ran.busy)) if ran.busy else Message("annex_no_attack_ran"),

@@ -17,6 +17,7 @@ from typing import Any
 from disclique.errors import MissingDependency
 from disclique.locale import Texts
 from disclique.messages import Message
+from disclique.show.pages import SPACE
 from disclique.show.report.document import (
     Block,
     Card,
@@ -72,10 +73,10 @@ class Sheet:
 
     def columns(self, kind: str, count: int) -> list[float]:
         """Return the widths of the columns of a table."""
-        shares = {"form": 0.42, "facing": 0.3, "figures": 0.34, "signatures": 0.34, "grid": 0.22}
-        first = shares[kind] * self.room
-        if kind == "grid" and count == 4:
-            return [0.16 * self.room, 0.22 * self.room, 0.37 * self.room, 0.25 * self.room]
+        if kind == "grid" and count == 4:  # a name, a question, the figure, what it is compared with
+            return [share * self.room for share in (0.18, 0.22, 0.37, 0.23)]
+        shares = {"form": 0.42, "facing": 0.3, "figures": 0.4, "signatures": 0.34, "grid": 0.22}
+        first = (0.24 if kind == "figures" and count > 4 else shares[kind]) * self.room
         return [first, *([(self.room - first) / max(count - 1, 1)] * (count - 1))]
 
 
@@ -291,7 +292,7 @@ class _Writer:
             paragraph.paragraph_format.space_after = Pt(1)
             if cell is not None:
                 run = self._put(paragraph, cell)
-                run.font.size = Pt(self.sheet.small + 0.5)
+                run.font.size = Pt(self.sheet.small if head else self.sheet.small + 0.5)
                 run.bold = head or own or None
 
     @write.register
@@ -317,7 +318,8 @@ class _Writer:
 
     @write.register
     def _(self, block: Choices) -> None:
-        self.file.add_paragraph("     ".join(f"☐ {self.say(one)}" for one in block.answers))
+        together = (self.say(one).replace(" ", SPACE) for one in block.answers)
+        self.file.add_paragraph("     ".join(f"☐{SPACE}{one}" for one in together))
 
     @write.register
     def _(self, block: Lines) -> None:
