@@ -191,14 +191,14 @@ def test_downloads_have_plain_names_and_nothing_of_single_people(app: App) -> No
     try:
         app.kept.result.write_text(json.dumps(with_people), encoding="utf-8")
         os.utime(app.kept.result, ns=(1, 1))
-        for name in ("report.html", "annex.html", "result.json", "figures.zip"):
+        for name in ("report.html", "annex.html", "annex.docx", "result.json", "figures.zip"):
             answer = app.client.get(f"/work/{app.kept.id}/download/{name}")
             assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
             content = answer.content
-            if name == "figures.zip":
+            if name in ("annex.docx", "figures.zip"):
                 with zipfile.ZipFile(io.BytesIO(content)) as packed:
                     content = b"".join(map(packed.read, packed.namelist()))
-                    assert "risk.csv" in packed.namelist()
+                    assert {"annex.docx": "word/document.xml", "figures.zip": "risk.csv"}[name] in packed.namelist()
             assert b"PERSON-" not in content, name
         assert json.loads(app.client.get(f"/work/{app.kept.id}/download/result.json").content)["records"] is None
         status, text = app.post(f"/work/{app.kept.id}/exposed/report")

@@ -125,14 +125,15 @@ def test_templates_escape_whatever_fills_a_slot() -> None:
     """Neither a value nor a message nor a text given to ``_`` becomes markup; text of the template does."""
     page = environment("de").from_string(
         "{{ _('Mask {mask}:', mask=evil) }}|{{ _(evil) }}|{{ evil | say }}|{{ odd | say }}|{{ known | say }}|"
-        "{% trans spec=evil, k=3 %}Rectangles of at least {{ k }} people, shaded by their mean risk under "
-        "<code>{{ spec }}</code>. Edges lie on lines of a fixed grid, at nobody's place.{% endtrans %}"
+        "{% trans spec=evil %}Every record of the file at its true place, released as <code>{{ spec }}</code>. Rings "
+        "and lines are those of one typical repetition. <strong>This page holds personal data and stays with the data "
+        "holder.</strong>{% endtrans %}"
     )
     shown = page.render(evil=EVIL, odd=Message(EVIL), known=Message("did_you_mean", word=EVIL))
     assert "<script" not in shown
     assert shown.count("&lt;script&gt;") == 6
     assert "<code>&lt;script" in shown
-    assert "Rechtecke mit mindestens 3 Personen" in shown
+    assert "Jeder Datensatz der Datei an seinem wahren Ort" in shown
     assert '<span lang="en">&lt;script' in shown
 
 

@@ -158,7 +158,7 @@ def test_releases_are_counted_as_they_were_foreseen(run: Run, monkeypatch: pytes
     journal = Path("o/journal.jsonl")
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:9]))
-    for made in ("result.json", "records.csv", "report.html", "annex.html"):
+    for made in ("result.json", "records.csv", "report.html", "annex.html", "annex.docx"):
         Path("o", made).unlink()
     err = run(*arguments)[2]
     done = sum(b'"part":""' in line for line in lines[:9])

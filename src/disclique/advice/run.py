@@ -27,7 +27,7 @@ from disclique.advice.unit import STAGES, Rows, Searcher, leave_out
 from disclique.audits.definition import UNIT_TUNING, Audit
 from disclique.audits.facts import FAILS, MEETS, UNPROVEN, SettingFacts
 from disclique.audits.rates import Records, ReleaseRecord
-from disclique.audits.result import ANNEX, REPORT, AuditResult
+from disclique.audits.result import AuditResult
 from disclique.audits.run import run_audit
 from disclique.audits.summarise import Context, judge_setting
 from disclique.audits.verdict import Judgement
@@ -376,8 +376,7 @@ class Audits:
             about=replace(self.about, command=""),
         )
         if place is not None:
-            result.report(place / REPORT, language=self.language)
-            result.annex(place / ANNEX, language=self.language)
+            result.write_papers(place, language=self.language)
         return result
 
     def _describe(self, seen: Seen, facts: SettingFacts) -> AdvisedRelease:

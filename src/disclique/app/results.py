@@ -48,6 +48,12 @@ class Results:
         found = self._read(*_stamp(project))
         return None if found.records is None else disclique.report(found, language=language, library=self.charts.get())
 
+    def word(self, project: Project, language: str) -> bytes:
+        """Return the annex as a Word file, as it may be shared."""
+        from disclique.show.report.annex_page import annex_word
+
+        return annex_word(self.get(project), language=language)
+
     def json(self, project: Project) -> bytes:
         """Return result.json as it may be shared."""
         from disclique.audits.result import encode_result

@@ -8,13 +8,14 @@ in ``show``.
 from disclique.audits.definition import Audit
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.recipients import Recipient, list_ready
-from disclique.audits.result import ANNEX, RECORDS, REPORT, RESULT, AuditResult, read_result, write_result
+from disclique.audits.result import ANNEX, ANNEX_WORD, RECORDS, REPORT, RESULT, AuditResult, read_result, write_result
 from disclique.audits.run import audit, make_plan, run_audit
 from disclique.audits.several import RecipientsResult
 from disclique.masks.settings import MaskRange, Setting, parse_range
 
 __all__ = [
     "ANNEX",
+    "ANNEX_WORD",
     "RECORDS",
     "REPORT",
     "RESULT",

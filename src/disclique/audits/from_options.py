@@ -16,7 +16,7 @@ from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
 from disclique.audits.rates import ReleaseRecord
 from disclique.audits.recipients import Recipient, refuse_beside
-from disclique.audits.result import ANNEX, RECORDS, REPORT, RESULT, AuditResult
+from disclique.audits.result import ANNEX, ANNEX_WORD, RECORDS, REPORT, RESULT, AuditResult
 from disclique.audits.run import run_audit
 from disclique.audits.several import Asked, RecipientsResult, place_of, run_recipients
 from disclique.audits.summarise import Context
@@ -154,7 +154,7 @@ def carry_out(
 ) -> AuditResult:
     """Carry out an audit and write result.json, records.csv, the report with its figures and the annex to ``out``.
 
-    ``language`` is that of the two pages.
+    ``language`` is that of report and annex.
     """
     with told.opened(executor) as running:
         forecast = announce(work, out, running, told, keep=True)
@@ -164,8 +164,7 @@ def carry_out(
             )
     if forecast.finished and not progress.fresh:
         told.say([Message("finished_before", folder=out)])
-    result.report(out / REPORT, language=language)
-    result.annex(out / ANNEX, language=language)
+    result.write_papers(out, language=language)
     return result
 
 
@@ -222,7 +221,7 @@ def _name_units(work: Audit) -> UnitNames:
 
 def announce(work: Audit, out: Path, executor: Executor, told: Listener, *, keep: bool = False) -> Forecast:
     """Say what will be done and about how long it will take; return how the time left is to be told."""
-    check_folder(out, (RESULT, RECORDS, REPORT, ANNEX))
+    check_folder(out, (RESULT, RECORDS, REPORT, ANNEX, ANNEX_WORD))
     work.check_masks()
     told.say(describe_work(work))
     if has_journal(out):

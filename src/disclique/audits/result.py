@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 KIND, VERSION = "disclique audit", 8
 RESULT, RECORDS, REPORT, ANNEX = "result.json", "records.csv", "report.html", "annex.html"
+ANNEX_WORD = "annex.docx"
 
 
 @dataclass(frozen=True)
@@ -200,10 +201,11 @@ class AuditResult(ResultFacts):
         *,
         language: str = "en",
     ) -> str:
-        """Render the annex for the board as one HTML page to be printed and signed, and write it if a path is given.
+        """Return the annex for the board as one HTML page, and write it if a path is given.
 
-        ``decision`` says author, purpose, date, holder, recipients and basis, if the audit was not told; ``language``
-        is that of the page, ``en`` or ``de``.
+        The ending of the path says as what: ``.html``, ``.docx`` (Word, which boards can edit) or ``.pdf``, for which
+        the machine needs LibreOffice or Chromium. ``decision`` says author, purpose, date, holder, recipients and
+        basis, if the audit was not told; ``language`` is that of the annex, ``en`` or ``de``.
         """
         import disclique
 
@@ -212,10 +214,14 @@ class AuditResult(ResultFacts):
         declared = self.declared if decision is None else declare(decision)
         if self.coarse_map is not None and declared.k > self.coarse_map.k:
             raise InputError("map_of_larger_cells", k=declared.k, there=self.coarse_map.k)
-        page: str = disclique.annex(replace(self, declared=declared), language=language)
-        if path is not None:
-            _write_page(page, Path(path))
+        page: str = disclique.annex(replace(self, declared=declared), path, language=language)
         return page
+
+    def write_papers(self, folder: Path, *, language: str = "en") -> None:
+        """Write the report, and the annex as a page and for Word, to a folder."""
+        self.report(folder / REPORT, language=language)
+        for name in (ANNEX, ANNEX_WORD):
+            self.annex(folder / name, language=language)
 
     def plot(self) -> Figure:
         """Draw risk against usefulness of every setting."""

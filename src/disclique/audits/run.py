@@ -18,7 +18,7 @@ from disclique.audits.known_figures import describe_figures
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import AS_IT_IS, Plan, Snooper
 from disclique.audits.rates import Records, ReleaseRecord
-from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
+from disclique.audits.result import AuditResult, write_result
 from disclique.audits.search import search_range
 from disclique.audits.sensitivity import choose_variants, list_units
 from disclique.audits.summarise import Context, describe_settings, judge_setting, measure_setting, summarise
@@ -147,8 +147,7 @@ def audit(  # noqa: PLR0913 - the public door
     work, about = ask(known, others)
     result = run_audit(work, folder=place, executor=executor, progress=progress, with_records=with_records, about=about)
     if place is not None:
-        result.report(place / REPORT)
-        result.annex(place / ANNEX)
+        result.write_papers(place)
     return result
 
 

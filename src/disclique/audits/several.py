@@ -28,7 +28,7 @@ from disclique.audits.recipient_facts import (
     write_recipients,
 )
 from disclique.audits.recipients import Recipient, parse_recipients, refuse_beside
-from disclique.audits.result import ANNEX, REPORT, AuditResult, write_result
+from disclique.audits.result import AuditResult, write_result
 from disclique.audits.run import Work, conclude
 from disclique.audits.summarise import Context
 from disclique.audits.unit import Useful
@@ -185,8 +185,7 @@ def run_recipients(
                 results[one.name], works[one.name] = conclude(work, one.about, with_records=with_records), work
             if place is not None:
                 write_result(results[one.name], place)
-                results[one.name].report(place / REPORT, language=language)
-                results[one.name].annex(place / ANNEX, language=language)
+                results[one.name].write_papers(place, language=language)
         settings, verdict = _compare(asked, works, results, watching)
     found = _summarise(asked, results, settings, verdict, written=folder is not None)
     if folder is not None:

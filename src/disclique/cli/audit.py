@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
     from disclique.audits.recipients import Recipient
     from disclique.audits.summarise import Context
     from disclique.runs import Executor
+
+
+class AnnexFormat(StrEnum):
+    """What an annex is written as."""
+
+    HTML = "html"
+    WORD = "docx"
+    PDF = "pdf"
+
 
 EXIT = {"meets": 0, "measured": 0, "unproven": 3, "fails": 4}  # 2 is bad input
 # A rigid motion, noise on the distances, and a search for the noise on coordinates that is enough. Few repetitions and
@@ -186,7 +196,7 @@ def _carry_out(
     language: str = "en",
 ) -> str:
     """Carry out an audit, print its verdict and where everything is, and return the status of the verdict."""
-    from disclique.audits import ANNEX, RECORDS, REPORT, RESULT
+    from disclique.audits import ANNEX, ANNEX_WORD, RECORDS, REPORT, RESULT
     from disclique.audits.from_options import carry_out
 
     with screen.keeping(out):
@@ -196,7 +206,8 @@ def _carry_out(
     screen.say([*result.verdict.sentences, *beside, *(f"note: {line}" for line in result.verdict.cautions)])
     screen.table(_tabulate(result, words=screen.out.is_terminal), title="What each release gives away")
     screen.say([f"result: {out / RESULT}", f"risk of every record (keep it): {out / RECORDS}"])
-    screen.say([f"annex for the board: {out / ANNEX}", f"report: {(out / REPORT).resolve()}"])
+    screen.say([f"annex for the board: {out / ANNEX}, for Word: {out / ANNEX_WORD}"])
+    screen.say([f"report: {(out / REPORT).resolve()}"])
     return result.verdict.status
 
 
@@ -212,7 +223,15 @@ def report(
     result: Annotated[Path, typer.Argument(help="result.json of an audit.")],
     screen: Screen,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
-    annex: Annotated[bool, typer.Option("--annex", help="Write annex.html for the board beside it.")] = False,
+    annex: Annotated[bool, typer.Option("--annex", help="Write the annex for the board beside it.")] = False,
+    formats: Annotated[
+        list[AnnexFormat] | None,
+        typer.Option(
+            "--format",
+            help="The annex as html, docx (for Word) or pdf (by LibreOffice or Chromium); repeatable. Without it html "
+            "and docx.",
+        ),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="TOML file with the section decision that the annex shows.")
     ] = None,
@@ -227,15 +246,19 @@ def report(
 
     if config is not None and not annex:
         raise InputError("config_without_annex")
-    beside = out.parent / ANNEX
-    if annex and beside == out:
+    if formats and not annex:
+        raise InputError("format_without_annex")
+    wanted = list(dict.fromkeys(formats or (AnnexFormat.HTML, AnnexFormat.WORD)))
+    beside = [(out.parent / ANNEX).with_suffix(f".{one.value}") for one in wanted] if annex else []
+    if out in beside:
         raise InputError("report_where_annex_goes", out=out)
     texts_in(language)
-    check_writable([out, beside] if annex else [out], force=force, sources=[result, config])
+    check_writable([out, *beside], force=force, sources=[result, config])
     found = read_result(result)
-    if annex:
-        found.annex(beside, decision=None if config is None else read_decision(config), language=language)
-        screen.say([f"annex for the board: {beside}"])
+    decision = None if config is None else read_decision(config)
+    for path in beside:
+        found.annex(path, decision=decision, language=language)
+        screen.say([f"annex for the board: {path}"])
     found.report(out, language=language)
     screen.say([f"report: {out.resolve()}"])
 

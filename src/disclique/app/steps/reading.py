@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 KEPT = "private, max-age=86400"  # of what is the same for every server of this version
 RECORDS = "records.csv"  # as audits name it, whose import takes seconds
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 AT_ONCE = 100  # records of one page
 
 
@@ -56,6 +57,7 @@ async def download(request: Request) -> Response:
     made: dict[str, tuple[str, Callable[[], str | bytes]]] = {
         "report.html": ("text/html; charset=utf-8", partial(site.results.page, project, "report", language)),
         "annex.html": ("text/html; charset=utf-8", partial(site.results.page, project, "annex", language)),
+        "annex.docx": (WORD, partial(site.results.word, project, language)),
         "result.json": ("application/json", partial(site.results.json, project)),
         "figures.zip": ("application/zip", partial(site.results.figures, project)),
     }

@@ -11,8 +11,7 @@ from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, FileFacts
 from disclique.locale import mark, texts_in
 from disclique.messages import Message
 from disclique.show.pages import chart_library, environment
-from disclique.show.report.maps import draw_extent
-from disclique.show.report.risk_charts import say_assumption, say_source
+from disclique.show.report.risk_charts import say_source
 from disclique.spaces.base import NOTHING
 
 STATUS = {  # what stands above the verdict: never a tick on a limit that is not shown to be kept
@@ -56,12 +55,9 @@ def render(name: str, language: str, library: str | None, **content: Any) -> str
         .render(
             **content,
             Message=Message,
-            look=content["result"].inspection,
-            extent=draw_extent(content["result"], texts),
             source=partial(say_source, texts=texts),
             alone=content["result"].file.distances == NOTHING,
             numbers_of_file=name_numbers(content["result"].file),
-            assumption=partial(say_assumption, result=content["result"], texts=texts),
             specs=_script_json(drawn),
             numbers=json.dumps(NUMBERS[language]) if language in NUMBERS else "",
             css=read_style("report.css") + (read_style("annex.css") if name == "annex" else ""),

@@ -17,6 +17,7 @@ from disclique.measures.utility import Measure, measures
 from disclique.messages import Message, mark
 from disclique.show.pages import DASH, MODES, SPACE, figure, percent, tell_asked
 from disclique.show.report.charts import charts
+from disclique.show.report.common_parts import compose_input, compose_sensitivity
 from disclique.show.report.page import MEANINGS, STATUS, name_numbers, render
 from disclique.spaces.base import MAPS
 from disclique.specs import parse_spec
@@ -49,7 +50,7 @@ def report(result: AuditResult, *, figures: str = "", language: str = "en", libr
     check_kind(result, AuditResult, "result", "wanted_audit_result")
     there = {name for s in result.settings for name, value in (s.utility or {}).items() if value is not None}
     taken = [measure for measure in measures().values() if measure.name in there]
-    done, texts = _what_ran(result), texts_in(language)
+    done, texts = list_what_ran(result), texts_in(language)
     return render(
         "report",
         language,
@@ -64,6 +65,9 @@ def report(result: AuditResult, *, figures: str = "", language: str = "en", libr
         useful=partial(_say_usefulness, measure=measures()[result.plan.utility], texts=texts),
         labelled=[s for s in result.settings if s.labels is not None],
         result=result,
+        look=result.inspection,
+        input=compose_input(result, texts),
+        sensitivity=compose_sensitivity(result, texts),
         status=STATUS[result.verdict.status],
         measures=taken,
         main=[measures()[name] for name in MAIN if name in there],
@@ -94,7 +98,8 @@ class WhatRan:
         return any(parse_spec(spec).name == name for spec in self.busy)
 
 
-def _what_ran(result: AuditResult) -> WhatRan:
+def list_what_ran(result: AuditResult) -> WhatRan:
+    """Return what became of every attack, over all settings."""
     ran = [one.attack for s in result.settings for one in s.attacks if one.applies]
     rest = [one for s in result.settings for one in s.attacks if not one.applies and one.attack not in ran]
     asked = {parse_spec(spec).name for spec in result.plan.attacks}
