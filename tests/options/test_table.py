@@ -35,6 +35,7 @@ OTHER = {  # a value that is not the default, as it is said at a door
     "label_error": 0.125,
     "max_risk": 0.5,
     "max_risk_person": 0.75,
+    "max_inference": 0.875,
     "alpha": 0.25,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,7 +53,7 @@ def code_sensitive(data: Microdata, how: ValueGroups = VALUE_GROUPS) -> tuple[Se
     return tuple(_code(data.name, name, data.table[name], how) for name in data.roles.sensitive)
 
 
-def _code(file: str, name: str, column: pd.Series, how: ValueGroups) -> SensitiveColumn:  # type: ignore[type-arg]
+def _code(file: str, name: str, column: pd.Series[Any], how: ValueGroups) -> SensitiveColumn:
     values = [canonical(value) for value in column]
     codes = np.asarray(pd.factorize(pd.Series(values, dtype=object))[0], dtype=np.int64)
     if not (codes >= 0).any():
@@ -67,9 +68,9 @@ def _code(file: str, name: str, column: pd.Series, how: ValueGroups) -> Sensitiv
     return SensitiveColumn(name, codes, int(codes.max()) + 1)
 
 
-def _read_numbers(column: pd.Series, there: NDArray[np.bool_]) -> FloatArray | None:  # type: ignore[type-arg]
-    """Return the values of a column as numbers, days for dates; None where one is none."""
+def _read_numbers(column: pd.Series[Any], there: NDArray[np.bool_]) -> FloatArray | None:
+    """Return the values of a column as numbers, dates as well; None where one is no number."""
     if pd.api.types.is_datetime64_any_dtype(column):
-        return column.astype("int64").to_numpy(dtype=np.float64)
+        return np.asarray(column.astype("int64"), dtype=np.float64)
     found = pd.to_numeric(column.astype(object), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     return found if np.isfinite(found[there]).all() else None
