@@ -126,7 +126,7 @@ def test_pairs_looked_up_in_every_round_say_the_same_as_pairs_kept(spec: str, ov
         assert points is not None
         assert people is not None
         both = [weigh_points([points], people, holder, how) for how in (Matching(), Matching(kept=0, calm=1e-4))]
-        gaps.append([both[1][name].mean() - both[0][name].mean() for name in SCENARIOS])
+        gaps.append([both[1].of(name).mean() - both[0].of(name).mean() for name in SCENARIOS])
     assert np.abs(np.mean(gaps, axis=0)).max() < 0.01
 
 
@@ -299,4 +299,4 @@ def test_a_line_is_a_map_too() -> None:
     told = know("gaussian:sigma=0.5km", places, common=0.99)
     chances = weigh_points([moved], Population.of(places), Holder(file, file, labels, truth, told))
     order = np.argsort(np.argsort(moved.coordinates[:, 0]))
-    assert chances["prosecutor"].mean() == pytest.approx((order == np.arange(40)).mean(), abs=0.15)
+    assert chances.of("prosecutor").mean() == pytest.approx((order == np.arange(40)).mean(), abs=0.15)

@@ -23,7 +23,7 @@ def test_a_marketer_who_knows_few_breaks_a_limit_above_the_overlap() -> None:
     assert result.settings[0].oracle.value == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("limit", ["max_risk", "max_risk_person"])
+@pytest.mark.parametrize("limit", ["max_risk", "max_risk_person", "max_inference"])
 def test_a_limit_that_no_release_could_break_is_refused(limit: str) -> None:
     """A share of one is kept by whatever is released: it limits nothing."""
     asked = {"max_risk": 0.5, limit: 1}

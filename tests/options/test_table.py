@@ -37,6 +37,7 @@ OTHER = {  # a value that is not the default, as it is said at a door
     "sampling_fraction": 0.0625,
     "max_risk": 0.5,
     "max_risk_person": 0.75,
+    "max_inference": 0.875,
     "alpha": 0.25,
 }
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from disclique.arguments import (
     check_kind,
@@ -195,7 +196,8 @@ class Holder:
     ``candidates`` are the pairs of a released record and one of the ``known`` file that labels allow, with what their
     errors allow besides; ``alike`` those whose labels fit, among whom is guessed where nothing else is known (the same
     unless said). ``seeds`` are pairs that the snooper knows beforehand, and who are not sought. ``across`` is the file
-    of which both are parts, if there is one: bare matrices have no distances between the two else.
+    of which both are parts, if there is one: bare matrices have no distances between the two else. ``values`` has for
+    every sensitive column the values of the released records as numbers, -1 where there is none.
     """
 
     exact: Microdata
@@ -206,6 +208,7 @@ class Holder:
     alike: Candidates | None = None
     seeds: tuple[tuple[int, int], ...] = ()
     across: Across | None = None
+    values: tuple[NDArray[np.integer[Any]], ...] = ()
 
     @property
     def sought(self) -> Truth:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,6 +26,7 @@ from disclique.records.coarsening import Recoding, check_sources
 from disclique.records.joins import describe_difference
 from disclique.records.labels import label_tuples
 from disclique.records.population import Inhabitants
+from disclique.records.sensitive import SensitiveColumn, code_sensitive
 from disclique.runs import Chance, Measured, Stage, Unit, WrittenUnit
 from disclique.spaces import Points, shared_unit
 from disclique.spaces.mapping import scale_together
@@ -136,6 +138,8 @@ class Audit:
         self._check_drawn()
         self._check_errors()
         self._check_seeds()
+        if self.plan.max_inference is not None and not self.sensitive:
+            raise InputError("inference_limit_without_column", file=self.target.name)
         if self.population is not None:
             check_population(self.population, self.target)
 
@@ -168,6 +172,8 @@ class Audit:
             digest.update(repr(self.population.content()).encode())
         for column in self._read_columns:
             digest.update(repr((column, [canonical(value) for value in self.target.table.get(column, ())])).encode())
+        if self.sensitive:  # records say what is learned of them
+            digest.update(repr(("sensitive", self.target.roles.sensitive)).encode())
         for file in dict.fromkeys(file for mask in self._asked_masks for file in mask.files):
             digest.update(Path(file).read_bytes() if Path(file).is_file() else b"")
         return digest.hexdigest()
@@ -178,8 +184,14 @@ class Audit:
 
     @property
     def _read_columns(self) -> list[str]:
-        """The columns of the file that masks look at."""
-        return list(dict.fromkeys(column for mask in self._asked_masks for column in mask.reads))
+        """The columns of the file that masks look at, and the sensitive ones."""
+        asked = (column for mask in self._asked_masks for column in mask.reads)
+        return list(dict.fromkeys((*asked, *self.target.roles.sensitive)))
+
+    @cached_property
+    def sensitive(self) -> tuple[SensitiveColumn, ...]:
+        """The columns of which it is asked what a snooper learns; many numbers grouped as in the whole file."""
+        return code_sensitive(self.target)
 
     def to_dict(self) -> Json:
         """Return the plan in plain types."""

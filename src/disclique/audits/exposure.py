@@ -111,16 +111,42 @@ def group_by_distance(audit: Audit) -> list[Group]:
 
 @dataclass(frozen=True, eq=False)
 class RecordRisks:
-    """The risk of every record under one setting: how often it was asked for, its risk (NaN: never), and by what."""
+    """The risk of every record under one setting: how often it was asked for, its risk (NaN: never), and by what.
+
+    ``told`` has for every sensitive column the chance of each record that its value is told (NaN: not measured).
+    """
 
     spec: str
     source: str
     asked: NDArray[np.int64]
     risk: FloatArray
     by_attack: dict[str, FloatArray]
+    told: dict[str, FloatArray] = field(default_factory=dict)
 
 
 def measure_people(audit: Audit, found: Findings, setting: Setting) -> RecordRisks:
+    """Measure the risk of every record, and how surely its sensitive values are told."""
+    risks = _measure_risks(audit, found, setting)
+    told = {one.name: _measure_told(k, one.codes, found, setting) for k, one in enumerate(audit.sensitive)}
+    if risks.source == ORACLE:  # whoever is identified is read
+        told = {name: np.where(np.isnan(chance), chance, np.fmax(chance, risks.risk)) for name, chance in told.items()}
+    return replace(risks, told=told)
+
+
+def _measure_told(place: int, codes: NDArray[np.int64], found: Findings, setting: Setting) -> FloatArray:
+    """Return the chance of every record that its value of a column is told; NaN where it has none or was not asked."""
+    trials = [one.trials for one in found.trials.get(setting, {}).values() if one.trials is not None]
+    asked = np.sum([one.asked for one in trials], axis=0) if trials else np.zeros(len(codes), dtype=np.int64)
+    if (asked > 0).any():
+        right = np.sum([one.told[place].right for one in trials], axis=0)
+        share = np.divide(right, asked, out=np.full(len(codes), np.nan), where=asked > 0)
+    else:
+        kept = [(one, one.inference[place].named) for one in found.records[setting].values()]
+        share = _average(len(codes), [(record, named) for record, named in kept if named])[1]
+    return np.where(codes >= 0, share, np.nan)
+
+
+def _measure_risks(audit: Audit, found: Findings, setting: Setting) -> RecordRisks:
     """Measure the risk of every record: by the oracle, in many draws where it was asked so; else by the best attack."""
     records, size, names = found.records[setting], len(audit.target), audit.plan.attack_names
     by_attack = {
@@ -218,6 +244,7 @@ def tabulate_people(
                 "risk": found.risk,
                 "by": found.source,
                 **{f"risk_{name}": share for name, share in found.by_attack.items()},
+                **{f"told_{name}": share for name, share in found.told.items()},
             }
         )
         for setting, found in risks.items()

@@ -145,6 +145,9 @@ class InferenceFacts:
     mean over ``draws`` releases, and ``high`` its upper end, which decides; ``by_distribution`` and ``by_labels`` are
     what guessing by the column's distribution and by labels alone gives. ``certain`` is the share of people all of
     whose candidates have the same value. ``meets`` is None without a limit. ``why`` says why it is not measured.
+    All are shares of the people who have a value; ``missing`` counts the others. ``grouped`` is in how many groups
+    of about equally many people numbers are told, 0 where every value counts by itself. ``person`` is the chance of
+    the most exposed person, ``groups`` that of groups of people; both None or empty where they were not measured.
     """
 
     column: str
@@ -156,6 +159,15 @@ class InferenceFacts:
     draws: int = 0
     meets: bool | None = None
     why: Message | None = None
+    missing: int = 0
+    grouped: int = 0
+    person: float | None = None
+    groups: tuple[GroupRisk, ...] = ()
+
+    @property
+    def guessed(self) -> float:
+        """What anybody tells without the release's distances: by the distribution or by labels."""
+        return max(self.by_distribution, self.by_labels)
 
 
 @dataclass(frozen=True)

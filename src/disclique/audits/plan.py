@@ -125,6 +125,7 @@ class Plan(PlanFields):
     the clique attack and ``budget`` the work of one clique search (``Budget.work``). ``scenario`` says what the snooper
     is after, and so what risk means; ``max_risk_person`` is the largest risk accepted of the most exposed person,
     for whom the oracle is asked ``person_trials`` times, in a large file less often unless it is said how often.
+    ``max_inference`` is the largest share of people accepted of whom the value of a sensitive column is told rightly.
     A missing label value matches any by default: an empty cell excludes nobody. The file is published ``releases``
     times, each time with fresh noise; unless ``linked`` the rows of a release do not tell which they were before.
     ``inputs`` are names and hashes of the files, so that an audit is never continued on other data. ``generalise``
@@ -151,6 +152,8 @@ class Plan(PlanFields):
             raise InputError("no_mask")
         if self.max_risk_person is not None and self.max_risk is None:
             raise InputError("person_limit_alone")
+        if self.max_inference is not None and self.max_risk is None:
+            raise InputError("inference_limit_alone")
         for spec in parse_attacks(self.attacks):
             if spec.kind.sees_points:
                 raise InputError("attack_measured_anyway", attack=spec.spec)

@@ -97,15 +97,53 @@ class OracleRecord:
 
 
 @dataclass(frozen=True)
+class InferenceRecord:
+    """What is told of a sensitive column in one release, about so many ``people`` who have a value there.
+
+    ``right`` is how many values the oracle is expected to tell, None where it could not be asked, ``identified`` how
+    many of these people it identifies in the scenario of the audit, ``by_labels`` how many values labels alone tell,
+    and ``certain`` how many people's candidates all have one value. ``named`` are rows with the chance of each.
+    """
+
+    column: str
+    people: int
+    right: float | None
+    identified: float
+    by_labels: float
+    certain: int = 0
+    named: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def share(self) -> float | None:
+        """The share of people whose value is told: whoever is identified is read."""
+        return None if self.right is None else max(self.right, self.identified) / max(self.people, 1)
+
+
+@dataclass(frozen=True)
+class ToldTrials:
+    """How often the value of each record of the file was told, where the oracle was asked for everybody.
+
+    ``shares`` and ``certain`` are of people who have a value, one for each draw.
+    """
+
+    column: str
+    right: tuple[float, ...]
+    shares: tuple[float, ...]
+    certain: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Trials:
     """How often the oracle was asked for each record of the file, and how often it named the right one.
 
-    ``draws`` are releases, each with the expected share of people found in every scenario.
+    ``draws`` are releases, each with the expected share of people found in every scenario. ``told`` says of every
+    sensitive column how often its value was told.
     """
 
     asked: tuple[int, ...]
     right: tuple[float, ...]
     draws: tuple[Hits, ...]
+    told: tuple[ToldTrials, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,6 +155,7 @@ class ReleaseRecord:
     ``utility`` is an estimate from ``utility_sample`` records, with its standard errors. A release that is attacked
     leaves ``attempts``, and in ``seeded`` what insiders would find; a unit that only asks the oracle, for every person
     many times, ``trials``. ``fitting`` says how many people of a population fit the records of one release.
+    ``inference`` says what is told of each sensitive column.
     """
 
     known: int
@@ -132,6 +171,7 @@ class ReleaseRecord:
     seeded: tuple[InsiderHits, ...] = ()
     trials: Trials | None = None
     fitting: Fitting | None = None
+    inference: tuple[InferenceRecord, ...] = ()
 
     def with_attacks(self, attacked: ReleaseRecord | None) -> ReleaseRecord:
         """Return the record with the attacks on the same release; without any if it was not attacked."""

@@ -130,6 +130,8 @@ class AuditResult(ResultFacts):
                 "repetitions": s.repetitions,
                 **({} if s.labels is None else {"label_information": s.labels.information}),
                 **({} if s.numbers is None else {"numbers_kept": s.numbers.kept}),
+                **{f"told_{one.column}": one.value for one in s.inference},
+                **{f"told_{one.column}_high": one.high for one in s.inference},
             }
             for s in self.settings
         ]
@@ -158,6 +160,7 @@ class AuditResult(ResultFacts):
                 "by guessing": percent(s.guess),
                 "useful": "–" if use is None else percent(use) if format_ == "%" else f"{use:.2f}",
             }
+            row |= {f"{one.column} told": "–" if one.value is None else percent(one.value) for one in s.inference}
             keeps = {True: "kept", False: "not shown" if s.open else "broken"}
             rows.append(row if s.meets is None else row | {"limit": keeps[s.meets]})
         return pd.DataFrame(rows)

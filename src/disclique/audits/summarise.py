@@ -13,6 +13,7 @@ from disclique.audits.caveats import describe_snooper, foresee, list_limits
 from disclique.audits.definition import Audit
 from disclique.audits.exposure import (
     Findings,
+    Group,
     RecordRisks,
     add_trials,
     average_groups,
@@ -43,6 +44,7 @@ from disclique.audits.facts import (
     SnooperFacts,
     TypicalMatches,
 )
+from disclique.audits.inference import measure_inference
 from disclique.audits.known_file import draw_known_file
 from disclique.audits.plan import write_call
 from disclique.audits.rates import (
@@ -108,6 +110,7 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
     spread = tuple(
         describe_people(risk, groups[setting]) for setting, risk in risks.items() if found.trials.get(setting)
     )
+    settings = [_with_groups(s, risks[one], groups[one]) for one, s in zip(found.records, settings, strict=True)]
     verdict = decide(settings, plan, spread)
     verdict = replace(verdict, cautions=(*_doubt_input(about.inspection), *verdict.cautions))
     chosen, best = next(
@@ -155,6 +158,17 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
     )
 
 
+def _with_groups(setting: SettingFacts, risks: RecordRisks, groups: Sequence[Group]) -> SettingFacts:
+    """Add of whom sensitive values are told most, where that was measured."""
+    found = []
+    for one in setting.inference:
+        told = replace(risks, risk=risks.told[one.column])
+        there = told.risk[~np.isnan(told.risk)]
+        person = float(there.max()) if len(there) else None
+        found.append(replace(one, person=person, groups=tuple(average_groups(told, groups))))
+    return replace(setting, inference=tuple(found))
+
+
 def _doubt_input(found: Inspection, said: int = 3) -> list[Message]:
     """Say in the headline what looks wrong with the input; a figure is worth no more than what it was made from."""
     lines = [Message("input_remark", remark=remark.message) for remark in found.remarks]
@@ -184,15 +198,17 @@ def judge_setting(audit: Audit, records: Records, trials: Records, doubt: Messag
     if plan.max_risk is None or not records:
         return None
     asked, right = add_trials(trials)
+    risk, why = measure_setting(audit, records, trials), _find_refusal(records)
     figures = Figures(
-        risk=measure_setting(audit, records, trials),
+        risk=risk,
         repetitions=plan.repetitions,
         person=float((right[asked > 0] / asked[asked > 0]).max()) if (asked > 0).any() else None,
         oracle=measure_oracle(records, plan.scenario, _extra_draws(trials)),
-        oracle_why=_find_refusal(records),
+        oracle_why=why,
         doubt=doubt,
+        inference=measure_inference(audit, records, trials, risk, why),
     )
-    return Judgement(figures, Limits(plan.max_risk, plan.max_risk_person))
+    return Judgement(figures, Limits(plan.max_risk, plan.max_risk_person, plan.max_inference))
 
 
 def measure_setting(audit: Audit, records: Records, trials: Records) -> SettingRisk:
@@ -260,6 +276,10 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, 
         utility_sample=min((one.utility_sample for one in records.values() if one.utility_sample), default=None),
         fitting=next((one.fitting for one in records.values() if one.fitting is not None), None),
         numbers=_describe_use(audit, setting, useful),
+        inference=tuple(
+            one if plan.max_inference is None else replace(one, meets=(one.high or 1.0) <= plan.max_inference)
+            for one in measure_inference(audit, records, trials, risk, _find_refusal(records))
+        ),
     )
 
 

@@ -8,10 +8,11 @@ demonstrate: they are carried out on a few releases, the same that the oracle wa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from disclique.attacks import (
     Attack,
@@ -26,12 +27,13 @@ from disclique.attacks import (
 )
 from disclique.attacks.act import link_releases
 from disclique.attacks.calibration import Calibration, calibrate, calibrate_matrix
+from disclique.attacks.oracle.values import Told
 from disclique.attacks.population import prepare
 from disclique.audits.definition import Attacked, Audit, People, Varied, count_common
 from disclique.audits.fitting import Residents, count_fitting
 from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
 from disclique.audits.plan import ALL_ATTACKS, DRAWS
-from disclique.audits.rates import ORACLE, InsiderHits, ReleaseRecord, Trials
+from disclique.audits.rates import ORACLE, InsiderHits, ReleaseRecord, ToldTrials, Trials
 from disclique.audits.sensitivity import RELEASED, WITHOUT_NUMBERS, vary
 from disclique.audits.yardsticks import (
     Consulted,
@@ -54,6 +56,7 @@ from disclique.records.reading import select_records
 from disclique.runs import Measured, Unit
 from disclique.spaces import Nothing, ReleaseSeries
 from disclique.spaces.base import Distances
+from disclique.values import FloatArray
 
 
 @dataclass(frozen=True)
@@ -128,13 +131,15 @@ def measure_release(
     masked, target = _leave_out(unit, masked, target)
     labels = match_labels(audit, target, known.data)
     tell(ORACLE)
-    asked = consult_oracle(masked[: plan.releases], known, knowledge, labels)
-    few = len(known.sought) <= tuning.most_named or unit.repetition == 0
+    columns = () if isinstance(unit.stage, Varied) else audit.sensitive
+    asked = consult_oracle(masked[: plan.releases], known, knowledge, labels, columns)
+    most_named = len(known.sought) if len(known.sought) <= tuning.most_named or unit.repetition == 0 else 0
     record = _begin(known)
     record = replace(
         record,
         guess=guess_by_labels(known, labels.exact),
-        oracle=asked.record(known, plan.scenario, most_named=len(known.sought) if few else 0),
+        oracle=asked.record(known, plan.scenario, most_named=most_named),
+        inference=tuple(asked.infer([one.name for one in columns], known, plan.scenario, most_named)),
     )
     if audit.population is not None and unit.repetition == 0 and isinstance(unit.stage, Measured):
         residents = Residents.of(audit.population, audit.plain.target, unit.setting.labels)
@@ -326,6 +331,7 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
     """Ask the oracle for everybody in fresh draws; ``know`` says what a snooper knows who knows a share of them."""
     mask, size = unit.setting.mask, len(audit.target)
     asked, right, draws = np.zeros(size, dtype=np.int64), np.zeros(size), []
+    told = [ToldSums(one.name, np.zeros(size)) for one in audit.sensitive]
     certain = (mask.rigid or mask.replayed) and not audit.coordinate_error and not len(audit.target.numbers)
     known_size, released = 0, size
     for draw in range(1 if certain else DRAWS):
@@ -339,7 +345,7 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
                 masked = draw_releases(mask, known, audit.plan.releases, lambda _: rng)  # noqa: B023 - used at once
                 target = publish_numbers(unit.setting, known.released, audit.plan.releases, lambda _: rng)  # noqa: B023
             labels = match_labels(audit, target, known.data)
-            found = consult_oracle(masked, known, know(known.share), labels)
+            found = consult_oracle(masked, known, know(known.share), labels, audit.sensitive)
             if found.answer is None:
                 raise found.refusal or InputError("oracle_not_asked")
             hits, chances = found.answer.hits, found.answer.of(audit.plan.scenario)
@@ -347,11 +353,51 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
             asked[rows] += DRAWS if certain else 1
             right[rows] += chances * (DRAWS if certain else 1)
             shares.append((len(rows), hits))
+            for one, values in zip(told, found.answer.told, strict=True):
+                one.add(rows, values, chances, often=DRAWS if certain else 1)
         people = max(sum(count for count, _ in shares), 1)
         total = [sum(hits.of(name) for _, hits in shares) for name in SCENARIOS]
         draws.append(Hits(total[0] / people, total[1] / people, total[2] / people))
-    trials = Trials(tuple(asked.tolist()), tuple(np.round(right, 4).tolist()), tuple(draws))
+        for one in told:
+            one.end_draw()
+    trials = Trials(
+        tuple(asked.tolist()), tuple(np.round(right, 4).tolist()), tuple(draws), tuple(one.trials for one in told)
+    )
     return ReleaseRecord(known_size, (), released, trials=trials)
+
+
+@dataclass
+class ToldSums:
+    """What is told of a sensitive column, added up over the groups of known people in a draw, and over draws."""
+
+    column: str
+    right: FloatArray
+    draws: list[tuple[float, float]] = field(default_factory=list)  # shares told, and told for certain
+    people: int = 0
+    told: float = 0.0
+    identified: float = 0.0
+    certain: int = 0
+
+    def add(self, rows: NDArray[np.int64], values: Told, identified: FloatArray, often: int) -> None:
+        """Add what is told of the people of some rows; it counts so often for each of them."""
+        there = ~np.isnan(values.right)
+        self.right[rows[there]] += often * values.right[there]
+        self.people += int(there.sum())
+        self.told += float(values.right[there].sum())
+        self.identified += float(identified[there].sum())
+        self.certain += int(values.certain.sum())
+
+    def end_draw(self) -> None:
+        """Take the shares of a draw; one in which nobody has a value says nothing."""
+        if self.people:
+            self.draws.append((max(self.told, self.identified) / self.people, self.certain / self.people))
+        self.people, self.told, self.identified, self.certain = 0, 0.0, 0.0, 0
+
+    @property
+    def trials(self) -> ToldTrials:
+        """What is recorded of all draws."""
+        shares, certain = (tuple(round(one[k], 6) for one in self.draws) for k in (0, 1))
+        return ToldTrials(self.column, tuple(np.round(self.right, 4).tolist()), shares, certain)
 
 
 def count_groups(audit: Audit) -> int:

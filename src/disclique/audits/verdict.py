@@ -1,7 +1,8 @@
 """The decision of an audit: from figures and limits to a status and its reasons. Pure, and all of it is here.
 
 A setting *meets* the limits only where that is shown: all repetitions were made, an oracle was asked, the upper end of
-what the release gives away and the most exposed person are under their limits, and nobody doubts the input. It is
+what the release gives away, the most exposed person and what is told of sensitive columns are under their limits, and
+nobody doubts the input. It is
 *unproven* where what was measured keeps the limits and that is no proof, and it *fails* otherwise. The file meets them
 by the most useful setting that does.
 """
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from disclique.attacks import parse_attacks
-from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, PeopleRisk, SettingFacts, Verdict
+from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, InferenceFacts, PeopleRisk, SettingFacts, Verdict
 from disclique.audits.plan import Plan
 from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
 from disclique.audits.recipient_facts import RecipientRisk, SharedSetting
@@ -34,10 +35,14 @@ WORTH_SAYING = WorthSaying()
 
 @dataclass(frozen=True)
 class Limits:
-    """What the data holder accepts: a mean risk, and perhaps a risk of the most exposed person."""
+    """What the data holder accepts: a mean risk, and perhaps a risk of the most exposed person.
+
+    ``inference`` is the largest share of people accepted of whom the value of a sensitive column is told rightly.
+    """
 
     risk: float
     person: float | None = None
+    inference: float | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Figures:
 
     ``repetitions`` is how many are asked for. ``person`` is the risk of the most exposed person and ``oracle`` what the
     masked data give away, None where they were not measured; ``oracle_why`` says why there is none. ``doubt``
-    says what looks wrong with the input and was not accepted.
+    says what looks wrong with the input and was not accepted. ``inference`` is what is told of sensitive columns.
     """
 
     risk: SettingRisk
@@ -55,6 +60,7 @@ class Figures:
     oracle: OracleRisk | None = None
     oracle_why: Message | None = None
     doubt: Message | None = None
+    inference: tuple[InferenceFacts, ...] = ()
 
     @property
     def tried(self) -> bool:
@@ -76,7 +82,8 @@ class Judgement:
     def keeps(self) -> bool:
         """The limits are kept, as far as is known."""
         risk, person = self.figures.risk, self.figures.person
-        return risk.high <= self.limits.risk and (self._person_kept or (person is None and not self.figures.tried))
+        person_kept = self._person_kept or (person is None and not self.figures.tried)
+        return risk.high <= self.limits.risk and person_kept and self._told_above is None
 
     @property
     def _person_kept(self) -> bool:
@@ -84,9 +91,24 @@ class Judgement:
         return limit is None or (person is not None and person <= limit)
 
     @property
+    def _told_above(self) -> InferenceFacts | None:
+        """A column of which more may be told than is accepted; of one that was not measured by what is known anyhow."""
+        risk, limit = self.figures.risk.high, self.limits.inference
+        ends = ((one, max(one.guessed, risk) if one.high is None else one.high) for one in self.figures.inference)
+        return next((one for one, end in ends if limit is not None and end > limit), None)
+
+    @property
+    def _told_kept(self) -> bool:
+        """What was measured of sensitive columns is under its limit."""
+        risk, limit = self.figures.risk.value, self.limits.inference
+        values = (max(one.guessed, risk) if one.value is None else one.value for one in self.figures.inference)
+        return limit is None or all(value <= limit for value in values)
+
+    @property
     def measured_keeps(self) -> bool:
         """What was measured is under the limits, whether or not that is a proof."""
-        return self.figures.risk.value <= self.limits.risk and (self.figures.person is None or self._person_kept)
+        risk, person = self.figures.risk, self.figures.person
+        return risk.value <= self.limits.risk and (person is None or self._person_kept) and self._told_kept
 
     @property
     def hidden(self) -> Message | None:
@@ -96,6 +118,9 @@ class Judgement:
             return Message("no_oracle", why=figures.oracle_why)
         if figures.risk.beaten:  # one that is wrong is none
             return Message("oracle_is_wrong", attack=figures.risk.by)
+        blind = next((one for one in figures.inference if one.value is None), None)
+        if blind is not None and self.limits.inference is not None:
+            return Message("inference_not_measured", column=blind.column, why=blind.why)
         return figures.doubt
 
     @property
@@ -120,6 +145,8 @@ class Judgement:
             return Message("looked_at_a_few_times", some=risk.repetitions, all=self.figures.repetitions)
         if self.figures.person is None and self.limits.person is not None and risk.high <= limit:
             return Message("persons_not_measured")
+        if risk.high <= limit and (above := self._told_above) is not None:
+            return Message("inference_may_be", column=above.column, high=above.high, limit=self.limits.inference)
         return Message("risk_may_be", high=risk.high, limit=limit)
 
 
@@ -139,6 +166,7 @@ def decide(settings: Sequence[SettingFacts], plan: Plan, people: Sequence[People
     else:
         status, chosen, reasons = FAILS, safest, _fails(safest, plan)
     reasons += [one.message for one in people if one.spec == chosen.spec]
+    reasons += say_told(chosen)
     return Verdict(status, chosen.spec, tuple(reasons), tuple(_warn(status, chosen, plan)))
 
 
@@ -290,13 +318,48 @@ def _measured(riskiest: SettingFacts, safest: SettingFacts, plan: Plan) -> list[
 
 
 def _fails(safest: SettingFacts, plan: Plan) -> list[Message]:
-    risk, limit = safest.risk, plan.max_risk or 0.0
-    if risk.high <= limit:
-        exposed = {"person": safest.person, "person_limit": plan.max_risk_person}
+    risk, limit, person = safest.risk, plan.max_risk or 0.0, plan.max_risk_person
+    told = _find_worst(safest)
+    if risk.high <= limit and person is not None and (safest.person is None or safest.person > person):
+        exposed = {"person": safest.person, "person_limit": person}
         first = Message("person_above", exposed, mask=name_mask(safest), value=risk.value, limit=limit)
+    elif risk.high <= limit and told is not None:
+        above = {"column": told.column, "value": told.value, "high": told.high, "limit": plan.max_inference}
+        first = Message("inference_above", above, mask=name_mask(safest), risk=risk.value, risk_limit=limit)
     else:
         first = Message("verdict_fails", _say(safest, plan))
-    return [first, show_in_practice(safest, plan), Message("do_not_release")]
+    return [first, *_warn_of_guessing(safest, plan), show_in_practice(safest, plan), Message("do_not_release")]
+
+
+def _find_worst(setting: SettingFacts) -> InferenceFacts | None:
+    """Return the sensitive column of which most is told, among those that break their limit."""
+    broken = [one for one in setting.inference if one.meets is False and one.high is not None]
+    return max(broken, key=lambda one: one.high or 0.0, default=None)
+
+
+def _warn_of_guessing(setting: SettingFacts, plan: Plan) -> list[Message]:
+    """Say of which columns no release can keep the limit, as telling everybody the commonest value breaks it."""
+    limit = plan.max_inference
+    return [
+        Message("limit_below_distribution", column=one.column, share=one.by_distribution, limit=limit)
+        for one in setting.inference
+        if limit is not None and one.by_distribution > limit
+    ]
+
+
+def say_told(setting: SettingFacts) -> list[Message]:
+    """Say what is told of every sensitive column under a setting, beside what anybody can guess."""
+    found = []
+    for one in setting.inference:
+        about = {"column": one.column, "by_distribution": one.by_distribution, "by_labels": one.by_labels}
+        if one.value is None:
+            found.append(Message("told_not_measured", about, why=one.why))
+            continue
+        certain = Message("told_for_certain", share=one.certain) if one.certain else None
+        groups = Message("told_in_groups", count=one.grouped) if one.grouped else None
+        shares = {"value": one.value, "high": one.high, "certain": certain, "groups": groups}
+        found.append(Message("told_of_column", about | shares, mask=name_mask(setting)))
+    return found
 
 
 def _unproven(best: SettingFacts, plan: Plan) -> list[Message]:
@@ -312,9 +375,13 @@ def _meets(best: SettingFacts, settings: Sequence[SettingFacts], plan: Plan) -> 
     said = [first, show_in_practice(best, plan)]
     if plan.max_risk_person is not None:
         said.append(Message("person_kept", person=best.person, person_limit=plan.max_risk_person))
+    if plan.max_inference is not None:
+        highest = max(one.high or 0.0 for one in best.inference)
+        said.append(Message("inference_kept", high=highest, limit=plan.max_inference))
     use = describe(plan.utility, best.usefulness)
-    above = sum(s.risk.value > (plan.max_risk or 0.0) for s in settings if s is not best)
-    unshown = sum(s.open for s in settings if s is not best)
+    rest = [s for s in settings if s is not best]
+    above = sum(s.risk.value > (plan.max_risk or 0.0) or (_find_worst(s) is not None and not s.open) for s in rest)
+    unshown = sum(s.open for s in rest)
     counts = {mark("others_above"): above, mark("others_unshown"): unshown}
     others = [Message(code, count=count) for code, count in counts.items() if count]
     return [*said, Message("use_and_others", use=use, others=others) if others else Message("phrase", said=use)]

@@ -13,14 +13,16 @@ from disclique.attacks.claims import NOT_CARRIED_OUT
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.oracle import Answer, ask_oracle
 from disclique.attacks.oracle.encodings import INSIDER
+from disclique.attacks.oracle.values import Told, guess_values
 from disclique.audits.definition import Audit
 from disclique.audits.known_file import KnownFile, draw_control
-from disclique.audits.rates import Attempt, InsiderHits, OracleRecord
+from disclique.audits.rates import Attempt, InferenceRecord, InsiderHits, OracleRecord
 from disclique.errors import InputError
 from disclique.measures.risk import SCENARIOS, Hits, find_chances, judge
 from disclique.model import Candidates, Claims, Microdata
 from disclique.records.labels import Exact
 from disclique.records.reading import select_records
+from disclique.records.sensitive import SensitiveColumn
 from disclique.spaces.base import Distances
 
 INSIDERS = (10, 50)  # true pairs that insiders know beforehand
@@ -123,11 +125,12 @@ def find_taken(claims: Claims, known: KnownFile, scenario: str) -> list[tuple[in
 
 @dataclass(frozen=True, eq=False)
 class Consulted:
-    """What the oracle answers, or why it cannot be asked."""
+    """What the oracle answers, or why it cannot be asked; ``guessed`` is what labels tell of sensitive columns."""
 
     answer: Answer | None
     refusal: InputError | None = None
     seconds: float = 0.0
+    guessed: tuple[Told, ...] = ()
 
     def record(self, known: KnownFile, scenario: str, *, most_named: int) -> OracleRecord:
         """Return it as it is recorded; the chances of people, where there are no more than ``most_named``."""
@@ -148,19 +151,47 @@ class Consulted:
             seconds=self.seconds,
         )
 
+    def infer(self, columns: Sequence[str], known: KnownFile, scenario: str, most_named: int) -> list[InferenceRecord]:
+        """Return what is told of sensitive columns as it is recorded."""
+        rows, found = known.rows[known.sought.pairs[:, 0]], []
+        for k, (column, guess) in enumerate(zip(columns, self.guessed, strict=True)):
+            there = ~np.isnan(guess.right)
+            record = InferenceRecord(column, int(there.sum()), None, 0.0, round(float(guess.right[there].sum()), 6))
+            if self.answer is not None:
+                told = self.answer.told[k]
+                chances = zip(rows[there], told.right[there], strict=True)
+                record = replace(
+                    record,
+                    right=round(float(told.right[there].sum()), 6),
+                    identified=round(float(self.answer.of(scenario)[there].sum()), 6),
+                    certain=int(told.certain.sum()),
+                    named=tuple((int(t), round(float(c), 4)) for t, c in chances if c > 0)
+                    if len(rows) <= most_named
+                    else (),
+                )
+            found.append(record)
+        return found
+
 
 def consult_oracle(
-    masked: Sequence[Distances], known: KnownFile, knowledge: Knowledge, labels: LabelPairs
+    masked: Sequence[Distances],
+    known: KnownFile,
+    knowledge: Knowledge,
+    labels: LabelPairs,
+    columns: Sequence[SensitiveColumn] = (),
 ) -> Consulted:
-    """Ask what the masked data give one who knows how they lie, under the exact law of the mask; or say why not."""
+    """Ask what the masked data give one who knows how they lie, under the exact law of the mask; or say why not.
+
+    ``columns`` are those of the audited file of which it is asked what is told.
+    """
     holder = Holder(known.released, known.data, labels(Ceiling), known.truth, knowledge, labels.exact, known.seeds)
-    holder = replace(holder, across=known.across)
+    holder = replace(holder, across=known.across, values=tuple(one.codes[known.rows] for one in columns))
     begun = time.perf_counter()
     try:
         answer, refusal = ask_oracle(masked, holder), None
     except InputError as error:
         answer, refusal = None, error
-    return Consulted(answer, refusal, round(time.perf_counter() - begun, 6))
+    return Consulted(answer, refusal, round(time.perf_counter() - begun, 6), guess_values(holder))
 
 
 def ask_insiders(

@@ -216,7 +216,8 @@ def _tabulate(result: AuditResult, *, words: bool) -> pd.DataFrame:
     if words:
         return result.summary
     columns = ["mask", "risk", "high", "found", "attack", "guess", "utility", "meets"]
-    return result.table[columns].round(4)
+    told = [name for name in result.table.columns if name.startswith("told_")]
+    return result.table[[*columns, *told]].round(4)
 
 
 def report(

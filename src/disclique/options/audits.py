@@ -148,6 +148,20 @@ class PlanFields:
         none=mark("none was set"),
         annex=True,
     )
+    max_inference: float | None = planned(
+        "Largest share of people whose value of a sensitive column is told rightly, besides --max-risk.",
+        MASKS,
+        metavar="R",
+        called=mark("called_max_inference"),
+        bounds=Bounds(0, 1, mark("wanted_limit"), below=True, share=True),
+        title=mark("Largest share of people of whom a sensitive value is told rightly"),
+        hint=mark(
+            "Goes with the first limit and with sensitive columns. Whoever tells the commonest value is often right."
+        ),
+        place=LIMIT,
+        none=mark("none was set"),
+        annex=True,
+    )
     scenario: str = planned(
         "What risk means: prosecutor (the person took part: share named rightly), journalist (claimed rightly, as more "
         "probable than not) or marketer (named for every record: share named for their own).",

@@ -10,7 +10,7 @@ distances are possible. And whoever finds out a function that was drawn once for
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from disclique.attacks.oracle.answer import Answer, KnownPairs
 from disclique.attacks.oracle.clusters import weigh_clusters
 from disclique.attacks.oracle.encodings import ask_encodings
 from disclique.attacks.oracle.numbers import ask_numbers
-from disclique.attacks.oracle.places import Chances, weigh_placed, weigh_points
+from disclique.attacks.oracle.places import weigh_placed, weigh_points
 from disclique.attacks.oracle.profiles import WEIGHING, weigh_profiles
 from disclique.attacks.oracle.vectors import weigh_vectors
 from disclique.attacks.population import Population, prepare
@@ -103,7 +103,7 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING)
     weighed, learned = _weigh_pairs(masked, holder, by), law is not None and law.simulated
     if isinstance(weighed, Claims):
         return Answer.of_claims(weighed, holder, learned=learned)
-    return Answer(weighed, learned)
+    return replace(weighed, learned=learned)
 
 
 def _weigh_elsewhere(masked: Sequence[Distances], holder: Holder, by: Asking) -> tuple[Claims, bool] | None:
@@ -128,7 +128,7 @@ def _weigh_elsewhere(masked: Sequence[Distances], holder: Holder, by: Asking) ->
     return weigh_profiles(masked, holder)
 
 
-def _weigh_pairs(masked: Sequence[Distances], holder: Holder, by: Asking) -> Claims | Chances:
+def _weigh_pairs(masked: Sequence[Distances], holder: Holder, by: Asking) -> Claims | Answer:
     """Weigh the pairs of two files as one could who knows how the releases lie; each is one draw of the same mask.
 
     InputError says that the law of the mask is not modelled for such data.
@@ -160,7 +160,7 @@ def _not_modelled(mask: Mask, data: str) -> InputError:
     return InputError("oracle_not_modelled", mask=mask.name, data=Message(data))
 
 
-def _replay(holder: Holder, places: Places | None) -> Claims | Chances:
+def _replay(holder: Holder, places: Places | None) -> Claims | Answer:
     """Name for every known person the released records that nothing tells apart: those at the same place.
 
     For a snooper whose own places are not exact each lies around the true one.
@@ -265,7 +265,7 @@ def _list_possible(masked: Sequence[Distances], holder: Holder, places: Places, 
     return _match(target_rows, known_rows, np.full(len(target_rows), by.possible), holder, by)
 
 
-def _undo_noise(masked: Sequence[Distances], holder: Holder, places: Places, by: Asking) -> Chances:
+def _undo_noise(masked: Sequence[Distances], holder: Holder, places: Places, by: Asking) -> Answer:
     """Place every record as well as its published distances to the true places of all others allow, and weigh it.
 
     Of many records the distances to some say how large and of which shape the error is that those to all would leave.

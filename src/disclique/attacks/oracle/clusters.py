@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from disclique.attacks.align import AttackInputs
 from disclique.attacks.knowledge import Holder
-from disclique.attacks.oracle.places import MATCHING, Chances, Matching, Weighing
+from disclique.attacks.oracle.answer import Answer
+from disclique.attacks.oracle.places import MATCHING, KeptPairs, Matching, Weighing
 from disclique.attacks.population import Population
 from disclique.attacks.weigh.law import LawModel
 from disclique.engine.kernels.members import match_members
-from disclique.engine.kernels.oracle import Kept, find_best_kept
+from disclique.engine.kernels.oracle import Kept
 from disclique.errors import InputError
 from disclique.masks.surveys import Located, SurveyLaw
 from disclique.model import Candidates
@@ -73,7 +74,7 @@ class Gathered:
 
 def weigh_clusters(
     masked: Sequence[Points], people: Population, holder: Holder, how: Matching = MATCHING, by: Grouping = GROUPING
-) -> Chances:
+) -> Answer:
     """Return the chance of every person sought, by scenario, from masked points that clusters share."""
     law = holder.knowledge.law
     assert isinstance(law, SurveyLaw)
@@ -126,7 +127,7 @@ class _Clusters:
     how: Matching
     by: Grouping
 
-    def weigh(self, copies: Sequence[Points], law: SurveyLaw, located: Located) -> Chances:
+    def weigh(self, copies: Sequence[Points], law: SurveyLaw, located: Located) -> Answer:
         """Weigh groups against clusters, and their members within each pair."""
         knowledge, first = self.inputs.knowledge, self.clusters.first
         unknown = 1 - min(self.inputs.share, 1.0)
@@ -216,7 +217,7 @@ class _Clusters:
         keys = self.groups.which[told[:, 0]] * many + self.clusters.which[told[:, 1]]
         return np.isin(group * many + cluster, keys)
 
-    def _name(self, pairs: _Pairs, weighing: Weighing) -> Chances:
+    def _name(self, pairs: _Pairs, weighing: Weighing) -> Answer:
         """Return the chance of everybody to be named, by that of their group and by labels within it."""
         group, cluster, chances, odds = pairs.group, pairs.cluster, pairs.chances, pairs.odds
         candidates, rows, columns, values = weighing.candidates, [], [], []
@@ -236,7 +237,7 @@ class _Clusters:
         value = np.concatenate([np.zeros(0), *values])[order]
         start = np.searchsorted(target[order], np.arange(n + 1)).astype(np.int64)
         kept = Kept(start, known[order].astype(np.int32), value)
-        return weighing.name(lambda true: find_best_kept(kept, value, m, true), np.arange(n), np.arange(m))
+        return weighing.name(KeptPairs(kept, value), np.arange(n), np.arange(m))
 
     def _cut(self, group: Ints, cluster: Ints) -> Iterator[slice]:
         """Cut pairs of groups into parts with so many pairs of members."""

@@ -29,6 +29,7 @@ from disclique.attacks.oracle.profiles import (
     match_scored,
     show_published,
 )
+from disclique.attacks.oracle.values import Told, guess_values
 from disclique.engine.kernels import likelihoods as kernels
 from disclique.masks.base import Mask
 from disclique.measures.risk import SCENARIOS, Hits, find_chances
@@ -95,17 +96,21 @@ def ask_encodings(
     runs[common] = release.know_all(how)
     curve = _rising([_guess(holder), *(KnownPairs(many, found.hits, found.sought) for many, found in runs.items())])
     if holder.seeds:
-        return Answer(release.search(holder.seeds, how).chances, True, curve)
+        found = release.search(holder.seeds, how)
+        return Answer(found.chances, True, curve, found.told)
     if not usual:
-        return Answer(runs[common].chances if common else _guess_chances(holder), True, curve)
+        if not common:
+            return Answer(_guess_chances(holder), True, curve, guess_values(holder))
+        return Answer(runs[common].chances, True, curve, runs[common].told)
     # those who are known to one insider are sought by another
     here, there = runs[usual], release.search(told(order[-usual:]), how)
-    chances = {name: np.zeros(common) for name in SCENARIOS}
+    chances, values = {name: np.zeros(common) for name in SCENARIOS}, guess_values(holder)
     for found in (there, here):
         rows = np.isin(holder.truth.pairs[:, 0], found.truth[:, 0])
         for name in SCENARIOS:
             chances[name][rows] = found.chances[name]
-    return Answer(chances, True, curve)
+        values = tuple(one.at(rows, new) for one, new in zip(values, found.told, strict=True))
+    return Answer(chances, True, curve, values)
 
 
 def _guess_chances(holder: Holder) -> dict[str, FloatArray]:
@@ -138,6 +143,7 @@ class _Found:
     truth: NDArray[np.int64]
     chances: dict[str, FloatArray]
     clear: Ints  # pairs that served as references besides
+    told: tuple[Told, ...] = ()
 
     @property
     def sought(self) -> int:
@@ -236,10 +242,9 @@ class _Release:
         return 1 if self.group is None else int(self.group.max()) + 1
 
     def _judge(self, claims: Claims, seeds: Pairs, clear: Ints = NOTHING) -> _Found:
-        truth = self.holder.truth.without([row for row, _ in seeds])
-        alike = self.holder.alike or self.holder.candidates
-        chances = {name: find_chances(claims, truth, alike, seeds, name) for name in SCENARIOS}
-        return _Found(truth.pairs, chances, clear)
+        holder = replace(self.holder, seeds=seeds)
+        answer = Answer.of_claims(claims, holder)
+        return _Found(holder.sought.pairs, dict(answer.chances), clear, answer.told)
 
     def _worth(self, references: int, how: Insider) -> float:
         """Return by which factor the sum of the evidence of so many references counts: they are not independent.

@@ -7,6 +7,7 @@ import numpy as np
 from disclique.attacks.beliefs import BELIEVING, Beliefs, Believing, believe
 from disclique.attacks.knowledge import Holder
 from disclique.attacks.oracle.answer import Answer
+from disclique.attacks.oracle.values import tell_classes
 from disclique.measures.risk import EQUAL, SCENARIOS, find_chances
 from disclique.values import FloatArray
 
@@ -34,4 +35,5 @@ def name_by(beliefs: Beliefs, holder: Holder) -> Answer:
         named = ((right > 0) & (right >= best * (1 - EQUAL))) / np.maximum(others, 1)
         guess = find_chances(None, holder.sought, holder.alike or holder.candidates, holder.seeds, name)
         chances[name] = np.where(best > 0, named, guess)
-    return Answer({name: chances[name] for name in SCENARIOS})
+    told = tell_classes(found, beliefs.chance, holder) if holder.values else ()
+    return Answer({name: chances[name] for name in SCENARIOS}, told=told)

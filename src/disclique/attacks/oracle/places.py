@@ -7,7 +7,7 @@ through, so that no list of pairs is needed. The few pairs that other laws allow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,12 +17,14 @@ from disclique.attacks.align import AttackInputs
 from disclique.attacks.align.likelihood import relate_classes
 from disclique.attacks.beliefs import find_odds
 from disclique.attacks.knowledge import Holder
+from disclique.attacks.oracle.answer import Answer
 from disclique.attacks.oracle.joint import (
     ListedPairs,
     find_strangers_by_label,
     gaussian_density,
     radial_density,
 )
+from disclique.attacks.oracle.values import Masses, list_own, tell
 from disclique.attacks.population import Population
 from disclique.attacks.weigh.background import Background
 from disclique.attacks.weigh.law import is_gaussian, measure_scatter
@@ -44,6 +46,7 @@ from disclique.engine.kernels.oracle import (
     run_round,
     start_sides,
 )
+from disclique.engine.kernels.values import sum_values
 from disclique.errors import InputError
 from disclique.geodesy import Spread
 from disclique.masks.laws import RadialLaw
@@ -56,7 +59,6 @@ from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 FEWEST = 0.2  # strangers, in either file: of few people less would make belief too sure, and more too unsure
-Chances = Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Matching:
 MATCHING = Matching()
 
 
-def weigh_points(masked: Sequence[Points], people: Population, holder: Holder, how: Matching = MATCHING) -> Chances:
+def weigh_points(masked: Sequence[Points], people: Population, holder: Holder, how: Matching = MATCHING) -> Answer:
     """Return the chance of every person sought, by scenario, from the masked points of one or several releases."""
     knowledge = holder.knowledge
     if knowledge.noise is None:
@@ -114,7 +116,7 @@ def weigh_points(masked: Sequence[Points], people: Population, holder: Holder, h
 
 def weigh_placed(
     positions: FloatArray, variance: FloatArray, people: Population, holder: Holder, how: Matching = MATCHING
-) -> Chances:
+) -> Answer:
     """Return the chance of every person sought, by scenario, from records placed each with an error of its own."""
     inputs = AttackInputs(people, holder.candidates, holder.knowledge)
     exact = Spread(0.0, 0.0, "plane" if inputs.known_map.flat else "km")
@@ -152,12 +154,12 @@ class Weighing:
         """True if numbers leave so few pairs that these are listed: each has evidence of its own."""
         return len(self.holder.exact.numbers) > 0 and self._given.count <= self.how.listed
 
-    def _weigh_joint(self, pairs: ListedPairs, density: FloatArray, strangers: FloatArray) -> Chances:
+    def _weigh_joint(self, pairs: ListedPairs, density: FloatArray, strangers: FloatArray) -> Answer:
         """Weigh the pairs that numbers leave by their places, too."""
         n, m = self._given.sizes
         return self._settle(None, pairs.weigh(density, strangers, self.holder), np.arange(n), np.arange(m))
 
-    def weigh_gaussian(self, positions: FloatArray, variance: FloatArray, variances: FloatArray) -> Chances:
+    def weigh_gaussian(self, positions: FloatArray, variance: FloatArray, variances: FloatArray) -> Answer:
         """Weigh records by Gaussian noise around known places, each with a further variance."""
         blur = float(np.median(variances) + np.median(variance)) if len(variance) else 1.0
         if self.by_numbers:
@@ -181,7 +183,7 @@ class Weighing:
 
     def weigh_radial(
         self, copies: Sequence[FloatArray], mean: FloatArray, law: RadialLaw, variances: FloatArray
-    ) -> Chances:
+    ) -> Answer:
         """Weigh records by a density that depends on the distance from the true place."""
         radius = self.inputs.known_map.radius
         error = self.inputs.finest**2 + self.holder.knowledge.coordinate_error**2
@@ -204,7 +206,7 @@ class Weighing:
         asked = Law(table, step, float(end), False, 0.0, *none)
         return self._ask(np.asarray(copies), np.zeros(len(mean)), people, asked, strangers)
 
-    def weigh_listed(self, copies: Sequence[FloatArray]) -> Chances:
+    def weigh_listed(self, copies: Sequence[FloatArray]) -> Answer:
         """Weigh the pairs that another law allows, which are few."""
         inputs = replace(self.inputs, candidates=self.candidates)
         model = inputs.build_model(inputs.noise, inputs.finest)
@@ -250,7 +252,7 @@ class Weighing:
             add_strangers(one, positions, self._given.target_class.astype(np.int64), total)
         return total
 
-    def _ask(self, places: FloatArray, variance: FloatArray, people: Grid, law: Law, strangers: FloatArray) -> Chances:
+    def _ask(self, places: FloatArray, variance: FloatArray, people: Grid, law: Law, strangers: FloatArray) -> Answer:
         """Weigh records against people in reach; ``places`` are those of every release."""
         classes = self.candidates.target_class.astype(np.int64)
         order = build_grid(places[0], classes, people.axes, people.width, 4 * len(classes) + 1000).member
@@ -278,7 +280,7 @@ class Weighing:
                 break
         return np.asarray(least)
 
-    def _settle(self, asked: Question | None, kept: Kept | None, records: Ints, people: Ints) -> Chances:
+    def _settle(self, asked: Question | None, kept: Kept | None, records: Ints, people: Ints) -> Answer:
         """Find the chance of every pair one-to-one, and of everybody to be named."""
         how, sides = self.how, (_new_side(len(records)), _new_side(len(people)))
         share = _Share.of(self.holder, self.inputs.share)
@@ -289,7 +291,7 @@ class Weighing:
             kept = keep_pairs(asked, share.odds, sides, how.faint, how.kept)
         if kept is not None and len(kept.start) > 1:
             chances = self._pass_messages(kept, share, sides)
-            return self.name(lambda true: find_best_kept(kept, chances, len(people), true), records, people)
+            return self.name(KeptPairs(kept, chances), records, people)
         assert asked is not None
         spent = 0.0
         for turn in range(how.rounds):
@@ -299,7 +301,7 @@ class Weighing:
                 share = share.learn(float((1 - 1 / sides[0].total).sum()))
             if mean < how.calm or (turn + 1 >= how.least_rounds and spent + pairs > how.looked):
                 break
-        return self.name(lambda true: find_best(asked, share.odds, sides, true), records, people)
+        return self.name(LookedUp(asked, share.odds, sides), records, people)
 
     def _pass_messages(self, kept: Kept, share: _Share, sides: tuple[Side, Side]) -> FloatArray:
         """Return the chance of every kept pair; how many people are in common is learned where nobody knows it."""
@@ -314,15 +316,15 @@ class Weighing:
             chances = pass_messages(kept, share.odds, sides, how.settled, work)
         return chances
 
-    def name(self, find: Callable[[Ints], tuple[Best, Best, FloatArray]], records: Ints, people: Ints) -> Chances:
-        """Return the chance of everybody to be named, from the best of both sides given each record's true partner."""
+    def name(self, pairs: KeptPairs | LookedUp, records: Ints, people: Ints) -> Answer:
+        """Return the chance of everybody to be named, and what is told of them, from pairs whose chances are known."""
         holder, (n, m) = self.holder, self._given.sizes
         record, person = (np.full(size, -1) for size in (n, m))  # where each stands among those that were weighed
         record[records], person[people] = np.arange(len(records)), np.arange(len(people))
         target, known = holder.sought.pairs.T
         true, here = np.full(len(records), -1), record[target] >= 0
         true[record[target[here]]] = person[known[here]]
-        ours, theirs, right = find(true)
+        ours, theirs, right = pairs.find_best(true, len(people))
         chance = np.append(right, 0.0)[record[target]]
         alike, found = holder.alike or holder.candidates, {}
         sides = ("prosecutor", theirs, person[known]), ("marketer", ours, record[target])
@@ -331,7 +333,46 @@ class Weighing:
             named = ((chance > 0) & (chance >= top * (1 - EQUAL))) / np.maximum(many, 1)
             found[name] = np.where(top > 0, named, find_chances(None, holder.sought, alike, holder.seeds, name))
         found["journalist"] = (chance > 0.5 * (1 + EQUAL)).astype(float)
-        return {name: found[name] for name in SCENARIOS}
+        masses = []
+        for values, own in zip(holder.values, list_own(holder), strict=True):
+            mine, shown = np.full(len(people), -1), person[known] >= 0
+            mine[person[known[shown]]] = own[shown]
+            masses.append(pairs.sum_values(values[records].astype(np.int64), mine).select(person[known]))
+        return Answer({name: found[name] for name in SCENARIOS}, told=tell(masses, holder))
+
+
+@dataclass(frozen=True, eq=False)
+class KeptPairs:
+    """Pairs that are kept, and their chances."""
+
+    kept: Kept
+    chances: FloatArray
+
+    def find_best(self, true: Ints, people: int) -> tuple[Best, Best, FloatArray]:
+        """Return the best of every record and of every person, and the chance of each record's true partner."""
+        return find_best_kept(self.kept, self.chances, people, true)
+
+    def sum_values(self, values: Ints, own: Ints) -> Masses:
+        """Return the mass of every person by the values of records."""
+        record = np.repeat(np.arange(len(values)), np.diff(self.kept.start))
+        return Masses.of_pairs(self.kept.person.astype(np.int64), values[record], self.chances, own)
+
+
+@dataclass(frozen=True, eq=False)
+class LookedUp:
+    """Pairs that are too many to be kept: they are weighed whenever they are asked for."""
+
+    asked: Question
+    odds: float
+    sides: tuple[Side, Side]
+
+    def find_best(self, true: Ints, people: int) -> tuple[Best, Best, FloatArray]:
+        """Return the best of every record and of every person, and the chance of each record's true partner."""
+        return find_best(self.asked, self.odds, self.sides, true)
+
+    def sum_values(self, values: Ints, own: Ints) -> Masses:
+        """Return the mass of every person by the values of records."""
+        return Masses(*sum_values(self.asked, self.odds, self.sides, values, own))
 
 
 def _new_side(size: int) -> Side:

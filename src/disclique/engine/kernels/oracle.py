@@ -158,7 +158,7 @@ def weigh_row(asked: Question, t: int, person: Rows, weight: Floats) -> int:
 
 
 @kernel
-def _find_chance(w: float, totals: float, rests: float) -> float:
+def find_pair_chance(w: float, totals: float, rests: float) -> float:
     """Return the probability of a pair from the product of both sides' totals, or of what they are without the pair.
 
     ``rests`` is 0 unless the pair is the most likely one of both.
@@ -206,7 +206,7 @@ def run_round(asked: Question, odds: float, sides: tuple[Side, Side], calm: bool
             if top == p and tops[p] == t:
                 part = w / rests[p]
             else:
-                part = w / (totals[p] * (1 - _find_chance(w, total * totals[p], 0.0)))
+                part = w / (totals[p] * (1 - find_pair_chance(w, total * totals[p], 0.0)))
             if part > own_most * (1 + EQUAL):
                 own, own_most, own_best = own + own_most, part, p
             else:
@@ -220,7 +220,7 @@ def run_round(asked: Question, odds: float, sides: tuple[Side, Side], calm: bool
             if top == p and tops[p] == t:
                 part = w / rest
             else:
-                part = w / (total * (1 - _find_chance(w, total * totals[p], 0.0)))
+                part = w / (total * (1 - find_pair_chance(w, total * totals[p], 0.0)))
             if part > most[p] * (1 + EQUAL):
                 sums[p] += most[p]
                 most[p], best[p] = part, t
@@ -315,7 +315,7 @@ def find_best(asked: Question, odds: float, sides: tuple[Side, Side], true: Ints
         for f in range(found):
             p = person[f]
             both = records.rest[t] * rests[p] if records.top[t] == p and tops[p] == t else 0.0
-            chance = _find_chance(odds * weight[f], total * totals[p], both)
+            chance = find_pair_chance(odds * weight[f], total * totals[p], both)
             if chance > own * (1 + EQUAL):
                 own, alike = chance, 1
             elif chance >= own * (1 - EQUAL):
@@ -388,7 +388,7 @@ def pass_messages(kept: Kept, odds: float, sides: tuple[Side, Side], settled: fl
             p = kept.person[e]
             order[head[p]] = e
             head[p] += 1
-            other = 1 - _find_chance(weight[e], records.total[t] * people.total[p], 0.0)
+            other = 1 - find_pair_chance(weight[e], records.total[t] * people.total[p], 0.0)
             up[e], down[e] = 1 / (people.total[p] * other), 1 / (records.total[t] * other)
     own, spent, none = Kept(kept.start, kept.person, weight), 0.0, np.zeros(0, np.int64)
     while spent < work:
