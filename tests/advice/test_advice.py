@@ -223,4 +223,5 @@ def test_command_line_goes_from_limit_to_release(tmp_path: Path) -> None:
     assert "--sensitive ill" in first["command"]
     for wrong, said in ((["--limit", "9"], "share"), (["--max-risk", "0.2"], "--limit"), (["--for", "x"], "'x'")):
         bad = CliRunner().invoke(app, [*words[:-2], *wrong, "--out", str(tmp_path / "other")])
-        assert bad.exit_code != 0 and said in str(bad.exception or bad.output), wrong
+        assert bad.exit_code != 0, wrong
+        assert said in str(bad.exception or bad.output), wrong

@@ -103,9 +103,9 @@ def compose_annex(result: AuditResult, texts: Texts) -> Document:
     parts = {
         say("Purpose and responsibility"): _compose_purpose(result, texts),
         say("Result"): _compose_result(result, texts),
+        say("What would be released: variables, and what was done to each"): compose_variables(result, texts),
         say("Anonymisation methodology"): compose_methodology(result, texts),
         say("Threshold"): compose_threshold(result, texts),
-        say("Data variables, and what was done to each"): compose_variables(result, texts),
         say("Residual risk"): compose_residual_risk(result, texts),
         say("Utility"): compose_utility(result, texts),
         say("The three criteria of WP216"): compose_criteria(result, texts),
