@@ -288,6 +288,12 @@ class FamilySearch:
     def _spare_exposed(self, weaker: Candidate, best: float) -> Generator[list[Unit], None, Candidate | None]:
         """Return a candidate without the fewest people that is enough, if it is better than the best so far."""
         effort, board = self.board.effort, self.board
+        yield board.ask(weaker)
+        judged = board.judged(weaker)
+        most = effort.left_out[-1]
+        # nobody's risk is above 1: so much is left at the least
+        if judged is None or (judged.figures.risk.value - most) / (1 - most) > self.limit:
+            return None
         yield board.ask_people(weaker)
         risks = board.exposures(weaker)
         order = np.lexsort((np.arange(len(risks)), -risks))
