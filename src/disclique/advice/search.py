@@ -257,7 +257,10 @@ class FamilySearch:
         if not effort.left_out:
             return []
         ordered = sorted(found, key=lambda one: -board.usefulness(one))[: effort.arms]
-        last = Candidate(self.family, len(self.family.masks), max(self.arms, key=lambda arm: arm.height))
+        coarsest, steps = max(self.arms, key=lambda arm: arm.height), len(self.family.masks)
+        if not ordered and not self._may_suffice(Candidate(self.family, steps - 1, coarsest)):
+            return []  # what is weaker gives away no less
+        last = Candidate(self.family, steps, coarsest)
         new: list[Candidate] = []
         for one in ordered or [last]:
             places = range(max(one.place - effort.weaker, 0), one.place)
@@ -271,6 +274,11 @@ class FamilySearch:
                     new.append(made)
                     best = max(best, board.usefulness(made))
         return new
+
+    def _may_suffice(self, one: Candidate) -> bool:
+        """Say whether leaving people out can be enough: nobody's risk is above 1, so that some is left anyway."""
+        judged, most = self.board.judged(one), self.board.effort.left_out[-1]
+        return judged is not None and (judged.figures.risk.value - most) / (1 - most) <= self.limit
 
     def spare_more(self, one: Candidate) -> Generator[list[Unit], None, Candidate | None]:
         """Return the candidate without the next larger share of people, the most exposed; None if that is too many."""
@@ -289,10 +297,7 @@ class FamilySearch:
         """Return a candidate without the fewest people that is enough, if it is better than the best so far."""
         effort, board = self.board.effort, self.board
         yield board.ask(weaker)
-        judged = board.judged(weaker)
-        most = effort.left_out[-1]
-        # nobody's risk is above 1: so much is left at the least
-        if judged is None or (judged.figures.risk.value - most) / (1 - most) > self.limit:
+        if not self._may_suffice(weaker):
             return None
         yield board.ask_people(weaker)
         risks = board.exposures(weaker)
