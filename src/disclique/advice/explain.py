@@ -12,6 +12,7 @@ from disclique.advice.families import Arm
 from disclique.advice.search import Candidate
 from disclique.audits.definition import Audit
 from disclique.audits.estimate import describe_work
+from disclique.audits.sensitivity import say_unknown_columns
 from disclique.masks.numbers import NUMBERS_AS_THEY_ARE
 from disclique.masks.settings import read_dial
 from disclique.messages import Message
@@ -21,8 +22,9 @@ FEW = 5  # people of a class in which they are few
 
 
 def describe_file(audit: Audit) -> list[Message]:
-    """Say what the snooper is assumed to hold."""
-    return describe_work(audit)[:1]
+    """Say what the snooper is assumed to hold, and what not."""
+    unknown = say_unknown_columns(audit)
+    return [*describe_work(audit)[:1], *([] if unknown is None else [unknown])]
 
 
 def list_steps_taken(one: Candidate, start: Candidate | None = None) -> list[tuple[Message, Candidate]]:

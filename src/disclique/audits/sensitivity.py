@@ -250,12 +250,20 @@ def describe_favours(
     hidden = snooper.lacks(audit.target.labels.columns)
     if hidden:
         lines.append(Favour(Message("assumed_labels_unknown", names=hidden)))
+    if (unknown := say_unknown_columns(audit)) is not None:
+        lines.append(Favour(unknown))
     if plan.missing == "never" and audit.target.labels.isna().any(axis=None):
         lines.append(Favour(Message("assumed_missing_never")))
     if plan.scenario == "journalist":
         without = (None, None) if prosecutor is None else (prosecutor.value, prosecutor.high)
         lines.append(Favour(Message("assumed_journalist"), *without))
     return tuple(lines)
+
+
+def say_unknown_columns(audit: Audit) -> Message | None:
+    """Say which released columns are taken to be unknown to the snooper: one that is known belongs to the labels."""
+    names = audit.target.roles.released
+    return Message("assumed_columns_unknown", names=names) if names else None
 
 
 _ASSUMED = {
