@@ -347,16 +347,16 @@ class Audits:
 
     def _audit(self, seen: Sequence[Seen]) -> dict[tuple[str, Rows], SettingFacts]:
         """Audit releases, those together that leave out the same people."""
-        groups: dict[tuple[Rows, bool], list[Setting]] = {}
+        groups: dict[tuple[Rows, bool, bool], list[Setting]] = {}
         for place, one in enumerate(seen):
-            attacked = (place == 0 and not self.tried) or not self._is_exact(one)
-            groups.setdefault((one.candidate.left_out, attacked), []).append(one.candidate.setting)
+            how = place == 0, place == 0 or not self._is_exact(one)
+            groups.setdefault((one.candidate.left_out, *how), []).append(one.candidate.setting)
         found = {}
-        for (rows, attacked), settings in groups.items():
+        for (rows, first, attacked), settings in groups.items():
             every = [one for one in dict.fromkeys(settings) if one not in self.tried.get(rows, ())]
             self.tried.setdefault(rows, []).extend(every)
             number = sum(len(many) for many in self.tried.values()) - len(every) + 1
-            result = self._run(rows, every, number, attacked=attacked)
+            result = self._run(rows, every, number, self._choose_work(first=first, attacked=attacked))
             for setting in every:
                 self.places[str(setting), rows] = "" if self.folder is None else f"{AUDITS}/{number}"
                 found[str(setting), rows] = result.setting(_find_spec(result, setting))
@@ -368,13 +368,23 @@ class Audits:
         law = seen.candidate.setting.mask.place_law(self.work.audit.points)
         return oracle is not None and not oracle.learned and law is not None and law.exact
 
-    def _run(self, rows: Rows, settings: Sequence[Setting], number: int, *, attacked: bool) -> AuditResult:
-        question = self.work.question
-        whole = leave_out(question.audit, rows)
+    def _choose_work(self, *, first: bool, attacked: bool) -> Audit:
+        """Return how an audit is carried out: of the best release in full, of others with what could change a verdict.
+
+        That is the oracle and, where an attack may find more than it does, all attacks on one release.
+        """
+        audit = self.work.question.audit
+        if first or audit.plan.thorough:
+            return audit
+        plan = audit.plan if attacked else replace(audit.plan, attacks=("labels",))
+        tuning = replace(audit.tuning, demonstrations=1, control=False)
+        return replace(audit, plan=replace(plan, sensitivity=False), tuning=tuning)
+
+    def _run(self, rows: Rows, settings: Sequence[Setting], number: int, audit: Audit) -> AuditResult:
+        whole = leave_out(audit, rows)
         plan = replace(
             whole.plan, masks=tuple(map(str, settings)), generalise=(), seed=whole.plan.seed + 1, person_trials=None
         )
-        plan = plan if attacked or plan.thorough else replace(plan, attacks=("labels",))
         place = None if self.folder is None else self.folder / AUDITS / str(number)
         result = run_audit(
             replace(whole, plan=plan),

@@ -85,7 +85,7 @@ class UnitTuning:
     ``known_groups``: of known people in one release, at the most, when the oracle is asked for everybody.
     ``demonstrations``: releases of a setting that are attacked, of files of more than ``large_records`` only
     ``large_demonstrations``. ``enough_share``: of the people, by which an attack may find less than the oracle and show
-    enough.
+    enough. ``control``: whether the best attack is held against a file without any released person.
     ``most_named``: people whose chances are kept of every release.
     """
 
@@ -102,6 +102,7 @@ class UnitTuning:
     large_demonstrations: int = 1
     enough_share: float = 0.02
     most_named: int = 5000
+    control: bool = True
 
 
 UNIT_TUNING = UnitTuning()

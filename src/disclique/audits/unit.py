@@ -225,7 +225,7 @@ def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowle
 
     ran = {one.spec for one in tries if one.claims is not None}
     best = max((one for one in attempts if one.applies), key=lambda one: one.hits.of(plan.scenario), default=None)
-    if best is not None and unit.repetition == 0:
+    if best is not None and unit.repetition == 0 and audit.tuning.control:
         held = ran if plan.thorough else {best.attack}
         attempts = run_control(audit, unit.repetition, attempts, target, known, lambda told: build(told, held))
     seeded: tuple[InsiderHits, ...] = ()
