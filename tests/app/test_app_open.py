@@ -56,7 +56,7 @@ def test_the_survey_is_opened_looked_at_and_confirmed(visitor: Visitor) -> None:
         "role:id": "id",
         "role:sex": "label",
         "role:age_class": "label",
-        "role:asthma": "",
+        "role:asthma": "sensitive",
         "role:lon": "x",
         "role:lat": "y",
     }
@@ -71,7 +71,8 @@ def test_the_survey_is_opened_looked_at_and_confirmed(visitor: Visitor) -> None:
     project = visitor.project(at)
     assert project.checked
     assert not project.forced
-    assert project.said == {"id": "id", "label": ["sex", "age_class"], "coordinates": "lon,lat"}
+    asked = {"id": "id", "label": ["sex", "age_class"], "coordinates": "lon,lat", "sensitive": ["asthma"]}
+    assert project.said == asked
     assert visitor.get(at).headers["location"] == f"{at}/ask"
     again = Page(visitor.get(f"{at}/open").text, "open-form")
     assert {name: again.fields[name] for name in roles} == roles

@@ -20,7 +20,7 @@ import msgspec
 
 from disclique.app.places import Places
 from disclique.errors import InputError
-from disclique.options.advice import AdviceOptions
+from disclique.options.advice import ADVICE_ROWS, AdviceOptions
 from disclique.options.audits import AUDIT_ROWS, DECISION, GERMANY, SYNTHETIC, AuditOptions
 from disclique.options.table import write_toml
 
@@ -80,7 +80,8 @@ class Project:
     @property
     def toml(self) -> str:
         """What is asked, as the file that ``disclique audit --config`` reads, or ``disclique advise``."""
-        return write_toml(self._words, {DECISION: self.declared} if self.declared else None)
+        words = {ADVICE_ROWS[name].flag or name: value for name, value in self._words.items()}
+        return write_toml(words, {DECISION: self.declared} if self.declared else None)
 
     @property
     def ready(self) -> bool:

@@ -15,12 +15,14 @@ import sys
 import threading
 import traceback
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from disclique.messages import Message, mark
 
 if TYPE_CHECKING:
+    from disclique.advice.search import Effort
     from disclique.app.projects import Project
     from disclique.app.status import Board
 
@@ -62,7 +64,9 @@ def carry_out_project(project: Project, out: str, processes: int | None, board: 
     carry_out(audit, Path(), choose_executor(processes), told=board, about=about)
 
 
-def carry_out_advice(project: Project, out: str, processes: int | None, board: Board) -> None:
+def carry_out_advice(
+    project: Project, out: str, processes: int | None, board: Board, *, effort: Effort | None = None
+) -> None:
     """Look for releases as a project asks, in its folder, as ``disclique advise`` does."""
     from disclique.advice.ask import save
     from disclique.advice.run import run_advice
@@ -79,6 +83,8 @@ def carry_out_advice(project: Project, out: str, processes: int | None, board: B
 
     board.doing(Message("reading_the_file"))
     question = read_question(project)
+    if effort is not None:
+        question = replace(question, effort=effort)
     board.doing(Message("looking_at_the_input"))
     found = inspect_audit(question.audit)
     board.say(found.messages())
