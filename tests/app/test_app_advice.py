@@ -17,6 +17,7 @@ pytest.importorskip("starlette", reason="the app's packages are missing")
 pytest.importorskip("python_multipart", reason="the app's packages are missing")
 pytest.importorskip("httpx", reason="the app's packages are missing")
 
+from app_server import wait_for
 from app_visitor import Fields, Page, Visitor, visiting
 from disclique.advice import read_advice
 from disclique.advice.search import Effort
@@ -342,3 +343,36 @@ def test_two_searches_at_once_wait_for_each_other_and_go_on(visitor: Visitor) ->
         visitor.post(f"{at}/run/pause")
     assert visitor.site.runner.state(visitor.project(first)) in (PAUSED, "new")
     assert not visitor.site.runner.busy
+
+
+@pytest.mark.long
+def test_a_search_that_was_killed_goes_on(visitor: Visitor) -> None:
+    """What was measured is not measured again, and the answer is that of a search that was left alone."""
+    whole, cut = (open_file(visitor, ways(), name) for name in ("a.csv", "b.csv"))
+    found = {}
+    for at in (whole, cut):
+        visitor.site.projects.save(visitor.project(at).with_said(**LIGHT))
+        form = wishes(visitor, at) | {"limit": "0.5", "place": ""}
+        assert visitor.post(f"{at}/advise", form).status_code == 307
+        visitor.post(f"{at}/run/start")
+        journal = visitor.project(at).folder / "search" / "journal.jsonl"
+        if at == cut:
+            wait_for(lambda journal=journal: journal.exists() and journal.read_bytes().count(b"\n") > 2, 120)
+            running = visitor.site.runner.running
+            if running is not None:
+                running.process.kill()
+            wait_for(lambda: not visitor.site.runner.busy, 60)
+            done = journal.read_bytes().rsplit(b"\n", 1)[0]
+            visitor.post(f"{at}/run/start")
+        wait_for(lambda at=at: visitor.site.runner.state(visitor.project(at)) == DONE, 300)
+        found[at] = read_advice(visitor.project(at).folder / "advice.json")
+    assert journal.read_bytes().startswith(done)
+    assert found[whole].releases
+    told = [
+        [(one.setting, one.left_out, one.status, one.risk, one.usefulness) for one in found[at].releases]
+        for at in (whole, cut)
+    ]
+    assert told[0] == told[1]
+    for at in (whole, cut):
+        text = visitor.get(f"{at}/advice", headers={"accept-language": "de"}).text
+        assert ("Diese Veröffentlichung erstellen" in text) == (found[at].best is not None)
