@@ -22,6 +22,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs" / "img"
 SHOWN = ("1-start", "2-open", "3-ask", "4-asked", "5-run", "6-advice", "7-read", "8-release")  # in the documentation
 TALL = 1600  # pixels of a picture in the documentation, at the most
 COLOURS = 96
+ABOUT = {"4-asked": "#by-hand"}  # the part of the page that a step is about
 LIMIT = "0.2"  # which something useful of the survey keeps in a search of some minutes
 FOLD = (
     "document.querySelectorAll('details').forEach(part => { part.open = !!part.querySelector('[name=mask]:checked'); })"
@@ -104,13 +105,15 @@ def take(page: Any, step: str, everything: Path, docs: Path) -> None:
             page.wait_for_timeout(300)
             page.screenshot(path=everything / f"{step}-{width}-{scheme}.png", full_page=True)
     if step in SHOWN:
-        page.screenshot(path=docs / f"app-{step}.png", full_page=True, clip=clip_of(page))
+        page.screenshot(path=docs / f"app-{step}.png", full_page=True, clip=clip_of(page, step))
         spare_colours(docs / f"app-{step}.png")
 
 
-def clip_of(page: Any) -> dict[str, float]:
-    """The upper part of the page, as much as a reader looks at."""
-    return {"x": 0, "y": 0, "width": 1280, "height": min(TALL, page.evaluate("document.body.scrollHeight"))}
+def clip_of(page: Any, step: str) -> dict[str, float]:
+    """The upper part of the page, or of the form that the step is about: as much as a reader looks at."""
+    top = page.evaluate(f"document.querySelector('{ABOUT[step]}').getBoundingClientRect().y") if step in ABOUT else 0
+    tall = page.evaluate("document.body.scrollHeight") - top
+    return {"x": 0, "y": top, "width": 1280, "height": min(TALL, tall)}
 
 
 def spare_colours(path: Path) -> None:
