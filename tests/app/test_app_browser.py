@@ -478,6 +478,8 @@ def test_from_a_file_to_a_release_without_choosing_a_mask(window: Open, server: 
     for width in (390, 1280):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate(steps.WIDTH) <= width
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    assert not axe.run(page, options={"runOnly": RULES}).response["violations"]
     with page.expect_popup() as alone:
         page.click("a[href$='/pages/advice']")
     assert not alone.value.locator("script").count()

@@ -166,7 +166,7 @@ class Projects:
         """Write a project to its folder, and return it."""
         from disclique.records.write import encode, whole_file
 
-        about = {name: getattr(project, name) for name in _PLAIN}
+        about = {name: getattr(project, name) for name in _WRITTEN}
         about |= {"file": _inside(project.folder, project.file)}
         said = {
             name: _inside(project.folder, value) if name in FILES else value for name, value in project.said.items()
@@ -235,7 +235,7 @@ class _About(msgspec.Struct):
     purpose: tuple[str, ...] = ()
 
 
-_PLAIN = ("id", "shown", "made", "declared", "checked", "forced", "way", "purpose")  # written as they are
+_WRITTEN = ("id", "shown", "made", "declared", "checked", "forced", "way", "purpose")  # written as they are
 
 
 def read_project(folder: Path, about: str = ABOUT) -> Project | None:
@@ -243,7 +243,7 @@ def read_project(folder: Path, about: str = ABOUT) -> Project | None:
     try:
         found = msgspec.json.decode((folder / about).read_bytes(), type=_About)
         said = {name: _outside(folder, value) if name in FILES else value for name, value in found.said.items()}
-        rest = {name: getattr(found, name) for name in _PLAIN}
+        rest = {name: getattr(found, name) for name in _WRITTEN}
         msgspec.convert(said, AuditOptions, strict=False, dec_hook=lambda kind, value: kind(value))
         AuditOptions(**said)  # which knows all their names
         return Project(**rest, file=str(_outside(folder, found.file)), said=said, folder=folder)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     pass
 
 ID, LABEL, EAST, NORTH, NUMBER, TEXT, ENCODING, NO_ROLE = "id", "label", "x", "y", "number", "text", "encoding", ""
-SENSITIVE, AS_IT_IS, WEIGHT = "sensitive", "plain", "weight"
+SENSITIVE, UNCHANGED, WEIGHT = "sensitive", "plain", "weight"
 IN_KM, IN_M, PLAIN = "known:km", "known:m", "known:none"  # numbers that both sides can know, in their unit
 UNIT_OF = {IN_KM: "km", IN_M: "m", PLAIN: "none"}
 
@@ -46,7 +46,7 @@ ROLES = (
         mark("Released, and not known to others: a diagnosis, an income. It is asked what a snooper learns of it."),
     ),
     (
-        AS_IT_IS,
+        UNCHANGED,
         mark("released as it is"),
         mark("A further column that is released unchanged: what was measured or answered, and identifies nobody."),
     ),
@@ -116,7 +116,7 @@ _UNIT_NAMES = {
 _TO_PLACES = {role: frozenset(words.split()) for role, words in _UNIT_NAMES.items()}
 _SHORT_UNITS = {"km": IN_KM, "m": IN_M, "min": PLAIN}  # at the beginning of a name, or beside one of those words
 _NAMED = {role: frozenset(words.split()) for role, words in _NAMES.items()}
-_KEPT = {SENSITIVE: mark("may_be_sensitive"), WEIGHT: mark("may_be_weight")}  # what is said of such columns
+_EXPLAINED = {SENSITIVE: mark("may_be_sensitive"), WEIGHT: mark("may_be_weight")}  # what is said of such columns
 _LONGITUDES = {"lon", "lng", "long", "longitude", "laenge", "laengengrad", "geolaenge", "xlon", "gpslon"}
 _LATITUDES = {"lat", "latitude", "breite", "breitengrad", "geobreite", "ylat", "gpslat"}
 _BITS = re.compile(r"[01]{32,}")
@@ -197,8 +197,8 @@ def _guess_content(column: Column, called: str) -> Guess:
         return Guess(name, ENCODING, None if called == ENCODING or coded == "bits" else Message("may_be_encoding"))
     if called == TEXT and not numbers:
         return Guess(name, TEXT)
-    if called in _KEPT and (numbers or called != WEIGHT):
-        return Guess(name, called, Message(_KEPT[called]))
+    if called in _EXPLAINED and (numbers or called != WEIGHT):
+        return Guess(name, called, Message(_EXPLAINED[called]))
     share = column.distinct / count
     if called == LABEL:
         return Guess(name, LABEL, Message("label_tells_all_apart") if count > FEW and share > MANY else None)

@@ -21,9 +21,9 @@ from disclique.app.steps import ask
 from disclique.app.wishes import read_question, read_wishes
 from disclique.errors import DiscliqueError, InputError
 
-CONFIRMED = "right"  # the field whose value says which mistakes the person saw and called right
+CALLED_RIGHT = "right"  # the field whose value says which mistakes the person saw and called right
 # The page of an advice runs no script.
-POLICY = (
+NO_SCRIPT = (
     "default-src 'none'; script-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'"
 )
@@ -43,19 +43,19 @@ async def start(request: Request, form: FormData) -> Response:
         if keep:
             site.places.new_folder(name)  # says what is wrong with it before anything is written
     except DiscliqueError as problem:
-        return await ask.show_page(request, before, wishes=form, problem=problem.message)
+        return await ask.show_page(request, before, wishes=form, said=ask.Said(problem.message))
     said = [replace(one, message=ask.hide(one.message, asked, site)) for one in remarks]
     doubts = [one for one in said if one.likely_wrong]
-    confirmed = ask.digest_doubts(doubts) == str(form.get(CONFIRMED))
+    confirmed = ask.digest_doubts(doubts) == str(form.get(CALLED_RIGHT))
     if not confirmed and any(one.mistake for one in doubts):
-        return await ask.show_page(request, before, wishes=form, remarks=said, refused=True)
+        return await ask.show_page(request, before, wishes=form, said=ask.Said(remarks=tuple(said), refused=True))
     accepted = list(dict.fromkeys(one.name for one in doubts)) if confirmed else None
     try:
         project = await in_thread(site.projects.save, ask.accept(asked, accepted))
         if keep:
             project = await in_thread(site.projects.keep, project, name)
     except InputError as problem:
-        return await ask.show_page(request, before, wishes=form, problem=problem.message)
+        return await ask.show_page(request, before, wishes=form, said=ask.Said(problem.message))
     site.estimates.stop(project.id)
     return RedirectResponse(f"/work/{project.id}/run/start", 307)  # the browser posts the same form, with its token
 
@@ -87,7 +87,7 @@ async def send_page(request: Request) -> Response:
     if project.answer.name != ADVICE:
         raise Missing(project.id)
     text = await in_thread(site.results.advice_page, project, language_of(request))
-    return HTMLResponse(text, headers={"content-security-policy": POLICY, "cache-control": "no-store"})
+    return HTMLResponse(text, headers={"content-security-policy": NO_SCRIPT, "cache-control": "no-store"})
 
 
 async def send_audit(request: Request) -> Response:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +44,26 @@ CONFIRMED = "forced"  # the field whose values say which mistakes the person saw
 NO_MASK = mark("no_mask_chosen")
 
 
+@dataclass(frozen=True)
+class Said:
+    """What the page says above its forms: a problem, what the look found, that it was refused or kept."""
+
+    problem: Message | None = None
+    remarks: tuple[Finding, ...] = ()
+    refused: bool = False
+    saved: bool = False
+
+
+NOTHING_SAID = Said()
+
+
 async def show(request: Request) -> Response:
     """Show the form."""
     site = site_of(request)
     project = site.projects.get(request.path_params["id"])
     if not project.checked:
         return go(f"/work/{project.id}/open", request)
-    return await show_page(request, project, saved=request.query_params.get("saved") == "yes")
+    return await show_page(request, project, said=Said(saved=request.query_params.get("saved") == "yes"))
 
 
 async def save(request: Request, form: FormData) -> Response:
@@ -152,12 +164,12 @@ async def start(request: Request, form: FormData) -> Response:
             raise InputError(NO_MASK)
         remarks = await in_thread(_look_at_all, site, asked)
     except DiscliqueError as problem:
-        return await show_page(request, before, form, problem=problem.message)
+        return await show_page(request, before, form, said=Said(problem.message))
     said = [replace(one, message=hide(one.message, asked, site)) for one in remarks]
     doubts = [one for one in said if one.likely_wrong]
     confirmed = digest_doubts(doubts) in map(str, form.getlist(CONFIRMED))
     if not confirmed and any(one.mistake for one in doubts):
-        return await show_page(request, before, form, remarks=said, refused=True)
+        return await show_page(request, before, form, said=Said(remarks=tuple(said), refused=True))
     accepted = list(dict.fromkeys(one.name for one in doubts)) if confirmed else []
     project, problem_page = await _take(request, form, accepted)
     if problem_page is not None:
@@ -185,7 +197,7 @@ async def _take(request: Request, form: FormData, accepted: list[str] | None = N
         if keep:
             project = await in_thread(site.projects.keep, project, name)
     except InputError as problem:
-        return before, await show_page(request, before, form, problem=problem.message)
+        return before, await show_page(request, before, form, said=Said(problem.message))
     return project, None
 
 
@@ -223,10 +235,7 @@ async def show_page(
     form: FormData | None = None,
     *,
     wishes: FormData | None = None,
-    problem: Message | None = None,
-    remarks: Iterable[Finding] = (),
-    refused: bool = False,
-    saved: bool = False,
+    said: Said = NOTHING_SAID,
 ) -> Response:
     """Show both forms: with what is kept, or with what could not be read of one of them (``form`` or ``wishes``)."""
     site = site_of(request)
@@ -243,7 +252,7 @@ async def show_page(
         plan = await in_thread(write_plan, asked, _folder_of(site, asked, form) or folder)
     except InputError:
         plan = None
-    remarks = list(remarks) or list(seen.doubts)
+    remarks = list(said.remarks or seen.doubts)
     mistakes, doubts = [one for one in remarks if one.mistake], [one for one in remarks if one.likely_wrong]
     sought = offer_wishes(project, seen)
     if wishes is None:
@@ -258,7 +267,7 @@ async def show_page(
         "sought": sought,
         "wished": wished,
         "limit": ADVICE_ROWS["limit"],
-        "by_hand": form is not None or saved or (project.way == AUDIT and bool(project.said.get("mask"))),
+        "by_hand": form is not None or said.saved or (project.way == AUDIT and bool(project.said.get("mask"))),
         "offered": offered,
         "values": values,
         "fields": ASK_FIELDS,
@@ -271,7 +280,7 @@ async def show_page(
         "decision": DECISION,
         "turned": any(value for name, value in values.items() if name.startswith("how:") or name == "more_rules"),
         "plan": plan,
-        "problem": None if problem is None else hide(problem, project, site),
+        "problem": None if said.problem is None else hide(said.problem, project, site),
         "unread": seen.problem,
         "remarks": remarks,
         "mistakes": mistakes,
@@ -279,10 +288,10 @@ async def show_page(
         "shown": digest_doubts(doubts),
         "forced": project.forced if form is None else digest_doubts(doubts) in map(str, form.getlist(CONFIRMED)),
         "kept": site.projects.is_kept(project),
-        "saved": saved,
+        "saved": said.saved,
         **await in_thread(explain_choices, offered.alone),
     }
-    return page(request, "ask", 422 if problem is not None or refused else 200, **content)
+    return page(request, "ask", 422 if said.problem is not None or said.refused else 200, **content)
 
 
 def _offers(offered: Questions, group: str) -> bool:

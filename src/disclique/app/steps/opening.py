@@ -17,7 +17,6 @@ from disclique.app.looks import Seen, look_at_first
 from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.projects import DONE, NEW, PAUSED, RUNNING, Project
 from disclique.app.roles import (
-    AS_IT_IS,
     EAST,
     ENCODING,
     ID,
@@ -27,6 +26,7 @@ from disclique.app.roles import (
     ROLES,
     SENSITIVE,
     TEXT,
+    UNCHANGED,
     UNIT_OF,
     WEIGHT,
     Guess,
@@ -236,7 +236,7 @@ def _roles_of(project: Project, names: list[str]) -> dict[str, str]:
     units = {unit: role for role, unit in UNIT_OF.items()}
     for name, _, unit in (text.rpartition(":") for text in options.number or []):
         found[name.strip()] = units.get(unit.strip(), "")
-    for role, names_of in ((SENSITIVE, options.sensitive), (AS_IT_IS, options.plain)):
+    for role, names_of in ((SENSITIVE, options.sensitive), (UNCHANGED, options.plain)):
         found |= dict.fromkeys(names_of or [], role)
     if options.weight is not None:
         found[options.weight] = WEIGHT
@@ -280,7 +280,7 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
         "text": having(TEXT),
         "encodings": next(iter(having(ENCODING)), None),
         "sensitive": having(SENSITIVE),
-        "plain": having(AS_IT_IS),
+        "plain": having(UNCHANGED),
         "weight": next(iter(having(WEIGHT)), None),
     }
 
