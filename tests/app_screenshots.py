@@ -19,9 +19,11 @@ from browser import Browser, missing
 from disclique.synthetic.examples import survey_file
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "img"
-SHOWN = ("1-start", "2-open", "4-asked", "5-run", "6-read", "8-release")  # in the documentation
+SHOWN = ("1-start", "2-open", "3-ask", "4-asked", "5-run", "6-advice", "7-read", "8-release")  # in the documentation
 TALL = 1600  # pixels of a picture in the documentation, at the most
 COLOURS = 96
+ABOUT = {"4-asked": "#by-hand"}  # the part of the page that a step is about
+LIMIT = "0.2"  # which something useful of the survey keeps in a search of some minutes
 FOLD = (
     "document.querySelectorAll('details').forEach(part => { part.open = !!part.querySelector('[name=mask]:checked'); })"
 )
@@ -57,26 +59,40 @@ def go_through(page: Any, server: AppServer, picture: Callable[[str], None]) -> 
     project = steps.open_file(page, server)
     picture("2-open")
     steps.confirm_columns(page)
+    steps.keep_light(page)
+    page.goto(f"{server.url}{project}/ask")
     picture("3-ask")
+    steps.find_release(page, LIMIT, "advice")
+    page.wait_for_selector("#progress .told:not(:empty)")
+    page.wait_for_timeout(60_000)
+    picture("5-run")
+    steps.await_advice(page)
+    page.wait_for_selector("iframe.page")
+    page.wait_for_timeout(2000)
+    picture("6-advice")
+    page.goto(f"{server.url}{project}-1/read")
+    steps.read_report(page)
+    picture("7-read")
+    page.goto(f"{server.url}{project}-1/exposed")
+    picture("7-exposed")
+    page.goto(f"{server.url}{project}-1/release")
+    picture("8-release")
+    page.click("form[action$='/release'] button.primary")
+    page.wait_for_selector("#made")
+    picture("9-released")
+    choose_by_hand(page, server, picture)
+
+
+def choose_by_hand(page: Any, server: AppServer, picture: Callable[[str], None]) -> None:
+    """Choose the masks oneself: the second way through the same step."""
+    steps.open_file(page, server)
+    steps.confirm_columns(page)
     steps.ask(page, ("gaussian", "sigma", "5km"), folder="audit", attacks=("labels",))
     page.fill("[name='dial:gaussian:sigma:b']", "80km")
     page.fill("[name=max_risk]", "0.6")  # which a setting keeps, so that there is something to release
     page.evaluate(FOLD)
     page.wait_for_timeout(1500)
     picture("4-asked")
-    steps.start_audit(page)
-    page.wait_for_selector("#progress tbody tr:nth-child(4), iframe.page", timeout=300_000)
-    picture("5-run")
-    steps.await_result(page)
-    steps.read_report(page)
-    picture("6-read")
-    page.goto(f"{server.url}{project}/exposed")
-    picture("7-exposed")
-    page.goto(f"{server.url}{project}/release")
-    picture("8-release")
-    page.click("form[action$='/release'] button.primary")
-    page.wait_for_selector("#made")
-    picture("9-released")
 
 
 def take(page: Any, step: str, everything: Path, docs: Path) -> None:
@@ -89,13 +105,15 @@ def take(page: Any, step: str, everything: Path, docs: Path) -> None:
             page.wait_for_timeout(300)
             page.screenshot(path=everything / f"{step}-{width}-{scheme}.png", full_page=True)
     if step in SHOWN:
-        page.screenshot(path=docs / f"app-{step}.png", full_page=True, clip=clip_of(page))
+        page.screenshot(path=docs / f"app-{step}.png", full_page=True, clip=clip_of(page, step))
         spare_colours(docs / f"app-{step}.png")
 
 
-def clip_of(page: Any) -> dict[str, float]:
-    """The upper part of the page, as much as a reader looks at."""
-    return {"x": 0, "y": 0, "width": 1280, "height": min(TALL, page.evaluate("document.body.scrollHeight"))}
+def clip_of(page: Any, step: str) -> dict[str, float]:
+    """The upper part of the page, or of the form that the step is about: as much as a reader looks at."""
+    top = page.evaluate(f"document.querySelector('{ABOUT[step]}').getBoundingClientRect().y") if step in ABOUT else 0
+    tall = page.evaluate("document.body.scrollHeight") - top
+    return {"x": 0, "y": top, "width": 1280, "height": min(TALL, tall)}
 
 
 def spare_colours(path: Path) -> None:

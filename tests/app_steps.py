@@ -88,6 +88,40 @@ def ask(
     page.fill("[name=folder]", folder)
 
 
+def keep_light(page: Any) -> None:
+    """Keep that little work is done, and no mask, as somebody who is in a hurry: the search goes by it too."""
+    page.evaluate(UNFOLD)
+    page.check("[name=attack][value='labels']")
+    for name, value in LIGHT.items():
+        page.fill(f"[name={name}]", value)
+    page.uncheck("[name=sensitivity]")
+    page.fill("[name=folder]", "")
+    page.click("form#ask-form .actions button:not(.primary)")
+    page.wait_for_selector("[role=status]")
+
+
+def find_release(page: Any, limit: str = "", place: str = "") -> None:
+    """Ask for a release that keeps a limit, without choosing a mask."""
+    if limit:
+        page.fill("[name=limit]", limit)
+    page.fill("[name=place]", place)
+    page.click("form#advise-form button.primary")
+    page.wait_for_url("**/run")
+
+
+def await_advice(page: Any) -> None:
+    """Wait on the page of the run until the search has finished: it goes on by itself."""
+    page.wait_for_url("**/advice", timeout=2_400_000)
+
+
+def make_advised(page: Any, number: int = 1) -> None:
+    """Make one of the releases that were found."""
+    page.click(f"section[aria-labelledby=release-{number}] a[href$='/release']")
+    page.wait_for_url("**/release")
+    page.click("form[action$='/release'] button.primary")
+    page.wait_for_selector("#made")
+
+
 def start_audit(page: Any) -> None:
     """Start the audit that is asked for."""
     page.click("form#ask-form button.primary")

@@ -455,3 +455,38 @@ def test_a_file_without_distances_goes_through_the_whole_app(window: Open, serve
     page.wait_for_selector("#made")
     made = next(server.folder.glob("release-*/publish/release.csv")).read_text(encoding="utf-8")
     assert "km_hospital" in made.splitlines()[0]
+
+
+def test_from_a_file_to_a_release_without_choosing_a_mask(window: Open, server: AppServer) -> None:
+    """Somebody who knows no mask: a limit, one button, the advice, the release that it names, and its papers."""
+    rng = np.random.default_rng(0)
+    ways = {"km_hospital": rng.gamma(2, 2, 60).round(3), "asthma": rng.choice(["none", "mild"], 60)}
+    people(60)[["id", "sex", "age"]].assign(**ways).to_csv(server.folder / "ways.csv", index=False)
+    page = window().page
+    project = steps.open_file(page, server, "ways.csv")
+    assert page.input_value("[name='role:asthma']") == "sensitive"
+    steps.confirm_columns(page)
+    assert not page.is_visible("form#ask-form")  # masks are for those who ask for them
+    steps.keep_light(page)
+    page.goto(f"{server.url}{project}/ask")
+    steps.find_release(page, "50 %", "advice of ways")
+    page.reload()
+    steps.await_advice(page)
+    page.reload()
+    frame = page.wait_for_selector("iframe.page").content_frame()
+    frame.wait_for_selector("#answer")
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(steps.WIDTH) <= width
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    assert not axe.run(page, options={"runOnly": RULES}).response["violations"]
+    with page.expect_popup() as alone:
+        page.click("a[href$='/pages/advice']")
+    assert not alone.value.locator("script").count()
+    steps.make_advised(page)
+    made = next(server.folder.glob("release-ways/publish/release.csv")).read_text(encoding="utf-8")
+    assert "p001" not in made
+    for name in ("report.html", "annex.html"):
+        with page.expect_download() as download:
+            page.click(f"#made a[href$='{name}']")
+        assert download.value.path().stat().st_size > 10_000

@@ -56,7 +56,7 @@ def test_the_survey_is_opened_looked_at_and_confirmed(visitor: Visitor) -> None:
         "role:id": "id",
         "role:sex": "label",
         "role:age_class": "label",
-        "role:asthma": "",
+        "role:asthma": "sensitive",
         "role:lon": "x",
         "role:lat": "y",
     }
@@ -71,7 +71,8 @@ def test_the_survey_is_opened_looked_at_and_confirmed(visitor: Visitor) -> None:
     project = visitor.project(at)
     assert project.checked
     assert not project.forced
-    assert project.said == {"id": "id", "label": ["sex", "age_class"], "coordinates": "lon,lat"}
+    asked = {"id": "id", "label": ["sex", "age_class"], "coordinates": "lon,lat", "sensitive": ["asthma"]}
+    assert project.said == asked
     assert visitor.get(at).headers["location"] == f"{at}/ask"
     again = Page(visitor.get(f"{at}/open").text, "open-form")
     assert {name: again.fields[name] for name in roles} == roles
@@ -126,8 +127,8 @@ def test_roles_are_guessed_from_names_and_values(tmp_path: Path) -> None:
     assert found["Lfd_Nr"] == ("id", False)
     assert found["Geschlecht"] == found["gebJahr"] == found["PLZ"] == ("label", False)
     assert (found["Länge"], found["Breite"]) == (("x", False), ("y", False))
-    for name in ("Vorname", "Einkommen", "Asthma"):  # left out, and that is said
-        assert found[name] == ("", True)
+    assert found["Vorname"] == ("", True)  # left out, and that is said
+    assert found["Einkommen"] == found["Asthma"] == ("sensitive", True)  # to be confirmed
     plane = german.drop(columns=["Länge", "Breite"]).assign(
         Rechtswert=rng.normal(3_530_000, 9e3, n).round(), Hochwert=rng.normal(5_680_000, 9e3, n).round()
     )

@@ -168,7 +168,7 @@ def write_plan(project: Project, folder: str = "") -> PlanText:
     shown = named(project)
     out = folder or "audit"
     file = f"./{shown.file}" if shown.file.startswith("-") else shown.file
-    command = write_command(["audit", file], differing(shown.options.filled()) | {"out": out})
-    short = write_command(["audit", file], {"config": ASKED, "out": out})
+    command = write_command([project.way, file], differing(shown.spoken.filled()) | {"out": out})
+    short = write_command([project.way, file], {"config": ASKED, "out": out})
     uploads = any(project.folder in Path(path).parents for path in [project.file, *map(str, project.said.values())])
     return PlanText(shown.toml, short, command, uploads, bool(project.declared))

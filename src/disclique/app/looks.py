@@ -179,7 +179,7 @@ def read_opened(file: str, said: Mapping[str, Any]) -> Microdata:
 
     options = AuditOptions(**said).filled()
     beside = {name: None if said.get(name) is None else Path(str(said[name])) for name in ("distances", "vectors")}
-    return disclique.read(Path(file), **beside, **options.columns)  # type: ignore[arg-type]
+    return disclique.read(Path(file), **beside, **options.own_columns)  # type: ignore[arg-type]
 
 
 def show_inspection(found: Inspection, names: list[str], hidden: Callable[[Message], Message]) -> Seen:

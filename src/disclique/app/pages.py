@@ -73,16 +73,20 @@ def _environment(language: str) -> Any:
     return found
 
 
-def _steps(project: Project) -> list[tuple[str, str, bool]]:
-    """Return the steps of a project: the last part of its address, its name, and whether it can be gone to."""
-    done = project.result.exists()
-    begun = done or project.begun
+def _steps(project: Project) -> list[tuple[str, str, str]]:
+    """Return the steps of a project: what it is called here, its name, and its address, empty if it cannot be gone to.
+
+    A release that an advice found is read and released by itself; all else is asked of the advice.
+    """
+    done = project.answer.exists()
+    own = f"/work/{project.advice or project.id}"
+    read = "advice" if project.advice else project.answer_step
     return [
-        ("open", mark("Open"), True),
-        ("ask", mark("Ask"), project.checked),
-        ("run", mark("Run"), begun or bool(project.checked and project.said.get("mask"))),
-        ("read", mark("Read"), done),
-        ("release", mark("Release"), done),
+        ("open", mark("Open"), f"{own}/open"),
+        ("ask", mark("Ask"), f"{own}/ask" * project.checked),
+        ("run", mark("Run"), f"{own}/run" * (done or project.begun or project.ready)),
+        ("read", mark("Read"), f"{own}/{read}" * done),
+        ("release", mark("Release"), f"/work/{project.id}/release" * done),
     ]
 
 

@@ -2,7 +2,8 @@
 
 All of it is on the disk, so that closing the browser or the server loses nothing. The folder has ``app.json`` (which
 file, under which name), ``audit.toml`` (what is asked, as the command line reads it), ``input`` (what was uploaded)
-and, once it runs, what every audit leaves: the journal, the result, the report.
+and, once it runs, what every audit leaves: the journal, the result, the report; or what an advice leaves: the search,
+an audit of each of the best releases, and the answer.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ import msgspec
 
 from disclique.app.places import Places
 from disclique.errors import InputError
+from disclique.options.advice import ADVICE_ROWS, AdviceOptions
 from disclique.options.audits import AUDIT_ROWS, DECISION, GERMANY, SYNTHETIC, AuditOptions
 from disclique.options.table import write_toml
 
 RESULT, JOURNAL = "result.json", "journal.jsonl"  # as audits and runs name them, whose import takes seconds
+ADVICE, SEARCH = "advice.json", "search"  # as advice names them
+AUDIT, ADVISE = "audit", "advise"  # the two ways through, called as their commands are
 ABOUT, ASKED, STATUS, INPUT = "app.json", "audit.toml", "status.json", "input"
 BEGUN = "begun.json"  # what was asked when the audit was begun
 FILES = tuple(name for name, row in AUDIT_ROWS.items() if row.is_path)
@@ -37,7 +41,9 @@ class Missing(KeyError):
 class Project:
     """A file and what is asked of it. ``said`` are options of an audit by name, those that were said only.
 
-    ``file`` and the files among the options are paths; ``shown`` is the name that the person gave the file.
+    ``file`` and the files among the options are paths; ``shown`` is the name that the person gave the file. ``way``
+    says whether masks are audited or a release is looked for, by what is left for each ``purpose``. A release that was
+    found is a project too, which nobody changes: ``advice`` is the id of the one that found it, ``chosen`` its setting.
     """
 
     id: str
@@ -49,6 +55,10 @@ class Project:
     checked: bool = False  # the roles of the columns were confirmed
     forced: bool = False  # the person goes on although the look found a mistake
     folder: Path = field(default_factory=Path)
+    way: str = AUDIT
+    purpose: tuple[str, ...] = ()
+    advice: str = ""
+    chosen: str = ""
 
     @property
     def options(self) -> AuditOptions:
@@ -56,9 +66,28 @@ class Project:
         return AuditOptions(**self.said)
 
     @property
+    def spoken(self) -> AuditOptions:
+        """The options as the command of its way takes them: an advice has no masks, and its limit has its own name."""
+        return AdviceOptions(**self._words) if self.way == ADVISE else self.options
+
+    @property
+    def _words(self) -> dict[str, Any]:
+        if self.way == AUDIT:
+            return self.said
+        rest = {name: value for name, value in self.said.items() if name not in ("max_risk", "mask")}
+        return rest | {"limit": self.said.get("max_risk"), "purpose": list(self.purpose)}
+
+    @property
     def toml(self) -> str:
-        """What is asked, as the file that ``disclique audit --config`` reads."""
-        return write_toml(self.said, {DECISION: self.declared} if self.declared else None)
+        """What is asked, as the file that ``disclique audit --config`` reads, or ``disclique advise``."""
+        words = {ADVICE_ROWS[name].flag or name: value for name, value in self._words.items()}
+        return write_toml(words, {DECISION: self.declared} if self.declared else None)
+
+    @property
+    def ready(self) -> bool:
+        """Whether enough is said to begin: the columns, and the masks or the limit of an advice."""
+        enough = self.said.get("mask") if self.way == AUDIT else self.said.get("max_risk") is not None
+        return bool(self.checked and enough)
 
     @property
     def result(self) -> Path:
@@ -66,9 +95,25 @@ class Project:
         return self.folder / RESULT
 
     @property
+    def answer(self) -> Path:
+        """Where the answer is once there is one: of an audit its result, else the advice."""
+        advice = self.folder / ADVICE
+        return advice if advice.exists() else self.result
+
+    @property
+    def answer_step(self) -> str:
+        """The step at which the answer is read."""
+        return "advice" if self.answer.name == ADVICE else "read"
+
+    @property
+    def home(self) -> Path:
+        """The folder in which releases are listed: that of the advice for all that it found."""
+        return self.folder.parents[1] if self.advice else self.folder
+
+    @property
     def begun(self) -> bool:
-        """Whether an audit was begun in its folder."""
-        return (self.folder / JOURNAL).exists()
+        """Whether an audit or a search was begun in its folder."""
+        return (self.folder / JOURNAL).exists() or (self.folder / SEARCH / JOURNAL).exists()
 
     def with_said(self, **options: Any) -> Project:
         """Return the work with options said otherwise; None and nothing take one back."""
@@ -121,7 +166,7 @@ class Projects:
         """Write a project to its folder, and return it."""
         from disclique.records.write import encode, whole_file
 
-        about = {name: getattr(project, name) for name in ("id", "shown", "made", "declared", "checked", "forced")}
+        about = {name: getattr(project, name) for name in _WRITTEN}
         about |= {"file": _inside(project.folder, project.file)}
         said = {
             name: _inside(project.folder, value) if name in FILES else value for name, value in project.said.items()
@@ -157,7 +202,7 @@ class Projects:
 
     def state(self, project: Project) -> str:
         """Say how far a project is, by what lies in its folder; what runs is known to ``Runner``."""
-        if project.result.exists():
+        if project.answer.exists():
             return DONE
         return PAUSED if project.begun else NEW
 
@@ -186,6 +231,11 @@ class _About(msgspec.Struct):
     declared: dict[str, Any]
     checked: bool
     forced: bool
+    way: str = AUDIT
+    purpose: tuple[str, ...] = ()
+
+
+_WRITTEN = ("id", "shown", "made", "declared", "checked", "forced", "way", "purpose")  # written as they are
 
 
 def read_project(folder: Path, about: str = ABOUT) -> Project | None:
@@ -193,7 +243,7 @@ def read_project(folder: Path, about: str = ABOUT) -> Project | None:
     try:
         found = msgspec.json.decode((folder / about).read_bytes(), type=_About)
         said = {name: _outside(folder, value) if name in FILES else value for name, value in found.said.items()}
-        rest = {name: getattr(found, name) for name in ("id", "shown", "made", "declared", "checked", "forced")}
+        rest = {name: getattr(found, name) for name in _WRITTEN}
         msgspec.convert(said, AuditOptions, strict=False, dec_hook=lambda kind, value: kind(value))
         AuditOptions(**said)  # which knows all their names
         return Project(**rest, file=str(_outside(folder, found.file)), said=said, folder=folder)

@@ -57,7 +57,7 @@ class Made:
 def list_releases(project: Project) -> list[Made]:
     """Return the releases that were made after an audit, the oldest first."""
     try:
-        return msgspec.json.decode((project.folder / LIST).read_bytes(), type=list[Made])
+        return msgspec.json.decode((project.home / LIST).read_bytes(), type=list[Made])
     except (OSError, msgspec.MsgspecError):
         return []
 
@@ -65,7 +65,7 @@ def list_releases(project: Project) -> list[Made]:
 def releases_of_input(projects: Sequence[Project], project: Project, result: AuditResult) -> list[Made]:
     """Return the releases of the same people that are known here, whichever audit they were made after."""
     own = next(iter(result.plan.inputs.values()), "")
-    found = [made for one in projects if one.id != project.id for made in list_releases(one) if made.input == own]
+    found = [made for one in projects if one.home != project.home for made in list_releases(one) if made.input == own]
     return [*found, *list_releases(project)]
 
 
@@ -97,7 +97,12 @@ def _write(project: Project, place: Path, result: AuditResult, setting: str, mat
     inputs = hashes([*source, *options.further_files])
     if not {digest for _, digest in inputs} <= set(result.plan.inputs.values()):
         raise InputError("file_changed_after_audit", shown=project.shown)
-    made = release(read_for_release(project, setting), setting)
+    data = read_for_release(project, setting)
+    if len(data) != result.file.records:  # people are left out, and they must be those of the audit
+        raise InputError(
+            "other_people_than_audited", shown=project.shown, records=len(data), audited=result.file.records
+        )
+    made = release(data, setting)
     private, publish = place / PRIVATE, place / PUBLISH
     private.mkdir(mode=0o700)
     private.chmod(0o700)  # whatever the umask says
@@ -117,7 +122,7 @@ def _write(project: Project, place: Path, result: AuditResult, setting: str, mat
         records=len(made.key),
         input=inputs[0][1],
     )
-    _note(project.folder, found)
+    _note(project.home, found)
     return found
 
 

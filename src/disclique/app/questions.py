@@ -21,7 +21,7 @@ from disclique.app.fields import (
 from disclique.app.looks import Seen
 from disclique.app.number_lines import NumberLine, begin, join_parts, list_lines, show_lines, split_parts
 from disclique.app.number_lines import read_lines as read_number_lines
-from disclique.app.projects import Project
+from disclique.app.projects import AUDIT, Project
 from disclique.errors import InputError
 from disclique.locale import mark
 from disclique.options.audits import AUDIT_ROWS
@@ -201,7 +201,7 @@ def read_questions(project: Project, form: FormData, offered: Questions) -> Proj
     )
     forced = bool(form.get("forced"))
     said["accept"] = project.said.get("accept") if forced else None
-    made = replace(made.with_said(**said), declared=_read_decision(form), forced=forced)
+    made = replace(made.with_said(**said), declared=_read_decision(form), forced=forced, way=AUDIT, purpose=())
     check_plan(made)
     return made
 

@@ -6,6 +6,8 @@ import base64
 import hashlib
 import io
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from disclique.messages import map_texts
 from disclique.show.pages import ChartLibrary
 
 if TYPE_CHECKING:
+    from disclique.advice import Advice
     from disclique.audits import AuditResult
     from disclique.audits.facts import SettingFacts
     from disclique.locale import Texts
@@ -31,21 +34,34 @@ class Results:
         self.charts = charts
         self._read = lru_cache(maxsize=8)(_read)
         self._page = lru_cache(maxsize=8)(self._render)
+        self._advice = lru_cache(maxsize=8)(_read_advice)
+        self._advice_page = lru_cache(maxsize=8)(self._render_advice)
 
     def get(self, project: Project) -> AuditResult:
         """Return the result of a project, without the records even if the audit was told to put them in."""
-        found = self._read(*_stamp(project))
+        found = self._read(*_stamp(project.result))
         return found if found.records is None else replace(found, records=None)
+
+    def advice(self, project: Project) -> Advice:
+        """Return the advice of a project."""
+        return self._advice(*_stamp(project.answer))
+
+    def advice_page(self, project: Project, language: str) -> str:
+        """Return the page of the advice of a project."""
+        return self._advice_page(*_stamp(project.answer), language)
+
+    def _render_advice(self, path: str, changed: int, language: str) -> str:
+        return self._advice(path, changed).page(language=language)
 
     def page(self, project: Project, name: str, language: str) -> str:
         """Return the report or the annex of a project, as it may be shared."""
-        return self._page(*_stamp(project), name, language)
+        return self._page(*_stamp(project.result), name, language)
 
     def report_with_records(self, project: Project, language: str) -> str | None:
         """Return the report with places and ids, if the audit was told to make it so."""
         import disclique
 
-        found = self._read(*_stamp(project))
+        found = self._read(*_stamp(project.result))
         return None if found.records is None else disclique.report(found, language=language, library=self.charts.get())
 
     def word(self, project: Project, language: str) -> bytes:
@@ -91,15 +107,29 @@ class Results:
         return str(make(shared, language=language, library=self.charts.get()))
 
 
-def _stamp(project: Project) -> tuple[str, int]:
-    return str(project.result), project.result.stat().st_mtime_ns
+def _stamp(path: Path) -> tuple[str, int]:
+    return str(path), path.stat().st_mtime_ns
 
 
 def _read(path: str, changed: int) -> AuditResult:
     from disclique.audits.result import read_result
 
-    try:
+    with _naming(path):
         return read_result(Path(path))
+
+
+def _read_advice(path: str, changed: int) -> Advice:
+    from disclique.advice import read_advice
+
+    with _naming(path):
+        return read_advice(Path(path))
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Return a block whose errors call a file by its name alone."""
+    try:
+        yield
     except InputError as problem:
         raise InputError(map_texts(problem.message, lambda text: text.replace(path, Path(path).name))) from None
 

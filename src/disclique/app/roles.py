@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     pass
 
 ID, LABEL, EAST, NORTH, NUMBER, TEXT, ENCODING, NO_ROLE = "id", "label", "x", "y", "number", "text", "encoding", ""
+SENSITIVE, UNCHANGED, WEIGHT = "sensitive", "plain", "weight"
 IN_KM, IN_M, PLAIN = "known:km", "known:m", "known:none"  # numbers that both sides can know, in their unit
 UNIT_OF = {IN_KM: "km", IN_M: "m", PLAIN: "none"}
 
@@ -30,14 +31,29 @@ UNIT_OF = {IN_KM: "km", IN_M: "m", PLAIN: "none"}
 ROLES = (
     (
         NO_ROLE,
-        mark("nothing"),
-        mark("Not used in the audit: what was measured or answered, which a snooper does not know."),
+        mark("not released"),
+        mark("Left out of the release, and not used otherwise."),
     ),
     (ID, mark("id"), mark("Names the person; it tells the audit who is who and is never released.")),
     (
         LABEL,
         mark("label"),
         mark("Something that others know of a person: sex, age, postal code. A snooper compares it."),
+    ),
+    (
+        SENSITIVE,
+        mark("sensitive, released"),
+        mark("Released, and not known to others: a diagnosis, an income. It is asked what a snooper learns of it."),
+    ),
+    (
+        UNCHANGED,
+        mark("released as it is"),
+        mark("A further column that is released unchanged: what was measured or answered, and identifies nobody."),
+    ),
+    (
+        WEIGHT,
+        mark("sampling weight"),
+        mark("Says for how many people of the population a record stands; it is not released."),
     ),
     (EAST, mark("longitude or east"), mark("The first coordinate of the place: longitude, easting, x, Rechtswert.")),
     (NORTH, mark("latitude or north"), mark("The second coordinate of the place: latitude, northing, y, Hochwert.")),
@@ -77,6 +93,12 @@ _NAMES = {
     TEXT: "name names vorname nachname familienname rufname first last firstname lastname surname givenname forename "
     "fullname fname lname strasse street address adresse anschrift",
     ENCODING: "encoding encodings clk bloom bloomfilter bf cbf",
+    SENSITIVE: "diagnosis diagnoses diagnose diagnosen icd disease illness krankheit krankheiten erkrankung asthma "
+    "diabetes cancer krebs hiv depression disability behinderung symptom symptoms symptome medication medikament "
+    "medikamente treatment behandlung therapie income einkommen salary gehalt lohn wage wages debt debts "
+    "schulden verschuldung bmi smoker smoking raucher rauchen alcohol alkohol drugs drogen pregnancy schwangerschaft "
+    "conviction vorstrafe vorstrafen party partei vote wahl sexuality sexualitaet",
+    WEIGHT: "gewichtung hochrechnungsfaktor hochrechnung samplingweight surveyweight designweight pweight sampleweight",
     LABEL: "sex gender geschlecht age alter agegroup ageclass altersklasse altersgruppe gebjahr geburtsjahr yob "
     "birthyear yearofbirth jahrgang cob birthdate dateofbirth dob geburtsdatum gebdatum plz postleitzahl zip zipcode "
     "postcode postalcode religion konfession nationality nationalitaet staatsangehoerigkeit citizenship "
@@ -94,6 +116,7 @@ _UNIT_NAMES = {
 _TO_PLACES = {role: frozenset(words.split()) for role, words in _UNIT_NAMES.items()}
 _SHORT_UNITS = {"km": IN_KM, "m": IN_M, "min": PLAIN}  # at the beginning of a name, or beside one of those words
 _NAMED = {role: frozenset(words.split()) for role, words in _NAMES.items()}
+_EXPLAINED = {SENSITIVE: mark("may_be_sensitive"), WEIGHT: mark("may_be_weight")}  # what is said of such columns
 _LONGITUDES = {"lon", "lng", "long", "longitude", "laenge", "laengengrad", "geolaenge", "xlon", "gpslon"}
 _LATITUDES = {"lat", "latitude", "breite", "breitengrad", "geobreite", "ylat", "gpslat"}
 _BITS = re.compile(r"[01]{32,}")
@@ -154,13 +177,18 @@ def _called(column: Column) -> str:
 
 
 def _guess(column: Column) -> Guess:
-    name, called, numbers = column.name, _called(column), column.numbers
-    count = len(column.values)
+    called, count = _called(column), len(column.values)
     if not count:
-        return Guess(name)
+        return Guess(column.name)
     if called == ID:
         sure = column.distinct == count and not column.missing
-        return Guess(name, ID, None if sure else Message("id_not_unique"))
+        return Guess(column.name, ID, None if sure else Message("id_not_unique"))
+    return _guess_content(column, called)
+
+
+def _guess_content(column: Column, called: str) -> Guess:
+    """Guess what a column is that names nobody."""
+    name, numbers, count = column.name, column.numbers, len(column.values)
     if called in (EAST, NORTH):
         return Guess(name, called) if numbers else Guess(name, NO_ROLE, Message("coordinate_not_numbers"))
     if (unit := _name_unit(column)) is not None:
@@ -169,6 +197,8 @@ def _guess(column: Column) -> Guess:
         return Guess(name, ENCODING, None if called == ENCODING or coded == "bits" else Message("may_be_encoding"))
     if called == TEXT and not numbers:
         return Guess(name, TEXT)
+    if called in _EXPLAINED and (numbers or called != WEIGHT):
+        return Guess(name, called, Message(_EXPLAINED[called]))
     share = column.distinct / count
     if called == LABEL:
         return Guess(name, LABEL, Message("label_tells_all_apart") if count > FEW and share > MANY else None)

@@ -66,7 +66,7 @@ class Runner:
                 return RUNNING
             if project.id in self.waiting:
                 return WAITING
-        if read_status(project.folder).state == FAILED and not project.result.exists():
+        if read_status(project.folder).state == FAILED and not project.answer.exists():
             return FAILED
         return self.projects.state(project)
 
@@ -124,6 +124,8 @@ class Runner:
             declared=project.declared,
             checked=project.checked,
             forced=project.forced,
+            way=project.way,
+            purpose=project.purpose,
         )
         self.projects.save(fresh)
         if old is not None:
@@ -135,7 +137,8 @@ class Runner:
         old = read_project(project.folder, BEGUN)
         if old is None:
             return project
-        return self.projects.save(replace(project, said=old.said, declared=old.declared, forced=old.forced))
+        same = {name: getattr(old, name) for name in ("said", "declared", "forced", "way", "purpose")}
+        return self.projects.save(replace(project, **same))
 
     def _launch(self, project: Project) -> None:
         shutil.copyfile(project.folder / ABOUT, project.folder / BEGUN)
@@ -181,7 +184,7 @@ class Runner:
         told = read_status(project.folder)
         if running.ended and told.state == RUNNING:
             write_status(project.folder, replace_parts(told, state=PAUSED))
-        elif running.process.returncode and told.state == RUNNING and not project.result.exists():
+        elif running.process.returncode and told.state == RUNNING and not project.answer.exists():
             why = _explain_end(running.process.returncode)
             write_status(project.folder, replace_parts(told, state=FAILED, problem=why))
 
@@ -189,17 +192,18 @@ class Runner:
 def is_changed(project: Project) -> bool:
     """Say whether something else is asked than when the audit in the folder was begun."""
     old = read_project(project.folder, BEGUN)
-    if old is None or not (project.begun or project.result.exists()):
+    if old is None or not (project.begun or project.answer.exists()):
         return False
     return _plan(project) != _plan(old)
 
 
-def _plan(project: Project) -> tuple[str, dict[str, object]]:
+def _plan(project: Project) -> tuple[str, str, tuple[str, ...], dict[str, object]]:
     from disclique.options.audits import AUDIT_ROWS
     from disclique.options.table import differing
 
     said = differing(project.options.filled())
-    return project.file, {name: str(value) for name, value in said.items() if AUDIT_ROWS[name].records}
+    kept: dict[str, object] = {name: str(value) for name, value in said.items() if AUDIT_ROWS[name].records}
+    return project.file, project.way, project.purpose, kept
 
 
 def _files(project: Project) -> list[Path]:

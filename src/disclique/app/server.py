@@ -169,7 +169,7 @@ class Site:
 
 def make_site(site: Site) -> Guard:
     """Return the application with all its pages behind the guard."""
-    from disclique.app.steps import ask, opening, reading, releasing, running
+    from disclique.app.steps import advising, ask, opening, reading, releasing, running
 
     routes = [
         Route("/", show_start, methods=["GET"]),
@@ -180,6 +180,7 @@ def make_site(site: Site) -> Guard:
         Route("/work/{id}/remove", changing(remove_project), methods=["POST"]),
         *opening.routes,
         *ask.routes,
+        *advising.routes,
         *running.routes,
         *reading.routes,
         *releasing.routes,

@@ -1,8 +1,9 @@
-"""The process in which an audit of the app is carried out: ``python -m disclique.app.worker FOLDER --out NAME``.
+"""The process in which an audit or a search is carried out: ``python -m disclique.app.worker FOLDER --out NAME``.
 
-It does what ``disclique audit`` does with the options in the folder, and works inside that folder, so that no path of
-this machine gets into a sentence. Its input is a pipe that the server holds open: when the server goes, however it
-goes, the pipe ends and this process ends with all that it started. The journal has every release that was finished.
+It does what ``disclique audit`` or ``disclique advise`` does with the options in the folder, and works inside that
+folder, so that no path of this machine gets into a sentence. Its input is a pipe that the server holds open: when the
+server goes, however it goes, the pipe ends and this process ends with all that it started. The journal has every
+release that was finished.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import sys
 import threading
 import traceback
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from disclique.messages import Message
+from disclique.messages import Message, mark
 
 if TYPE_CHECKING:
+    from disclique.advice.search import Effort
     from disclique.app.projects import Project
     from disclique.app.status import Board
 
@@ -61,6 +64,51 @@ def carry_out_project(project: Project, out: str, processes: int | None, board: 
     carry_out(audit, Path(), choose_executor(processes), told=board, about=about)
 
 
+def carry_out_advice(
+    project: Project, out: str, processes: int | None, board: Board, *, effort: Effort | None = None
+) -> None:
+    """Look for releases as a project asks, in its folder, as ``disclique advise`` does."""
+    from disclique.advice.ask import save
+    from disclique.advice.run import run_advice
+    from disclique.advice.unit import STAGES
+    from disclique.app.beside import named
+    from disclique.app.wishes import list_fixed_rules, read_question
+    from disclique.audits.caveats import inspect_audit
+    from disclique.audits.facts import declare
+    from disclique.audits.from_options import write_command
+    from disclique.audits.summarise import Context
+    from disclique.options.files import FileOptions
+    from disclique.options.table import differing, rows_of
+    from disclique.runs import Unit, choose_executor
+
+    board.doing(Message("reading_the_file"))
+    question = read_question(project)
+    if effort is not None:
+        question = replace(question, effort=effort)
+    board.doing(Message("looking_at_the_input"))
+    found = inspect_audit(question.audit)
+    board.say(found.messages())
+    file = f"./{project.shown}" if project.shown.startswith("-") else project.shown
+    said = differing(named(project).spoken.filled())
+    command = write_command([project.way, file], said | {"out": out})
+    about = Context(declare(project.declared), command, inspection=found.check(accept=project.said.get("accept", ())))
+    board.doing(Message("preparing"))
+
+    def tell(done: int, wanted: int, unit: Unit | None) -> None:
+        if unit is not None:
+            searched = isinstance(unit.stage, STAGES)
+            board.doing(
+                Message(mark("draws_searched") if searched else mark("draws_audited"), done=done, wanted=wanted)
+            )
+
+    executor = choose_executor(processes)
+    advice = run_advice(question, folder=Path(), executor=executor, progress=tell, about=about)
+    reading = {name: value for name, value in said.items() if name in rows_of(FileOptions) and name != "generalise"}
+    if fixed := list_fixed_rules(project):
+        reading["generalise"] = fixed
+    save(advice, question, Path(), (["mask", file], {**reading, "out": Path("release.csv")}))
+
+
 def main() -> int:
     """Carry out what the folder asks for; return the exit status."""
     said = argparse.ArgumentParser()
@@ -72,7 +120,7 @@ def main() -> int:
     os.chdir(given.folder)
     os.umask(0o077)  # what is said of single people is nobody else's business
     from disclique.app.beside import hide_paths
-    from disclique.app.projects import BEGUN, DONE, read_project
+    from disclique.app.projects import ADVISE, BEGUN, DONE, read_project
     from disclique.app.status import Board
     from disclique.errors import DiscliqueError
 
@@ -81,7 +129,8 @@ def main() -> int:
         return BAD_INPUT
     with Board(project.folder, lambda said: hide_paths(said, project)) as board:
         try:
-            carry_out_project(project, given.out, given.processes, board)
+            act = carry_out_advice if project.way == ADVISE else carry_out_project
+            act(project, given.out, given.processes, board)
         except DiscliqueError as problem:
             board.fail(problem.message)
             return BAD_INPUT

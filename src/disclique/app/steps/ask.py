@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from disclique.app.looks import Finding, Seen, list_findings
 from disclique.app.number_lines import WAYS
 from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.pictures import draw_mask
-from disclique.app.projects import FILES, Project
+from disclique.app.projects import AUDIT, FILES, Project
 from disclique.app.questions import (
     DECISION,
     HOW,
@@ -35,12 +34,27 @@ from disclique.app.questions import (
     show_again,
     show_questions,
 )
+from disclique.app.wishes import offer_wishes, show_wishes, show_wishes_again
 from disclique.errors import DiscliqueError, InputError
 from disclique.locale import mark
 from disclique.messages import Message
+from disclique.options.advice import ADVICE_ROWS
 
 CONFIRMED = "forced"  # the field whose values say which mistakes the person saw and called right
 NO_MASK = mark("no_mask_chosen")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the page says above its forms: a problem, what the look found, that it was refused or kept."""
+
+    problem: Message | None = None
+    remarks: tuple[Finding, ...] = ()
+    refused: bool = False
+    saved: bool = False
+
+
+NOTHING_SAID = Said()
 
 
 async def show(request: Request) -> Response:
@@ -49,7 +63,7 @@ async def show(request: Request) -> Response:
     project = site.projects.get(request.path_params["id"])
     if not project.checked:
         return go(f"/work/{project.id}/open", request)
-    return await _page(request, project, saved=request.query_params.get("saved") == "yes")
+    return await show_page(request, project, said=Said(saved=request.query_params.get("saved") == "yes"))
 
 
 async def save(request: Request, form: FormData) -> Response:
@@ -68,7 +82,7 @@ async def write(request: Request, form: FormData) -> Response:
         asked = await in_thread(_read, site, project, form)
         plan = await in_thread(write_plan, asked, _folder_of(site, asked, form))
     except InputError as problem:
-        return page(request, "ask_side", project=project, plan=None, problem=_hide(problem.message, project, site))
+        return page(request, "ask_side", project=project, plan=None, problem=hide(problem.message, project, site))
     return page(request, "ask_side", project=asked, plan=plan, problem=None)
 
 
@@ -97,11 +111,11 @@ async def estimate(request: Request, form: FormData) -> Response:
         if not asked.said.get("mask"):
             raise InputError(NO_MASK)
         forced = project.forced and asked.forced and _files(asked) == _files(project)  # another file needs another yes
-        asked = await in_thread(site.projects.save, _accept(asked, project.said.get("accept") if forced else None))
+        asked = await in_thread(site.projects.save, accept(asked, project.said.get("accept") if forced else None))
         request_ = {"file": asked.file, "said": asked.said}
         await in_thread(site.estimates.start, project.id, _key(asked), request_)
     except InputError as problem:
-        heard = Expected(problem=_hide(problem.message, project, site))
+        heard = Expected(problem=hide(problem.message, project, site))
         return page(request, "ask_estimate", project=project, heard=heard, running=False, doubts=[], shown="")
     return await follow(request)
 
@@ -113,11 +127,11 @@ async def follow(request: Request) -> Response:
     found = site.estimates.get(project.id)
     heard = Expected() if found is None else found.heard
     hidden = Expected(
-        look=[replace(one, message=_hide(one.message, project, site)) for one in heard.look or []],
-        does=[_hide(line, project, site) for line in heard.does or []],
+        look=[replace(one, message=hide(one.message, project, site)) for one in heard.look or []],
+        does=[hide(line, project, site) for line in heard.does or []],
         settings=heard.settings,
         takes=heard.takes,
-        problem=None if heard.problem is None else _hide(heard.problem, project, site),
+        problem=None if heard.problem is None else hide(heard.problem, project, site),
     )
     doubts = [one for one in hidden.look or [] if one.likely_wrong]
     running = found is not None and not found.ended
@@ -128,7 +142,7 @@ async def follow(request: Request) -> Response:
         heard=hidden,
         running=running,
         doubts=doubts,
-        shown=_digest(doubts),
+        shown=digest_doubts(doubts),
     )
 
 
@@ -150,12 +164,12 @@ async def start(request: Request, form: FormData) -> Response:
             raise InputError(NO_MASK)
         remarks = await in_thread(_look_at_all, site, asked)
     except DiscliqueError as problem:
-        return await _page(request, before, form, problem=problem.message)
-    said = [replace(one, message=_hide(one.message, asked, site)) for one in remarks]
+        return await show_page(request, before, form, said=Said(problem.message))
+    said = [replace(one, message=hide(one.message, asked, site)) for one in remarks]
     doubts = [one for one in said if one.likely_wrong]
-    confirmed = _digest(doubts) in map(str, form.getlist(CONFIRMED))
+    confirmed = digest_doubts(doubts) in map(str, form.getlist(CONFIRMED))
     if not confirmed and any(one.mistake for one in doubts):
-        return await _page(request, before, form, remarks=said, refused=True)
+        return await show_page(request, before, form, said=Said(remarks=tuple(said), refused=True))
     accepted = list(dict.fromkeys(one.name for one in doubts)) if confirmed else []
     project, problem_page = await _take(request, form, accepted)
     if problem_page is not None:
@@ -174,7 +188,7 @@ async def _take(request: Request, form: FormData, accepted: list[str] | None = N
         asked = await in_thread(_read, site, before, form)
         if accepted is None and before.forced and asked.forced and _files(asked) == _files(before):
             accepted = before.said.get("accept")
-        asked = _accept(asked, accepted)
+        asked = accept(asked, accepted)
         name = str(form.get("folder", "")).strip()
         keep = name and not site.projects.is_kept(before)
         if keep:
@@ -183,11 +197,12 @@ async def _take(request: Request, form: FormData, accepted: list[str] | None = N
         if keep:
             project = await in_thread(site.projects.keep, project, name)
     except InputError as problem:
-        return before, await _page(request, before, form, problem=problem.message)
+        return before, await show_page(request, before, form, said=Said(problem.message))
     return project, None
 
 
-def _hide(said: Message, project: Project, site: Any) -> Message:
+def hide(said: Message, project: Project, site: Any) -> Message:
+    """Return a message without paths of this machine."""
     return hide_paths(said, project, site.places.private, site.places.start)
 
 
@@ -214,16 +229,15 @@ def _look_at_all(site: Any, project: Project) -> list[Finding]:
     return list_findings(inspect_audit(audit))
 
 
-async def _page(
+async def show_page(
     request: Request,
     project: Project,
     form: FormData | None = None,
     *,
-    problem: Message | None = None,
-    remarks: Iterable[Finding] = (),
-    refused: bool = False,
-    saved: bool = False,
+    wishes: FormData | None = None,
+    said: Said = NOTHING_SAID,
 ) -> Response:
+    """Show both forms: with what is kept, or with what could not be read of one of them (``form`` or ``wishes``)."""
     site = site_of(request)
     seen: Seen = await in_thread(site.looks.look, project, site.places)
     offered = await in_thread(offer, project, seen, list_choices(site.places, project))
@@ -233,15 +247,27 @@ async def _page(
     else:
         values = show_again(form, offered)
     try:
-        asked = project if form is None else await in_thread(_read, site, project, form)
+        by_hand = replace(project, way=AUDIT)
+        asked = by_hand if form is None else await in_thread(_read, site, project, form)
         plan = await in_thread(write_plan, asked, _folder_of(site, asked, form) or folder)
     except InputError:
         plan = None
-    remarks = list(remarks) or list(seen.doubts)
+    remarks = list(said.remarks or seen.doubts)
     mistakes, doubts = [one for one in remarks if one.mistake], [one for one in remarks if one.likely_wrong]
+    sought = offer_wishes(project, seen)
+    if wishes is None:
+        wished = show_wishes(
+            project, sought, offered, await in_thread(suggest_folder, site.places.start, "advice", project)
+        )
+    else:
+        wished = show_wishes_again(wishes)
     content = {
         "project": project,
         "here": "ask",
+        "sought": sought,
+        "wished": wished,
+        "limit": ADVICE_ROWS["limit"],
+        "by_hand": form is not None or said.saved or (project.way == AUDIT and bool(project.said.get("mask"))),
         "offered": offered,
         "values": values,
         "fields": ASK_FIELDS,
@@ -254,18 +280,18 @@ async def _page(
         "decision": DECISION,
         "turned": any(value for name, value in values.items() if name.startswith("how:") or name == "more_rules"),
         "plan": plan,
-        "problem": None if problem is None else _hide(problem, project, site),
+        "problem": None if said.problem is None else hide(said.problem, project, site),
         "unread": seen.problem,
         "remarks": remarks,
         "mistakes": mistakes,
         "doubts": doubts,
-        "shown": _digest(doubts),
-        "forced": project.forced if form is None else _digest(doubts) in map(str, form.getlist(CONFIRMED)),
+        "shown": digest_doubts(doubts),
+        "forced": project.forced if form is None else digest_doubts(doubts) in map(str, form.getlist(CONFIRMED)),
         "kept": site.projects.is_kept(project),
-        "saved": saved,
+        "saved": said.saved,
         **await in_thread(explain_choices, offered.alone),
     }
-    return page(request, "ask", 422 if problem is not None or refused else 200, **content)
+    return page(request, "ask", 422 if said.problem is not None or said.refused else 200, **content)
 
 
 def _offers(offered: Questions, group: str) -> bool:
@@ -287,11 +313,12 @@ def _files(project: Project) -> dict[str, Any]:
     return {name: value for name, value in project.said.items() if name in (*FILES, "label_error")}
 
 
-def _digest(doubts: list[Finding]) -> str:
+def digest_doubts(doubts: list[Finding]) -> str:
+    """Return a text that only the same doubts have."""
     return hashlib.sha256("\n".join(sorted(repr(one.message) for one in doubts)).encode()).hexdigest()[:16]
 
 
-def _accept(project: Project, names: list[str] | None) -> Project:
+def accept(project: Project, names: list[str] | None) -> Project:
     """Return the project with what the person said to be right so, by its names."""
     return replace(project, forced=bool(names)).with_said(accept=names)
 

@@ -24,8 +24,11 @@ from disclique.app.roles import (
     NORTH,
     NUMBER,
     ROLES,
+    SENSITIVE,
     TEXT,
+    UNCHANGED,
     UNIT_OF,
+    WEIGHT,
     Guess,
     Preview,
     guess_roles,
@@ -46,7 +49,7 @@ async def resume(request: Request) -> Response:
     site = site_of(request)
     project = site.projects.get(request.path_params["id"])
     state = site.runner.state(project)
-    step = {DONE: "read", RUNNING: "run", PAUSED: "run"}.get(state, "run" if state != NEW else "")
+    step = {DONE: project.answer_step, RUNNING: "run", PAUSED: "run"}.get(state, "run" if state != NEW else "")
     return go(f"/work/{project.id}/{step or ('ask' if project.checked else 'open')}", request)
 
 
@@ -233,6 +236,10 @@ def _roles_of(project: Project, names: list[str]) -> dict[str, str]:
     units = {unit: role for role, unit in UNIT_OF.items()}
     for name, _, unit in (text.rpartition(":") for text in options.number or []):
         found[name.strip()] = units.get(unit.strip(), "")
+    for role, names_of in ((SENSITIVE, options.sensitive), (UNCHANGED, options.plain)):
+        found |= dict.fromkeys(names_of or [], role)
+    if options.weight is not None:
+        found[options.weight] = WEIGHT
     if options.encodings in found:
         found[str(options.encodings)] = ENCODING
     if options.id is not None:
@@ -253,14 +260,14 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
     def having(role: str) -> list[str]:
         return [name for name, one in roles.items() if one == role]
 
-    for role, what in ((ID, mark("the_id")), (EAST, mark("the_longitude")), (NORTH, mark("the_latitude"))):
+    alone = ((ID, mark("the_id")), (EAST, mark("the_longitude")), (NORTH, mark("the_latitude")))
+    for role, what in (*alone, (WEIGHT, mark("the_weight"))):
         if len(having(role)) > 1:
             raise InputError("one_column_only", columns=map(repr, having(role)), what=Message(what))
     if len(having(ENCODING)) > 1:
         raise InputError("one_column_of_encodings", columns=map(repr, having(ENCODING)))
     if bool(having(EAST)) != bool(having(NORTH)):
-        alone = [*having(EAST), *having(NORTH)][0]
-        raise InputError("coordinate_alone", alone=alone)
+        raise InputError("coordinate_alone", alone=[*having(EAST), *having(NORTH)][0])
     places = [*having(EAST), *having(NORTH), *having(NUMBER)]
     for name in (*places, *having(TEXT)):
         if "," in name or name != name.strip() or not name:
@@ -272,6 +279,9 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
         "coordinates": ",".join(places) or None,
         "text": having(TEXT),
         "encodings": next(iter(having(ENCODING)), None),
+        "sensitive": having(SENSITIVE),
+        "plain": having(UNCHANGED),
+        "weight": next(iter(having(WEIGHT)), None),
     }
 
 

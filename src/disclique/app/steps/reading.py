@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from disclique.app.advised import find_result
 from disclique.app.pages import changing, go, in_thread, language_of, page, site_of
 from disclique.app.projects import Missing, Project
 from disclique.app.results import PAGES
@@ -33,9 +34,9 @@ async def show(request: Request) -> Response:
     """Show the verdict and the report."""
     site, project = site_of(request), await _project(request)
     if not project.result.exists():
-        return go(f"/work/{project.id}/run", request)
+        return go(f"/work/{project.id}/{'advice' if project.answer.exists() else 'run'}", request)
     result = await in_thread(site.results.get, project)
-    others = [one for one in await in_thread(_finished, request) if one.id != project.id]
+    others = [] if project.advice else [one for one in await in_thread(_finished, request) if one.id != project.id]
     headline = await in_thread(_status, result)
     return page(request, "read", project=project, here="read", result=result, headline=headline, others=others)
 
@@ -125,7 +126,7 @@ def as_file(name: str) -> dict[str, str]:
 
 
 async def _project(request: Request) -> Project:
-    found: Project = await in_thread(site_of(request).projects.get, request.path_params["id"])
+    found: Project = await in_thread(find_result, site_of(request), request.path_params["id"])
     return found
 
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from disclique.app.advised import find_result
 from disclique.app.beside import suggest_folder
 from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.projects import Missing, Project
@@ -23,6 +24,7 @@ from disclique.app.publishing import (
     releases_of_input,
     stream_zip,
 )
+from disclique.app.runner import is_changed
 from disclique.app.steps.reading import as_file
 from disclique.errors import InputError
 from disclique.messages import Message
@@ -38,9 +40,9 @@ ONE = asyncio.Lock()
 async def show(request: Request) -> Response:
     """Show what can be released, and what was."""
     site = site_of(request)
-    project = await in_thread(site.projects.get, request.path_params["id"])
+    project = await in_thread(find_result, site, request.path_params["id"])
     if not project.result.exists():
-        return go(f"/work/{project.id}/run", request)
+        return go(f"/work/{project.id}/{'advice' if project.answer.exists() else 'run'}", request)
     result = await in_thread(site.results.get, project)
     return page(request, "release", **await in_thread(_content, request, project, result))
 
@@ -56,7 +58,7 @@ async def make(request: Request, form: FormData) -> Response:
 
 async def _make(request: Request, form: FormData) -> Response:
     site = site_of(request)
-    project = await in_thread(site.projects.get, request.path_params["id"])
+    project = await in_thread(find_result, site, request.path_params["id"])
     if not project.result.exists():
         raise Missing(project.id)
     result = await in_thread(site.results.get, project)
@@ -70,6 +72,8 @@ async def _make(request: Request, form: FormData) -> Response:
         problems.append(Message("release_not_confirmed"))
     if await in_thread(_again, request, project, result) and form.get("again") != "yes":
         problems.append(Message("release_again_not_confirmed"))
+    if project.advice and await in_thread(_is_of_another_question, request, project):
+        problems.append(Message("advice_of_other_question"))
     matrix = str(form.get("matrix", ""))
     if matrix and matrix not in MATRICES:
         problems.append(Message("release_without_matrix_form"))
@@ -89,7 +93,7 @@ async def _make(request: Request, form: FormData) -> Response:
 async def send(request: Request) -> Response:
     """Send what is published of a release; what is kept has no address."""
     site = site_of(request)
-    project = await in_thread(site.projects.get, request.path_params["id"])
+    project = await in_thread(find_result, site, request.path_params["id"])
     made, number = await in_thread(list_releases, project), request.path_params["number"]
     if not number.isascii() or not number.isdigit() or not 1 <= int(number[:9]) <= len(made):
         raise Missing(number)
@@ -113,7 +117,7 @@ def _content(request: Request, project: Project, result: AuditResult) -> dict[st
         "measure": measures()[result.plan.utility],
         "headline": STATUS[verdict.status],
         "meets": verdict.status == MEETS,
-        "chosen": verdict.setting if verdict.status == MEETS else "",
+        "chosen": _choose(project, result),
         "spec": "",
         "name": suggest_folder(site.places.start, "release", project),
         "matrix": "",
@@ -122,9 +126,35 @@ def _content(request: Request, project: Project, result: AuditResult) -> dict[st
         "made": made,
         "elsewhere": len(_before(request, project, result)) - len(made),
         "again": _again(request, project, result),
+        "left_out": _count_left_out(request, project),
+        "outdated": bool(project.advice) and _is_of_another_question(request, project),
         "publish": PUBLISH,
         "private": PRIVATE,
     }
+
+
+def _choose(project: Project, result: AuditResult) -> str:
+    """Return the setting that is chosen at first, if it keeps the limit: the one of an advice, else the verdict's."""
+    from disclique.masks.settings import Setting
+
+    if not project.chosen:
+        return result.verdict.setting if result.verdict.status == MEETS else ""
+    wanted = Setting.parse(project.chosen)
+    return next((one.spec for one in result.settings if one.meets and Setting.parse(one.spec) == wanted), "")
+
+
+def _count_left_out(request: Request, project: Project) -> int:
+    """Return how many people an advice leaves out of a release."""
+    if not project.advice:
+        return 0
+    site = site_of(request)
+    found = site.results.advice(site.projects.get(project.advice))
+    return len(found.releases[int(project.id.rpartition("-")[2]) - 1].left_out)
+
+
+def _is_of_another_question(request: Request, project: Project) -> bool:
+    """Say whether columns or wishes were changed since the advice was asked for that found a release."""
+    return is_changed(site_of(request).projects.get(project.advice))
 
 
 def _before(request: Request, project: Project, result: AuditResult) -> list[Any]:

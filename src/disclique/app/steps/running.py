@@ -14,12 +14,14 @@ from starlette.routing import Route
 
 from disclique.app.beside import suggest_folder
 from disclique.app.pages import changing, go, in_thread, page, site_of
-from disclique.app.projects import DONE, RUNNING, WAITING
+from disclique.app.projects import ADVISE, AUDIT, DONE, RUNNING, WAITING
 from disclique.app.runner import is_changed
 from disclique.app.status import SettingRow, Status, read_status
 from disclique.errors import InputError
 from disclique.messages import Message
 from disclique.show.report.vega import draw_settings
+
+PLACES = {AUDIT: "audit", ADVISE: "advice"}  # how a folder begins that is proposed
 
 
 async def show(request: Request) -> Response:
@@ -36,8 +38,8 @@ async def show(request: Request) -> Response:
         "changed": await in_thread(is_changed, project),
         "problem": status.problem,
         "kept": site.projects.is_kept(project),
-        "suggested": await in_thread(suggest_folder, site.places.start, "audit", project),
-        "ready": bool(project.checked and project.said.get("mask")),
+        "suggested": await in_thread(suggest_folder, site.places.start, PLACES[project.way], project),
+        "ready": project.ready,
         "draw": await in_thread(_drawing, status) if told["settings"] else None,
         "measure": Message(status.utility.get("title", "")),
         "polled": state in (RUNNING, WAITING),
@@ -55,7 +57,7 @@ async def progress(request: Request) -> Response:
     project = await in_thread(site.projects.get, request.path_params["id"])
     state = await in_thread(site.runner.state, project)
     if state == DONE:
-        return Response(status_code=204, headers={"hx-redirect": f"/work/{project.id}/read"})
+        return Response(status_code=204, headers={"hx-redirect": f"/work/{project.id}/{project.answer_step}"})
     told = _tell(await in_thread(read_status, project.folder))
     drawn = request.query_params.get("drawn") == "1"
     if state != request.query_params.get("state") or (told["settings"] and not drawn):
@@ -74,7 +76,7 @@ async def start(request: Request, form: FormData) -> Response:
     """Start the audit, go on with it, or let it wait for another one; in a folder of its own, if one is named."""
     site = site_of(request)
     project = await in_thread(site.projects.get, request.path_params["id"])
-    if not (project.checked and project.said.get("mask")):
+    if not project.ready:
         raise InputError("columns_or_mask_missing")
     if await in_thread(is_changed, project):
         return go(f"/work/{project.id}/run", request)  # which asks what to do about it
