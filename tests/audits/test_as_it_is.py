@@ -101,8 +101,11 @@ def test_a_result_says_what_would_be_released_and_pages_begin_with_it() -> None:
     made = dq.release(file, result.verdict.setting, 1)
     assert [one.name for one in made.about.columns] == [one.name for one in out.columns]
     for language in ("en", "de"):
-        for page in (dq.report(result, language=language), dq.annex(result, language=language)):
-            begins = [page.index(f'id="{part}"') for part in ("verdict", "released")]
-            assert begins == sorted(begins)
-            assert page.index("</section>", begins[0]) < begins[1] < page.index("chart", begins[0])
-            assert "asthma" in page[begins[1] : page.index("</section>", begins[1])]
+        page, annex = dq.report(result, language=language), dq.annex(result, language=language)
+        begins = [page.index(f'id="{part}"') for part in ("verdict", "released")]
+        assert begins == sorted(begins)
+        assert page.index("</section>", begins[0]) < begins[1] < page.index("chart", begins[0])
+        assert "asthma" in page[begins[1] : page.index("</section>", begins[1])]
+        third = annex.split("<h2>")[3]  # after purpose and result
+        assert ("What would be released" if language == "en" else "Was freigegeben würde") in third
+        assert "asthma" in third

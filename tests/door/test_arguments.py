@@ -205,11 +205,18 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "inspect, known": (lambda: dq.inspect(FILE, 5), "known = 5: give microdata"),
     "read_key": (lambda: dq.read_key(5), "path = 5"),
     "recipients_page": (lambda: dq.recipients_page("recipients.json"), "facts = 'recipients.json'"),
+    "advise, target": (lambda: dq.advise(PEOPLE, 0.1), "target = a DataFrame of 12: give microdata"),
+    "advise, limit": (lambda: dq.advise(FILE, 9), "for 9 % write 0.09"),
+    "advise, purpose": (lambda: dq.advise(FILE, 0.1, purpose="neighbors"), "neighbors"),
+    "advise, max_risk": (lambda: dq.advise(FILE, 0.1, max_risk=0.1), "limit"),
+    "read_advice": (lambda: dq.read_advice(5), "path = 5"),
+    "advice_page": (lambda: dq.advice_page("advice.json"), "advice = 'advice.json'"),
     "annex": (lambda: dq.annex("result.json"), "result = 'result.json'"),
     "draw_matches": (lambda: dq.plots.draw_matches(FILE, FILE, 5), "matches = 5"),
 }
 NO_ARGUMENTS = {"cities", "poets", "survey"}
 NOT_CALLED = {
+    "Advice",
     "Register",
     "Attack",
     "AttackResult",

@@ -43,7 +43,7 @@ def test_masked_records_hold_nothing_that_a_snooper_does_not_see(mask: str) -> N
     seen, who = dq.mask(file, mask, seed=1, key=True)
     written = seen.table.to_csv() + repr(seen.ids) + repr(seen) + str(seen.labels.to_csv())
     assert not [secret for secret in SECRET if secret in written]
-    assert list(seen.table.columns) == ["sex", "age"]
+    assert list(seen.table.columns) == ["record", "sex", "age"]
     assert sorted(map(str, who)) == sorted(map(str, file.ids))
     assert list(who) != list(file.ids)
     rows = [file.ids.index(one) for one in who]

@@ -220,7 +220,7 @@ def test_formulas_have_the_value_that_was_saved(tmp_path: Path) -> None:
     with ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     page = next(name for name in parts if name.startswith("xl/worksheets/"))
-    parts[page] = parts[page].replace(b"<v/>", b"<v />")  # as it is written where lxml is installed
+    parts[page] = re.sub(rb"<v ?/>|<v></v>", b"<v />", parts[page])  # lxml writes it otherwise
     for here, there in (
         (b'<c r="B2"><f>1+1</f><v /></c>', b'<c r="B2"><f>1+1</f><v>2</v></c>'),
         (b'<c r="B3"><f>""</f><v /></c>', b'<c r="B3" t="str"><f>""</f><v></v></c>'),

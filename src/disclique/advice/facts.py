@@ -195,7 +195,16 @@ def write_advice(advice: Advice, folder: Path) -> None:
 
 
 def read_advice(path: Path | str) -> Advice:
-    """Read an advice from its file, if it is one that this version can show."""
+    """Read an advice from its file, if it is one that this version can show.
+
+    >>> import tempfile
+    >>> import disclique as dq
+    >>> people = dq.microdata(dq.survey().iloc[:30], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = dq.advise(people, 0.6, masks="voronoi", attacks="labels", repetitions=2, folder=folder)
+    ...     read_advice(f"{folder}/advice.json") == made
+    True
+    """
     try:
         found: Any = msgspec.json.decode(check_path(path, "path").read_bytes())
     except OSError as error:

@@ -378,13 +378,12 @@ class Audits:
             return audit
         plan = audit.plan if attacked else replace(audit.plan, attacks=("labels",))
         tuning = replace(audit.tuning, demonstrations=1, control=False)
-        return replace(audit, plan=replace(plan, sensitivity=False), tuning=tuning)
+        asked = plan.person_trials if plan.max_risk_person is not None else self.work.effort.person_trials
+        return replace(audit, plan=replace(plan, sensitivity=False, person_trials=asked), tuning=tuning)
 
     def _run(self, rows: Rows, settings: Sequence[Setting], number: int, audit: Audit) -> AuditResult:
         whole = leave_out(audit, rows)
-        plan = replace(
-            whole.plan, masks=tuple(map(str, settings)), generalise=(), seed=whole.plan.seed + 1, person_trials=None
-        )
+        plan = replace(whole.plan, masks=tuple(map(str, settings)), generalise=(), seed=whole.plan.seed + 1)
         place = None if self.folder is None else self.folder / AUDITS / str(number)
         result = run_audit(
             replace(whole, plan=plan),

@@ -34,7 +34,7 @@ class Effort:
     ``arms`` of a family. ``uses``: releases on which usefulness is measured. ``even``: by how much less useful a
     release may be to count as equal: then the one that does less to labels, numbers and people is preferred.
     ``confirmed``: how many releases of a family are asked about again at the most. ``audited`` releases are audited in
-    the end.
+    the end, and in those besides the best every person is asked for in ``person_trials`` draws.
     """
 
     steps: int = 25
@@ -49,6 +49,7 @@ class Effort:
     even: float = 0.004
     confirmed: int = 6
     audited: int = 5
+    person_trials: int = 40
 
     def draws(self, records: int) -> int:
         """Return in how many releases a question is asked."""

@@ -411,7 +411,7 @@ for _each in (
     Measure("displacement_mean", "mean move of a point", _of_moves(np.mean), power=1, sampled=False),
     Measure("displacement_median", "median move of a point", _of_moves(np.median), power=1, sampled=False),
     Measure("displacement_max", "longest move of a point", _of_moves(np.max), power=1, sampled=False),
-    Measure("displacementcentre_drift", "move of the centre", centre_drift, power=1, sampled=False),
+    Measure("displacement_centre_drift", "move of the centre", centre_drift, power=1, sampled=False),
     Measure("displacement_ripley", "largest change of Ripley's L", ripley_change, power=1),
 ):
     register_measure(_each)

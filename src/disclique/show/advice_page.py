@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 
 from disclique.advice.facts import Advice
+from disclique.arguments import check_kind
 from disclique.locale import mark
 from disclique.messages import Message
 from disclique.show.pages import environment
@@ -21,7 +22,15 @@ HELD = {
 
 
 def advice_page(advice: Advice, *, language: str = "en") -> str:
-    """Return the page of an advice as one HTML file that needs no network and runs no script."""
+    """Return the page of an advice as one HTML file that needs no network and runs no script.
+
+    >>> import disclique as dq
+    >>> people = dq.microdata(dq.survey().iloc[:30], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> advice = dq.advise(people, 0.6, masks="grid:cell=90km..900km", attacks="labels", repetitions=2)
+    >>> "under a limit of 60" in advice_page(advice)
+    True
+    """
+    check_kind(advice, Advice, "advice", "wanted_advice")
     styles = resources.files("disclique.show.report") / "templates"
     css = "".join((styles / name).read_text(encoding="utf-8") for name in ("report.css", "advice.css"))
     best = advice.best
