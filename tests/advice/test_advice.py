@@ -98,6 +98,7 @@ def try_everything(data: dq.Microdata, limit: float, masks: Sequence[str]) -> li
 FILES = [(1, 0.3), (2, 0.2), (3, 0.5), (4, 0.15), (5, 0.3), (6, 0.4), (7, 0.25), (8, 0.35), (9, 0.2), (10, 0.6)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("seed", "limit", "masks"),
     [(11, 0.35, MASKS[1:]), *(pytest.param(*one, MASKS, marks=pytest.mark.slow) for one in FILES)],
@@ -199,6 +200,9 @@ def test_labels_and_numbers_have_ladders() -> None:
     assert max(arms, key=lambda arm: arm.height).labels.dropped == ("plz", "age", "faith", "km")
 
 
+NOBODY = (["--recipient", "neighbour"], "recipients")
+
+
 @pytest.mark.long
 def test_command_line_goes_from_limit_to_release(tmp_path: Path) -> None:
     """One command gives the answer, the next makes the release; the search goes on where it was; German pages."""
@@ -222,7 +226,12 @@ def test_command_line_goes_from_limit_to_release(tmp_path: Path) -> None:
     assert "Was jeder Schritt bringt" in (tmp_path / "answer" / "advice.html").read_text(encoding="utf-8")
     assert first["command"].startswith("disclique mask ")
     assert "--sensitive ill" in first["command"]
-    for wrong, said in ((["--limit", "9"], "0.09"), (["--max-risk", "0.2"], "--limit"), (["--for", "x"], "'x'")):
+    for wrong, said in (
+        (["--limit", "9"], "0.09"),
+        (["--max-risk", "0.2"], "--limit"),
+        (["--for", "x"], "'x'"),
+        NOBODY,
+    ):
         bad = CliRunner().invoke(app, [*words[:-2], *wrong, "--out", str(tmp_path / "other")])
         assert bad.exit_code != 0, wrong
         assert said in str(bad.exception or bad.output), wrong

@@ -49,6 +49,7 @@ def command(
     from disclique.audits.caveats import inspect_audit
     from disclique.audits.facts import declare
     from disclique.audits.from_options import read_audit, read_decision, write_command
+    from disclique.audits.recipients import read_recipients
     from disclique.audits.summarise import Context
     from disclique.locale import texts_in
     from disclique.runs import choose_executor
@@ -60,12 +61,16 @@ def command(
         raise InputError("limit_missing")
     if asked.max_risk is not None:
         raise InputError("limit_given_twice")
-    masks, ways = tuple(list_of(asked.mask)), tuple(list_of(asked.generalise))
+    if read_recipients(config, list_of(asked.recipient)):
+        raise InputError("advice_for_recipients")
+    masks = tuple(list_of(asked.mask))
     said = differing(asked) | {"out": out}
     about = Context(declare(read_decision(config)), write_command(["advise", file], said))
     with screen.steps(f"reading {file}") as step:
-        without: dict[str, Any] = {"mask": ["none"], "generalise": [], "max_risk": asked.limit}
+        without: dict[str, Any] = {"mask": ["none"], "max_risk": asked.limit}
         audit = read_audit(file, replace(asked, **without))
+        ways = audit.plan.generalise  # those that are made coarser in steps; fixed ones were when the file was read
+        audit = replace(audit, plan=replace(audit.plan, generalise=()))
         step("looking at the input", None)
         found = inspect_audit(audit)
     about = replace(about, inspection=screen.look(found, accept=list_of(asked.accept), yes=yes))
