@@ -7,7 +7,7 @@ import pytest
 import disclique as dq
 from disclique.attacks import CliqueAttack, ExtendAttack
 from disclique.attacks.calibration import calibrate
-from disclique.attacks.extend import extend
+from disclique.attacks.extend import TrueScores, extend
 from disclique.engine.kernels.pairs import Anchored, crowding, profile_scores
 from disclique.masks import parse_mask
 from disclique.records.labels import candidates
@@ -140,3 +140,11 @@ def test_small_crowding_is_the_density_of_scores() -> None:
     """Evenly spread scores have the same density everywhere, but for the window that holds few of them."""
     scores = np.sort(np.concatenate([np.arange(1, 1001) / 100.0, [np.inf]]))
     assert crowding(scores, np.array([2.0, 5.0, 8.0]), 8) == pytest.approx([100, 100, 100], rel=0.05)
+
+
+def test_scores_that_are_all_alike_have_a_law() -> None:
+    """Places that were only exchanged give every true pair the same score; a law without any width ended an audit."""
+    law = TrueScores(0.0, 0.0)
+    assert np.isfinite(law.reach)
+    assert np.isfinite(law.log_density(np.array([0.0, 1.0]))[0])
+    assert law.log_density(np.array([0.0]))[0] > law.log_density(np.array([1.0]))[0]

@@ -141,10 +141,18 @@ class ExtendAttack(Attack):
 
 @dataclass(frozen=True)
 class TrueScores:
-    """The law of a true pair's score: a gamma law with this mean and variance."""
+    """The law of a true pair's score: a gamma law with this mean and variance.
+
+    Where all scores were alike, as of places that were only exchanged, it is narrow, and not without any width.
+    """
 
     mean: float
     variance: float
+
+    def __post_init__(self) -> None:
+        mean = max(self.mean, 1e-9)
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "variance", max(self.variance, (1e-3 * mean) ** 2))
 
     def log_density(self, score: FloatArray) -> FloatArray:
         """Log density at each score, level below the mode: too good an agreement never speaks against a pair."""
