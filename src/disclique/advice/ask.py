@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from disclique.advice.audited import write_left_out
 from disclique.advice.facts import PAGE, Advice, write_advice
 from disclique.advice.purposes import parse_purposes
-from disclique.advice.run import Question, run_advice, write_left_out
+from disclique.advice.run import Question, run_advice
 from disclique.advice.search import EFFORT, Effort
 from disclique.arguments import check_kind, check_path
 from disclique.audits.caveats import inspect_audit
