@@ -168,6 +168,13 @@ def test_purposes_are_judged_by_their_measures() -> None:
         assert problem.value.message.code == code
 
 
+def test_what_cannot_be_read_leaves_no_folder_behind(tmp_path: Path) -> None:
+    """A mask that is not there is said before anything is written: the next call takes the same folder."""
+    with pytest.raises(InputError):
+        dq.advise(invent_people(1), 0.5, masks="gausian:sigma=1km", folder=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_columns_that_are_needed_stay() -> None:
     """Who needs a label keeps it, as far as the limit allows; who does not loses it."""
     data, limit = invent_people(1), 0.6

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -104,7 +105,8 @@ def _of_columns(names: tuple[str, ...], data: Microdata) -> Purpose:
     known = [*map(str, data.labels.columns), *data.numbers.names, *data.roles.released]
     for name in names:
         if name not in known:
-            raise InputError("purpose_of_no_column", file=data.name, column=name, known=known)
+            there: Any = known or Message("no_column_released")
+            raise InputError("purpose_of_no_column", file=data.name, column=name, known=there)
     found = PURPOSES[COLUMNS]
     return Purpose(COLUMNS, found.measure, found.said, names or tuple(known))
 

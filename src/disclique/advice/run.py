@@ -60,6 +60,11 @@ class Question:
         assert limit is not None
         return limit
 
+    def check(self) -> None:
+        """Raise an error before anything is written if a mask or a way to make labels coarser cannot be read."""
+        list_families(self.audit, self.purposes, self.masks, self.effort.steps)
+        list_arms(self.audit.target, self.generalise)
+
     @property
     def screening(self) -> Audit:
         """The audit by which releases are screened: nothing beside the oracle is measured, nor the single person."""
@@ -98,6 +103,7 @@ def run_advice(
     begun = time.perf_counter()
     told = about or Context()
     place = None if folder is None else folder / SEARCH
+    question.check()
     with open_journal(place, question, ReleaseRecord) as journal, keep_open(executor or Serial()) as running:
         work = Work(question, journal, running, progress)
         chosen = work.choose()

@@ -39,7 +39,7 @@ def command(
     """Look for the most useful release of a file that keeps a limit, and say how to make it.
 
     Without --mask all masks that fit the file are tried with their dials, labels and numbers as they are, coarser and
-    left out, and the most exposed people left out. The best releases are then audited in full, on fresh draws. The
+    left out, and the most exposed people left out. The best releases are then audited, on fresh draws. The
     answer is one page, advice.html, and advice.json. The exit status is 0 if a release is shown to keep the limit, and
     4 if nothing useful does.
     """
