@@ -1,0 +1,4 @@
+library(testthat)
+library(disclique)
+
+test_check("disclique")
