@@ -23,7 +23,7 @@ from disclique.audits.search import search_range
 from disclique.audits.verdict import Figures, Judgement, Limits
 from disclique.masks.settings import Setting, parse_range
 from disclique.measures.bounds import LEVEL, p_value, smooth_upper_end, upper_end
-from disclique.show.plots import COLOURS, save_figure
+from disclique.show.plots import PLOT_COLOURS, save_figure
 from disclique.values import FloatArray
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -238,7 +238,7 @@ def draw(cells: Sequence[Cell], found: Sequence[Searched]) -> Figure:
     marks = dict(zip(BOUNDS, ("s", "D", "o"), strict=True))
     for axes, releases, least in ((panels[0], 5, 0.94), (panels[1], 20, 0.96)):
         group = [cell for cell in cells if cell.releases == releases]
-        for name, colour in zip(BOUNDS, (COLOURS[1], COLOURS[4], COLOURS[0]), strict=True):
+        for name, colour in zip(BOUNDS, (PLOT_COLOURS[1], PLOT_COLOURS[4], PLOT_COLOURS[0]), strict=True):
             high = [cell.covers[name] for cell in group]
             axes.plot(range(len(group)), high, marks[name], color=colour, label=name, markersize=6)
         axes.set_title(f"{releases} releases", fontsize=11)
@@ -258,7 +258,7 @@ def draw(cells: Sequence[Cell], found: Sequence[Searched]) -> Figure:
     for one in found:
         worst.setdefault((one.releases, one.bound), []).append(1 - one.missed)
     for place, ((releases, name), values) in enumerate(sorted(worst.items())):
-        colour = COLOURS[0] if name == "Gaffke" else COLOURS[1]
+        colour = PLOT_COLOURS[0] if name == "Gaffke" else PLOT_COLOURS[1]
         spread = np.linspace(-0.25, 0.25, len(values))
         panels[2].plot(place + spread, values, marks[name], color=colour, markersize=5)
         panels[2].text(place, 0.02, f"{releases}", ha="center", fontsize=9, transform=panels[2].get_xaxis_transform())

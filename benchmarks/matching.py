@@ -1,6 +1,6 @@
 """What the attack on two matrices finds, beside what was published and beside other solvers, from fixed seeds.
 
-    python benchmarks/matching.py [first spaces alarms published peers protect] [--data DIR] [--splits 5] [--show]
+    python benchmarks/matching.py [PART ...] [--data DIR] [--splits 5] [--show]
 
 Every run is one line of a table that is appended to as soon as it is done; a run that is there is not done again. The
 tables and pictures of the documentation are made from it (``--show``). Names come from the folder of ``--data``
@@ -13,9 +13,12 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import resource
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +69,7 @@ class Found:
     doubt: str = ""
     classes: str = ""
     linkage: float = float("nan")
+    memory: float = float("nan")  # megabytes that the run took at the most
 
 
 def first(chosen: Chosen) -> Iterator[Cell]:
@@ -110,6 +114,8 @@ def alarms(chosen: Chosen) -> Iterator[Cell]:
         ("points-3", "noise=0.1", (300, 300)),
         ("germany", "gaussian:sigma=0.01deg", (300, 300)),
         ("germany", "gaussian:sigma=0.01deg", (500, 1000)),
+        ("fakename_10k", bloom, (5000, 5000)),
+        ("fakename_1k with typed", bloom, (500, 500)),
     ):
         yield Cell("alarms", source, mask, *sizes, 0)
 
@@ -123,6 +129,42 @@ def published(chosen: Chosen) -> Iterator[Cell]:
                 people = count_people(chosen.data, file)
                 for overlap in chosen.overlaps:
                     yield grid_cell("published", file, people, strangers, overlap, mask=ENCODINGS[encoding])
+
+
+def sizes(chosen: Chosen) -> Iterator[Cell]:
+    """The largest files of that grid; that of 50,000 is recombined from the one of 20,000."""
+    for file, people, overlaps in (
+        ("fakename_10k", 10_000, (0.15, 0.1)),
+        ("fakename_20k", 20_000, (0.1,)),
+        ("recombined_50k", 50_000, (0.1,)),
+    ):
+        for overlap in overlaps:
+            yield grid_cell("published", file, people, "Both", overlap, mask=ENCODINGS["bf"])
+
+
+def errors(chosen: Chosen) -> Iterator[Cell]:
+    """Known files with errors: those of the published runs, and errors in some of the records."""
+    bloom = ENCODINGS["bf"]
+    for file, people, fault, overlaps in (
+        ("fakename_1k", 1000, "typed", (0.5, 0.9)),
+        ("fakename_2k", 2000, "typed", (0.5, 0.7)),
+        ("fakename_5k", 5000, "letters-15", (0.3, 0.5)),
+        ("fakename_10k", 10_000, "letters-10", (0.1, 0.2)),
+        ("fakename_10k", 10_000, "letters-20", (0.5,)),
+        ("fakename_1k", 1000, "swapped-10", (0.5,)),
+        ("fakename_1k", 1000, "missing-10", (0.5,)),
+    ):
+        for overlap in overlaps:
+            yield grid_cell("errors", f"{file} with {fault}", people, "Both", overlap, mask=bloom)
+    for share in (0.02, 0.1, 0.2):
+        yield grid_cell("errors", "fakename_1k", 1000, "Both", 0.5, mask=bloom, errors=share)
+
+
+def several(chosen: Chosen) -> Iterator[Cell]:
+    """Three Bloom filters of each person beside each of them alone."""
+    for overlap in (0.2, 0.3, 0.5):
+        for columns in ("01", "02", "12", "01+02+12"):
+            yield grid_cell("several", "fakename_1k", 1000, "Both", overlap, mask=f"columns={columns}")
 
 
 def peers(chosen: Chosen) -> Iterator[Cell]:
@@ -146,6 +188,9 @@ PARTS: dict[str, Callable[[Chosen], Iterator[Cell]]] = {
     "spaces": spaces,
     "alarms": alarms,
     "published": published,
+    "sizes": sizes,
+    "errors": errors,
+    "several": several,
     "peers": peers,
     "protect": protect,
 }
@@ -194,6 +239,7 @@ def run(cell: Cell, split: int, data: Path | None, file: Path) -> None:
     found = asdict(attack(cell, case, split))
     if cell.part == "protect":
         found["linkage"] = round(measure_linkage(cell, case, split), 4)
+    found["memory"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)  # of a process of its own
     row = {**asdict(cell), "split": split, **found, "expected": round(found["expected"], 2)}
     row["seconds"] = round(found["seconds"], 2)
     new = not file.exists()
@@ -213,7 +259,8 @@ def run(cell: Cell, split: int, data: Path | None, file: Path) -> None:
     sure = found["right"] / max(found["claims"], 1)
     print(
         f"{cell.part:9} {cell.source:18} {cell.mask:36} {cell.targets} x {cell.known}, {cell.common} common, {cell.by}"
-        f" #{split}: found {share}, precision {sure:.3f}, expected {found['expected']:.1f}, {found['seconds']:.1f} s",
+        f" #{split}: found {share}, precision {sure:.3f}, expected {found['expected']:.1f}, {found['seconds']:.1f} s,"
+        f" {found['memory']:.0f} MB",
         flush=True,
     )
 
@@ -238,10 +285,11 @@ def main() -> None:
         cells = [cell for name in given.parts or PARTS for cell in PARTS[name](chosen)]
         cells = [cell for cell in cells if given.only in f"{cell.source} {cell.mask} {cell.by}"]
         done = read_done(given.results)
-        for split in range(given.splits):  # every cell once before any twice: a run that is stopped says most
-            for cell in cells:
-                if cell.key(split) not in done:
-                    run(cell, split, given.data, given.results)
+        # every cell once before any twice: a run that is stopped says most
+        runs = [(cell, split) for split in range(given.splits) for cell in cells if cell.key(split) not in done]
+        with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as alone:  # each has a peak of its own
+            for cell, split in runs:
+                alone.submit(run, cell, split, given.data, given.results).result()
     show(given.results, given.data, document=given.show)
 
 

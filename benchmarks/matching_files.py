@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+import string
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,11 +16,12 @@ from scipy.spatial import Delaunay
 import disclique as dq
 from disclique.errors import InputError
 from disclique.masks import Mask
+from disclique.masks.encoding import TextMask
 from disclique.model import Microdata
 from disclique.runs.unit import Chance
-from disclique.spaces import Matrix, Points, Texts, full_matrix
+from disclique.spaces import Encodings, Matrix, Points, Texts, full_matrix
 from disclique.spaces.base import Distances
-from disclique.spaces.strings import join_columns
+from disclique.spaces.strings import texts_of
 from disclique.synthetic.people import germany, misspell
 
 ENCODINGS = {
@@ -27,6 +29,7 @@ ENCODINGS = {
     "tmh": "minhash:length=1024,q=2",
     "tsh": "two-step:columns=1000,bits=10,q=2",
 }
+SIGNS = string.ascii_letters + string.digits + string.punctuation
 ROOT = Chance(2026)  # nothing was chosen on these draws
 
 
@@ -35,10 +38,11 @@ class Cell:
     """What is drawn, how it is masked, and which attack is carried out.
 
     ``source`` is a file of the data folder (``names`` after it: without birthdays), ``edits``, ``roads``, ``points-3``,
-    ``mixture-8``, ``mixture-32`` or ``germany``. ``mask`` is a spec, or ``noise=0.3``: Gaussian noise on every
-    distance, its standard deviation a share of the mean distance. ``groups`` is the number of labels, 0 for none;
-    ``errors`` is the share of known records with a typing error; ``overlap`` and ``strangers`` are those of the
-    published grid; ``seeds`` is how many pairs an insider knows, who are not counted as found.
+    ``mixture-8``, ``mixture-32`` or ``germany``; `` with `` and a fault after it spoils the known file (``spoil``).
+    ``mask`` is a spec, ``columns=01+02``: a Bloom filter of the columns 0 and 1 and one of 0 and 2, or ``noise=0.3``:
+    Gaussian noise on every distance, its standard deviation a share of the mean distance. ``groups`` is the number of
+    labels, 0 for none; ``errors`` is the share of known records with a typing error; ``overlap`` and ``strangers`` are
+    those of the published grid; ``seeds`` is how many pairs an insider knows, who are not counted as found.
     """
 
     part: str
@@ -93,7 +97,8 @@ def draw_case(cell: Cell, split: int, data: Path | None) -> Case:
     """Draw the two files of a cell; the release is masked by itself, under a secret of its own."""
     rng = ROOT.rng("matching", *cell.drawn, split)
     people = cell.targets + cell.known - cell.common
-    whole = _draw(cell.source, people, data, rng)
+    source, _, fault = cell.source.partition(" with ")
+    whole = _draw(source, people, data, rng)
     mask = _mask(cell.mask, whole)
     order = rng.permutation(people)
     released, held = rng.permutation(order[: cell.targets]), rng.permutation(order[cell.targets - cell.common :])
@@ -102,6 +107,9 @@ def draw_case(cell: Cell, split: int, data: Path | None) -> Case:
     if cell.errors:
         assert isinstance(ours, Texts)
         ours = misspell(ours, rng, cell.errors)
+    if fault:
+        assert isinstance(ours, Texts)
+        ours = spoil(ours, fault, rng, None if data is None else data / f"{source}_error_10.tsv")
     files = []
     for rows, distances in ((released, mask.apply(whole.select(released), rng)), (held, ours)):
         table = pd.DataFrame({"person": rows, "group": group[rows]})
@@ -109,7 +117,26 @@ def draw_case(cell: Cell, split: int, data: Path | None) -> Case:
     return Case(replace(files[0], name="target"), replace(files[1], name="known"), mask)
 
 
+@dataclass(frozen=True)
+class Several(TextMask):
+    """Several Bloom filters of each person, each of some columns under a key of its own, one behind the other."""
+
+    name: ClassVar[str] = "several"
+    columns: str = field(default="", metadata={"read": str})  # such as 01+02
+
+    def encode(self, distances: Distances, key: bytes, rng: np.random.Generator) -> Encodings:
+        """Encode every choice of columns by itself."""
+        texts, one = distances.texts(), dq.parse_mask(ENCODINGS["bf"])
+        assert texts is not None
+        chosen = [[texts.fields[int(k)] for k in part] for part in self.columns.split("+")]
+        found = [one.apply(texts.with_fields(columns), rng) for columns in chosen]
+        bits = np.concatenate([part.bits for part in found], axis=1)
+        return Encodings(bits, 8 * bits.shape[1], parts=tuple(part.length for part in found))
+
+
 def _mask(spec: str, whole: Distances) -> Mask:
+    if spec.startswith("columns="):
+        return Several(spec.removeprefix("columns="))
     if not spec.startswith("noise="):
         return dq.parse_mask(spec)
     share = float(spec.removeprefix("noise="))
@@ -135,12 +162,51 @@ def _draw(source: str, people: int, data: Path | None, rng: np.random.Generator)
     file, _, only_names = ("fakename_1k names" if edits else source).partition(" ")
     table = _table(data, file)
     columns = list(table.columns[:2] if only_names else table.columns)
-    texts = Texts(join_columns(table, columns, name=file), "levenshtein" if edits else "dice:q=2")
+    texts = texts_of(table, columns, "levenshtein" if edits else "dice:q=2", name=file)
     return texts.select(rng.choice(texts.size, people, replace=False))
 
 
+def spoil(texts: Texts, fault: str, rng: np.random.Generator, typed: Path | None) -> Texts:
+    """Return the known file with faults.
+
+    ``letters-10``: ten in a hundred letters are any other sign, as in the files with errors of the published runs;
+    ``typed``: the person as that file has them. ``swapped-10``, ``missing-10``: of ten in a hundred people the first
+    two columns are exchanged, or the last one is empty.
+    """
+    kind, _, rate = fault.partition("-")
+    share, columns = float(rate or 0) / 100, [list(column) for column in texts.fields]
+    if kind == "typed":
+        assert typed is not None
+        right, wrong = (_table(typed.parent, name) for name in (typed.stem.removesuffix("_error_10"), typed.stem))
+        spelled = dict(zip(map(tuple, right.to_numpy()), map(tuple, wrong.to_numpy()), strict=True))
+        rows = [spelled[tuple(row)] for row in zip(*columns, strict=True)]
+        return texts.with_fields([list(column) for column in zip(*rows, strict=True)])
+    if kind == "letters":
+        return texts.with_fields([[_mistype(text, share, rng) for text in column] for column in columns])
+    for row in np.flatnonzero(rng.random(texts.size) < share):
+        if kind == "swapped":
+            columns[0][row], columns[1][row] = columns[1][row], columns[0][row]
+        else:
+            columns[-1][row] = ""
+    return texts.with_fields(columns)
+
+
+def _mistype(text: str, share: float, rng: np.random.Generator) -> str:
+    wrong, signs = rng.random(len(text)) < share, rng.integers(len(SIGNS), size=len(text))
+    return "".join(SIGNS[sign] if bad else right for right, bad, sign in zip(text, wrong, signs, strict=True))
+
+
 def _table(data: Path, file: str) -> pd.DataFrame:
+    if file.startswith("recombined_"):
+        return recombine(_table(data, "fakename_20k"), 1000 * int(file.removeprefix("recombined_").removesuffix("k")))
     return pd.read_csv(data / f"{file}.tsv", sep="\t", dtype=str, keep_default_na=False).drop(columns="uid")
+
+
+def recombine(table: pd.DataFrame, people: int) -> pd.DataFrame:
+    """Return more people than a table has: every column drawn by itself, as often as its values occur; nobody twice."""
+    rng = ROOT.rng("recombined", people)
+    drawn = pd.DataFrame({name: table[name].to_numpy()[rng.integers(len(table), size=2 * people)] for name in table})
+    return drawn.drop_duplicates().head(people).reset_index(drop=True)
 
 
 def draw_roads(places: int, rng: np.random.Generator) -> Matrix:

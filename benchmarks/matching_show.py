@@ -15,14 +15,33 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from disclique.show.figures import draw_reliability
-from disclique.show.plots import COLOURS, save_figure
+from disclique.show.plots import PLOT_COLOURS, save_figure
 from matching_files import ENCODINGS
 from matching_peers import PEERS
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ("evidence/matching.md", "howto/names.md")
-FILES = {"fakename_1k": "1,000", "fakename_2k": "2,000", "fakename_5k": "5,000", "titanic_full": "Titanic, 891"}
+FILES = {
+    "fakename_1k": "1,000",
+    "fakename_2k": "2,000",
+    "fakename_5k": "5,000",
+    "titanic_full": "Titanic, 891",
+    "fakename_10k": "10,000",
+    "fakename_20k": "20,000",
+    "recombined_50k": "50,000",
+}
 BLOOM = ENCODINGS["bf"]
+PUBLISHED_ERRORS = {  # share found by graph matching with such lists (repository kilian1322/pprl-gma-ml-ba)
+    ("fakename_1k", "typed", 0.5): 0.021,
+    ("fakename_1k", "typed", 0.9): 0.066,
+    ("fakename_2k", "typed", 0.5): 0.018,
+    ("fakename_2k", "typed", 0.7): 0.970,
+    ("fakename_5k", "letters-15", 0.3): 0.010,
+    ("fakename_5k", "letters-15", 0.5): 0.960,
+    ("fakename_10k", "letters-10", 0.1): 0.011,
+    ("fakename_10k", "letters-10", 0.2): 0.962,
+    ("fakename_10k", "letters-20", 0.5): 0.008,
+}
 NAMES = {encoding: name for name, encoding in ENCODINGS.items()}
 
 
@@ -61,8 +80,9 @@ def _range(values: pd.Series) -> str:
 
 
 def _rates(group: pd.DataFrame) -> list[str]:
-    expected = share(group["share_expected"].mean())
-    return [_range(group["found"]), share(_pooled(group)), expected, f"{group['seconds'].mean():.0f}", str(len(group))]
+    expected, peak = share(group["share_expected"].mean()), group["memory"].max()
+    cost = [f"{group['seconds'].mean():.0f}", "–" if np.isnan(peak) else f"{peak:,.0f}"]
+    return [_range(group["found"]), share(_pooled(group)), expected, *cost, str(len(group))]
 
 
 def _pooled(group: pd.DataFrame) -> float:
@@ -71,7 +91,7 @@ def _pooled(group: pd.DataFrame) -> float:
     return float(group["right"].sum() / claims) if claims else float("nan")
 
 
-RATES = ["found", "precision", "expected ÷ common", "CPU s", "splits"]
+RATES = ["found", "precision", "expected ÷ common", "CPU s", "peak MB", "splits"]
 
 
 def _release(cell: dict[str, object]) -> str:
@@ -140,11 +160,44 @@ def published_figure(published: pd.DataFrame, encoding: str, file: str, stranger
     """Return a published share found, NaN where there is none."""
     at = published[
         (published["encoding"] == encoding)
-        & (published["file"] == file)
+        & (published["file"] == file.replace("recombined", "fakename"))
         & (published["strangers"] == strangers)
         & np.isclose(published["overlap"].astype(float), overlap)
     ]
     return float(at["found"].mean()) if len(at) else float("nan")
+
+
+def errors_table(runs: pd.DataFrame, published: pd.DataFrame) -> str:
+    """Return what is found with a list that has errors, beside what was published for such lists."""
+    rows = []
+    for (source, wrong, overlap), group in runs.groupby(["source", "errors", "overlap"], sort=False):
+        file, _, fault = str(source).partition(" with ")
+        theirs = PUBLISHED_ERRORS.get((file, fault, overlap), float("nan"))
+        rows.append([file, _fault(fault, float(wrong)), f"{overlap:g}", share(theirs), *_rates(group)])
+    return markdown(["file", "errors in the list", "overlap", "published", *RATES], rows)
+
+
+def _fault(fault: str, records: float) -> str:
+    """Say in words what is wrong in a list."""
+    kind, _, rate = fault.partition("-")
+    said = {
+        "typed": "10 % of the letters (published file)",
+        "letters": f"{rate} % of the letters",
+        "swapped": f"names exchanged in {rate} % of the records",
+        "missing": f"no birthday in {rate} % of the records",
+    }
+    return said.get(kind, f"a typing error in {records:.0%} of the records")
+
+
+def several_table(runs: pd.DataFrame, published: pd.DataFrame) -> str:
+    """Return what is found by each of several encodings of a person, and by all together."""
+    columns = ("given name", "surname", "birthday")
+    rows = []
+    for (overlap, mask), group in runs.groupby(["overlap", "mask"], sort=False):
+        parts = str(mask).removeprefix("columns=").split("+")
+        said = " + ".join(f"({', '.join(columns[int(k)] for k in part)})" for part in parts)
+        rows.append([f"{overlap:g}", said, *_rates(group)])
+    return markdown(["overlap", "encoded", *RATES], rows)
 
 
 def peers_table(runs: pd.DataFrame, published: pd.DataFrame) -> str:
@@ -193,9 +246,13 @@ def calibration(runs: pd.DataFrame) -> pd.DataFrame:
 
 def calibration_table(runs: pd.DataFrame, published: pd.DataFrame) -> str:
     """Return the probabilities given and the shares of true pairs, over all cells whose files share people."""
+    names, wrong = runs["mask"].isin(ENCODINGS.values()), (runs["part"] == "errors") | (runs["errors"] > 0)
     kinds = {
-        "names": runs["mask"].isin(ENCODINGS.values()),
-        "other spaces": ~runs["mask"].isin(ENCODINGS.values()) & (runs["part"] != "protect"),
+        "names": names & ~wrong,
+        "names, errors in the list": names & wrong,
+        "roads": runs["source"] == "roads",
+        "vectors": runs["source"].str.match("points|mixture"),
+        "edit distances": runs["source"] == "edits",
     }
     rows = [
         [name, f"{one.pairs:,.0f}", share(one.probability), share(one.true)]
@@ -211,9 +268,11 @@ TABLES: dict[str, tuple[tuple[str, ...], Table]] = {
     "spaces": (("spaces",), spaces_table),
     "alarms": (("alarms",), alarms_table),
     "published": (("published",), published_table),
+    "errors": (("errors",), errors_table),
+    "several": (("several",), several_table),
     "peers": (("peers",), peers_table),
     "protect": (("protect",), protect_table),
-    "calibration": (("first", "spaces", "published"), calibration_table),
+    "calibration": (("first", "spaces", "published", "errors"), calibration_table),
 }
 
 
@@ -235,11 +294,11 @@ def draw_overlap(runs: pd.DataFrame, published: pd.DataFrame) -> Figure:
 
 def _overlap_lines(axes: Axes, ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
     # lines that coincide at 1 show by marks of falling size
-    for (file, name), colour, size in zip(FILES.items(), COLOURS, (9, 7, 5, 3), strict=False):
+    for (file, name), colour, size in zip(FILES.items(), PLOT_COLOURS, (9, 7, 5, 3, 9, 7, 5), strict=False):
         line = ours[ours["source"] == file].groupby("overlap")["found"].mean()
         if len(line):
             axes.plot(line.index, line, "o-", color=colour, markersize=size, linewidth=2, label=f"{name}, disclique")
-        other = theirs[theirs["file"] == file].groupby("overlap")["found"].mean()
+        other = theirs[theirs["file"] == file.replace("recombined", "fakename")].groupby("overlap")["found"].mean()
         if len(other):
             axes.plot(other.index, other, "--", color=colour, linewidth=1.2, label=f"{name}, published")
 
@@ -251,10 +310,10 @@ def draw_dials(runs: pd.DataFrame) -> Figure:
     axes = figure.add_subplot()
     rows = np.arange(len(masks))
     series = {
-        "found by an insider who knows 50": (_dialled(runs, 1.0, 50), "found", "s", COLOURS[6]),
-        "found, everybody in both files": (_dialled(runs, 1.0, 0), "found", "o", COLOURS[1]),
-        "found, half of them in both": (_dialled(runs, 0.5, 0), "found", "D", COLOURS[4]),
-        "linkage with typing errors (F1)": (runs, "linkage", "|", COLOURS[0]),
+        "found by an insider who knows 50": (_dialled(runs, 1.0, 50), "found", "s", PLOT_COLOURS[6]),
+        "found, everybody in both files": (_dialled(runs, 1.0, 0), "found", "o", PLOT_COLOURS[1]),
+        "found, half of them in both": (_dialled(runs, 0.5, 0), "found", "D", PLOT_COLOURS[4]),
+        "linkage with typing errors (F1)": (runs, "linkage", "|", PLOT_COLOURS[0]),
     }
     for name, (part, column, mark, colour) in series.items():
         means = part.groupby("mask")[column].mean().reindex(masks)

@@ -25,7 +25,7 @@ from disclique.attacks.population import prepare
 from disclique.masks import parse_mask
 from disclique.measures.risk import SCENARIOS, Truth
 from disclique.records.labels import Exact
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 from disclique.synthetic.people import germany
 
 

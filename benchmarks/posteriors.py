@@ -30,7 +30,7 @@ from disclique.attacks.registration import ceiling, register
 from disclique.attacks.weigh.pairs import weigh_matchings
 from disclique.model import Candidates
 from disclique.records.labels import Exact, candidates
-from disclique.show.plots import COLOURS, save_figure
+from disclique.show.plots import PLOT_COLOURS, save_figure
 from disclique.values import FloatArray
 from worlds import KINDS, Case, make_case
 
@@ -220,7 +220,7 @@ def draw(table: pd.DataFrame) -> Figure:
     told = table[table["part"] == "as told"]
     figure = Figure(figsize=(11.5, 3.7), layout="constrained")
     panels = figure.subplots(1, len(KINDS), sharey=True)
-    styles = {"plain": ("s", COLOURS[1]), "truth": ("D", COLOURS[6]), "register": ("o", COLOURS[0])}
+    styles = {"plain": ("s", PLOT_COLOURS[1]), "truth": ("D", PLOT_COLOURS[6]), "register": ("o", PLOT_COLOURS[0])}
     for axes, kind in zip(panels, KINDS, strict=True):
         axes.plot([0, 1], [0, 1], color="#BBBBBB", linewidth=1)
         for method, (mark, colour) in styles.items():

@@ -28,8 +28,8 @@ from disclique.attacks.registration import ceiling
 from disclique.geodesy import Spread
 from disclique.model import Claims
 from disclique.records.labels import candidates
-from disclique.records.reading import microdata
 from disclique.records.registers import read_register
+from disclique.records.tables import microdata
 from disclique.runs import OnDask, Serial
 from disclique.spaces import Matrix, Points, full_matrix
 from disclique.synthetic.people import home_points, read_table

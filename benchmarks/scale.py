@@ -30,7 +30,7 @@ from disclique.audits.unit import run_unit
 from disclique.masks.settings import Setting
 from disclique.model import Microdata
 from disclique.runs import Serial, Unit
-from disclique.show.plots import COLOURS, save_figure
+from disclique.show.plots import PLOT_COLOURS, save_figure
 from disclique.synthetic.people import germany
 
 HERE = Path(__file__).parent
@@ -149,7 +149,7 @@ def draw(kept: dict[str, Any]) -> Figure:
     """Draw the cost of a release against the number of records, both logarithmic."""
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
-    for colour, (width, times) in zip(COLOURS, kept["releases"]["seconds"].items(), strict=False):
+    for colour, (width, times) in zip(PLOT_COLOURS, kept["releases"]["seconds"].items(), strict=False):
         many = np.array([int(n) for n in times], dtype=float)
         slope = kept["releases"]["slopes"][width]
         axes.plot(many, list(times.values()), "o-", color=colour, label=f"σ = {width}, slope {slope:.2f}")

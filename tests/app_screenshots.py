@@ -19,10 +19,22 @@ from browser import Browser, missing
 from disclique.synthetic.examples import survey_file
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "img"
-SHOWN = ("1-start", "2-open", "3-ask", "4-asked", "5-run", "6-advice", "7-read", "8-release")  # in the documentation
+# In the documentation:
+SHOWN = (
+    "1-start",
+    "2-open",
+    "3-ask",
+    "4-asked",
+    "5-run",
+    "6-advice",
+    "7-read",
+    "8-release",
+    "10-recipient-cards",
+    "11-recipients",
+)
 TALL = 1600  # pixels of a picture in the documentation, at the most
 COLOURS = 96
-ABOUT = {"4-asked": "#by-hand"}  # the part of the page that a step is about
+ABOUT = {"4-asked": "#by-hand", "10-recipient-cards": "#whom"}  # the part of the page that a step is about
 LIMIT = "0.2"  # which something useful of the survey keeps in a search of some minutes
 FOLD = (
     "document.querySelectorAll('details').forEach(part => { part.open = !!part.querySelector('[name=mask]:checked'); })"
@@ -81,6 +93,7 @@ def go_through(page: Any, server: AppServer, picture: Callable[[str], None]) -> 
     page.wait_for_selector("#made")
     picture("9-released")
     choose_by_hand(page, server, picture)
+    ask_for_recipients(page, server, picture)
 
 
 def choose_by_hand(page: Any, server: AppServer, picture: Callable[[str], None]) -> None:
@@ -93,6 +106,24 @@ def choose_by_hand(page: Any, server: AppServer, picture: Callable[[str], None])
     page.evaluate(FOLD)
     page.wait_for_timeout(1500)
     picture("4-asked")
+
+
+def ask_for_recipients(page: Any, server: AppServer, picture: Callable[[str], None]) -> None:
+    """Ask for three recipients, and read what may be given to all of them."""
+    steps.open_file(page, server)
+    steps.confirm_columns(page)
+    steps.add_recipients(page, "neighbour", "insurer", "everybody")
+    steps.ask(page, ("gaussian", "sigma", "100km"), folder="recipients", attacks=("labels",), repetitions="8")
+    page.fill("[name='dial:gaussian:sigma:b']", "400km")
+    page.fill("[name=max_risk]", "0.2")
+    page.evaluate(FOLD)
+    page.evaluate("document.querySelectorAll('.recipient details')[1].open = true")
+    picture("10-recipient-cards")
+    steps.start_audit(page)
+    steps.await_recipients(page)
+    page.wait_for_selector("iframe.page")
+    page.wait_for_timeout(2000)
+    picture("11-recipients")
 
 
 def take(page: Any, step: str, everything: Path, docs: Path) -> None:

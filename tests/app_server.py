@@ -18,7 +18,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 60.0  # seconds; the machine may have much else to do
+PATIENCE = 180.0  # seconds; the machine may have much else to do
 ENTRY = re.compile(r"http://127\.0\.0\.1:(\d+)/enter\?token=([\w-]+)")
 PRIVATE = "disclique-app-*"
 SOURCES = str(Path(__file__).resolve().parents[1] / "src")

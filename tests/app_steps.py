@@ -138,3 +138,16 @@ def read_report(page: Any) -> Any:
     frame = page.wait_for_selector("iframe.page").content_frame()
     wait_until(frame, DRAWN)
     return frame
+
+
+def add_recipients(page: Any, *names: str) -> None:
+    """Add ready recipients in the form of those who know the masks, each with a click."""
+    page.evaluate(UNFOLD)
+    for number, name in enumerate(names, 1):
+        page.click(f"#recipient-buttons [name=add][value={name}]")
+        page.wait_for_selector(f"#whom section.recipient >> nth={number - 1}")
+
+
+def await_recipients(page: Any) -> None:
+    """Wait on the page of the run until all recipients were asked about: it goes on by itself."""
+    page.wait_for_url("**/recipients", timeout=600_000)

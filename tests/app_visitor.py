@@ -18,7 +18,7 @@ from disclique.app.runner import Runner
 from disclique.app.server import Site, make_site
 
 PORT = 8123
-SEVERAL = ("mask", "attack", "purpose", "column")  # fields that may have several values
+SEVERAL = ("mask", "attack", "purpose", "column", "labels")  # fields that may have several values
 Fields = dict[str, Any]
 
 
@@ -42,7 +42,7 @@ class Page(HTMLParser):
         found: Fields = {}
         for name, value in self.sent:
             found.setdefault(name, []).append(value)
-        return {name: values if name in SEVERAL else values[-1] for name, values in found.items()}
+        return {name: values if name.split(":")[-1] in SEVERAL else values[-1] for name, values in found.items()}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         about = {name: value or "" for name, value in attrs}

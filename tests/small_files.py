@@ -8,7 +8,7 @@ import pandas as pd
 
 from disclique.audits import Audit, AuditResult, Plan
 from disclique.model import Microdata
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 
 QUICK = ("labels", "clique", "extend")
 COLUMNS = ("--id", "id", "--label", "sex", "--label", "age", "--coordinates", "lon,lat")

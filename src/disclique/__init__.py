@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from disclique import show as plots
     from disclique.advice import Advice, advise, read_advice
+    from disclique.advice.mask_list import list_masks
     from disclique.attacks import (
         Attack,
         AttackResult,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         register_attack,
     )
     from disclique.attacks.calibration import calibrate
+    from disclique.attacks.look import inspect
     from disclique.audits import AuditResult, Plan, Recipient, RecipientsResult, Snooper, audit, read_result
     from disclique.engine import maximum_clique, maximum_cliques
     from disclique.engine.agreement import Between, Relative, Within, quantiles
@@ -38,12 +40,13 @@ if TYPE_CHECKING:
     from disclique.masks import parse_mask, register_mask
     from disclique.measures.utility import utility
     from disclique.model import Budget, Claims, Microdata
-    from disclique.records.checks import Inspection, inspect
+    from disclique.records.checks import Inspection
     from disclique.records.companions import read_seeds
     from disclique.records.labels import Exact
     from disclique.records.population import read_population
-    from disclique.records.reading import microdata, read
+    from disclique.records.reading import read
     from disclique.records.registers import Register, read_register
+    from disclique.records.tables import microdata
     from disclique.releases import Release, mask, read_key, release
     from disclique.runs import OnDask, Processes, Serial
     from disclique.show.advice_page import advice_page
@@ -51,10 +54,12 @@ if TYPE_CHECKING:
     from disclique.spaces import Encodings, Matrix, Points, Texts
     from disclique.studies import StudyResult, load_study, study
     from disclique.synthetic.examples import cities, poets, survey
+    from disclique.synthetic.files import example
     from disclique.synthetic.people import germany
 
 _ROOMS = {
     "advice": ("Advice", "advise", "read_advice"),
+    "advice.mask_list": ("list_masks",),
     "attacks": (
         "Attack",
         "AttackResult",
@@ -69,9 +74,11 @@ _ROOMS = {
     "attacks.calibration": ("calibrate",),
     "audits": ("AuditResult", "Plan", "Recipient", "RecipientsResult", "Snooper", "audit", "read_result"),
     "spaces": ("Encodings", "Matrix", "Points", "Texts"),
-    "records.checks": ("Inspection", "inspect"),
+    "records.checks": ("Inspection",),
+    "attacks.look": ("inspect",),
     "records.labels": ("Exact",),
-    "records.reading": ("microdata", "read"),
+    "records.reading": ("read",),
+    "records.tables": ("microdata",),
     "records.population": ("read_population",),
     "records.registers": ("Register", "read_register"),
     "records.companions": ("read_seeds",),
@@ -88,6 +95,7 @@ _ROOMS = {
     "show.report": ("annex", "recipients_page", "report"),
     "studies": ("StudyResult", "load_study", "study"),
     "synthetic.examples": ("cities", "poets", "survey"),
+    "synthetic.files": ("example",),
     "synthetic.people": ("germany",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
@@ -133,9 +141,11 @@ __all__ = [
     "audit",
     "calibrate",
     "cities",
+    "example",
     "germany",
     "inspect",
     "learn",
+    "list_masks",
     "load_study",
     "mask",
     "maximum_clique",

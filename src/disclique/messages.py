@@ -6,6 +6,7 @@ in which the code is the msgid. A slot of a sentence names a value and may say h
 - ``{name}`` as it is, a message as it reads, several with commas; any format of Python, ``{value:.3g}``, too;
 - ``{share:p}`` a share in per cent, ``{count:n}`` a number with its thousands apart;
 - ``{length:text}`` a text with numbers in it, such as ``12.5 km``; ``{where:country}`` a country by its ISO code;
+- ``{attack:attack}`` an attack by its name, with what it does in a few words (code ``attack_who_`` and its name);
 - ``{names:and}``, ``or``, ``each_or``, ``semicolons``, ``sentences``: several, joined in this way;
 - ``{hint:opt}`` what may be None, and then nothing; ``{phrase:cap}`` with a capital first.
 
@@ -187,6 +188,8 @@ class _Writer(Formatter):
                 return said[:1].upper() + said[1:] if format_spec == "cap" else said
             case "country":
                 return self._country(str(value))
+            case "attack":
+                return self._attack(str(value))
             case "and" | "or" | "each_or" | "semicolons" | "sentences":
                 return self._join([self._one(one) for one in value], format_spec)
         return self._one(value, format_spec)
@@ -213,6 +216,11 @@ class _Writer(Formatter):
 
         shown = str(format_decimal(value, format="#,##0.######", locale=self.language))
         return shown if self.language == ENGLISH else shown.replace(".", "\u202f")
+
+    def _attack(self, name: str) -> str:
+        who = Message(f"attack_who_{name.partition(':')[0]}")
+        known = who.code in read_catalogue(ENGLISH)  # one of somebody's own has its name alone
+        return f"{name}, {say(who, self.language)}" if known else name
 
     def _country(self, code: str) -> str:
         from babel import Locale

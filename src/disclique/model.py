@@ -82,7 +82,7 @@ class Source:
 
     ``columns`` are those of its coordinates, as they are called there; a file of geometries has the ``geometry``
     column instead, in a ``layer``. ``crs`` is the reference system in which both are, None for degrees of WGS 84 and
-    for plain numbers, and ``unit`` is m where plain numbers were metres. ``encodings`` is a column of bit strings, and
+    for plain numbers, and ``unit`` is m where plain numbers were metres. ``encodings`` are columns of bit strings, and
     ``form`` how these are written.
     """
 
@@ -91,7 +91,7 @@ class Source:
     layer: str | None = None
     crs: str | None = None
     unit: str | None = None
-    encodings: str | None = None
+    encodings: tuple[str, ...] = ()
     form: str | None = None
 
 
@@ -106,7 +106,8 @@ class Microdata:
     whatever the file's type; None is missing), ``numbers`` those columns that agree up to a law; ``ids`` names the
     records in results; ``name`` is how messages call the file; ``joined`` says how distances that came beside the table
     were joined to it: by id, by row number or by position, or nothing where they come from its columns. ``roles`` says
-    what other columns of the table are for, ``source`` how places and encodings were written.
+    what other columns of the table are for, ``source`` how places and encodings were written. ``left_out`` is how many
+    records of the file were left out when it was read, or by an advice, ``textless`` how many for want of text.
 
     >>> import disclique as dq
     >>> people = dq.cities()
@@ -123,6 +124,8 @@ class Microdata:
     numbers: Numbers = NO_NUMBERS
     roles: Roles = NO_ROLES
     source: Source = NO_SOURCE
+    left_out: int = 0
+    textless: int = 0
 
     def __post_init__(self) -> None:
         check_kind(self.table, pd.DataFrame, "table", "wanted_table")

@@ -1,8 +1,9 @@
 """Numbers with their unit, as people write them: ``500m``, ``5km``, ``0.005deg``, ``0.1``, ``2/km``.
 
-Inside, lengths on the Earth are kilometres. A number without a unit is in the unit of the data it is applied to. What
-is known of the unit of distances is ``km`` (they are kilometres), ``none`` (they are no lengths: travel times) or None
-(nobody said it); ``length_in`` is the one rule by which a length with a unit meets them.
+Inside, lengths on the Earth are kilometres and travel times minutes. A number without a unit is in the unit of the data
+it is applied to. What is known of the unit of distances is ``km`` (they are kilometres), ``min`` (they are minutes),
+``none`` (they are plain numbers) or None (nobody said it); ``length_in`` is the one rule by which a length or a time
+with a unit meets them.
 """
 
 from __future__ import annotations
@@ -15,11 +16,25 @@ from disclique.errors import InputError
 from disclique.messages import Message
 
 KM_IN = {"m": 1e-3, "km": 1.0}
+MINUTES_IN = {"s": 1 / 60, "min": 1.0, "h": 60.0}
+_WORDS = {
+    "degree": "deg",
+    "degrees": "deg",
+    "minute": "min",
+    "minutes": "min",
+    "mins": "min",
+    "hour": "h",
+    "hours": "h",
+    "second": "s",
+    "seconds": "s",
+    "sec": "s",
+}
 LENGTH_UNITS = ("m", "km", "")
+DISTANCE_UNITS = (*LENGTH_UNITS[:-1], *MINUTES_IN, "")  # of what distances are: lengths, or times
 PLACE_UNITS = ("deg", "m", "km", "")
 RATE_UNITS = ("/m", "/km", "")
-KM, NO_UNIT = "km", "none"
-UNITS = (*KM_IN, NO_UNIT)  # what can be said of the unit of distances; metres become kilometres
+KM, MINUTES, NO_UNIT = "km", "min", "none"
+UNITS = (*KM_IN, *MINUTES_IN, NO_UNIT)  # what can be said of distances; metres become km, hours and seconds minutes
 AROUND = 40_076.0  # km around the Earth: a longer distance on it is a mistake of the unit
 ASK = Message("say_the_unit")
 _FORM = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?", re.DOTALL)
@@ -51,6 +66,18 @@ class Quantity:
         return self.value * KM_IN[self.unit]
 
     @property
+    def minutes(self) -> float:
+        """The time in minutes."""
+        if self.unit not in MINUTES_IN:
+            raise InputError("not_a_time", value=self)
+        return self.value * MINUTES_IN[self.unit]
+
+    @property
+    def size(self) -> float:
+        """A length in kilometres, a time in minutes, and a number without a unit as it stands."""
+        return self.minutes if self.unit in MINUTES_IN else self.km if self.unit else self.value
+
+    @property
     def per_km(self) -> float:
         """The rate per kilometre."""
         if self.unit[:1] != "/" or self.unit[1:] not in KM_IN:
@@ -59,9 +86,13 @@ class Quantity:
 
 
 def check_unit(unit: object, where: str = "unit") -> str | None:
-    """Return the unit of distances as it was said: km, m, none, or None where nothing was."""
-    if unit is None or (isinstance(unit, str) and unit in UNITS):
-        return unit
+    """Return the unit of distances as it was said: km, m, min, h, s, none, or None where nothing was.
+
+    >>> check_unit("minutes"), check_unit("km")
+    ('min', 'km')
+    """
+    if unit is None or (isinstance(unit, str) and _WORDS.get(unit, unit) in UNITS):
+        return unit if unit is None else _WORDS.get(unit, unit)
     raise InputError("unknown_unit", where=where, unit=unit, units=UNITS)
 
 
@@ -78,6 +109,8 @@ def length_in(quantity: Quantity, unit: str | None, where: str | Message) -> flo
         return quantity.value
     if unit == NO_UNIT:
         raise InputError("unit_of_plain_numbers", where=where)
+    if unit == MINUTES:
+        return quantity.minutes
     if unit != KM:
         raise InputError("distances_without_unit", where=where, ask=ASK)
     return quantity.per_km if quantity.unit.startswith("/") else quantity.km
@@ -116,7 +149,7 @@ def parse_quantity(text: object, *, units: tuple[str, ...] = PLACE_UNITS) -> Qua
         if not form:
             raise InputError("not_a_quantity", text=repr(text), examples=_examples(units))
         unit = (form[2] or "").strip().replace(" ", "").replace("°", "deg").removeprefix("1/").lower()
-        found = Quantity(float(form[1]), {"degree": "deg", "degrees": "deg"}.get(unit, unit))
+        found = Quantity(float(form[1]), _WORDS.get(unit, unit))
     if found.unit not in units:
         raise InputError("quantity_in_another_unit", text=str(text), why=_complaint(found.unit, units))
     return found
@@ -133,4 +166,5 @@ def _complaint(unit: str, units: tuple[str, ...]) -> Message:
 
 
 def _examples(units: tuple[str, ...]) -> list[str]:
-    return [{"deg": "0.005deg", "m": "500m", "km": "5km", "": "0.1"}.get(u, f"2{u}") for u in units]
+    written = {"deg": "0.005deg", "m": "500m", "km": "5km", "s": "90s", "min": "5min", "h": "1h", "": "0.1"}
+    return [written.get(unit, f"2{unit}") for unit in units]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,18 +16,21 @@ import pytest
 from typer.testing import CliRunner
 
 import disclique as dq
+from disclique.advice.audited import Audits
 from disclique.advice.families import list_arms, list_families
 from disclique.advice.purposes import measure_chance, parse_purposes
 from disclique.advice.search import EFFORT
+from disclique.advice.unit import leave_out
 from disclique.audits import Audit, Plan, Snooper
-from disclique.audits.summarise import measure_setting
+from disclique.audits.released import describe_release
+from disclique.audits.summarise import Context, measure_setting
 from disclique.audits.unit import UnitRunner
 from disclique.cli import app
 from disclique.errors import InputError
 from disclique.masks.settings import Setting
 from disclique.measures.utility import utility
 from disclique.records.coarsening import parse_recoding
-from disclique.records.reading import select_records
+from disclique.records.tables import select_records
 from disclique.runs import Unit
 
 FEW = replace(EFFORT, steps=4, left_out=(0.15,), weaker=4, arms=4, people=1000, more=3, uses=8)
@@ -242,3 +247,40 @@ def test_command_line_goes_from_limit_to_release(tmp_path: Path) -> None:
         bad = CliRunner().invoke(app, [*words[:-2], *wrong, "--out", str(tmp_path / "other")])
         assert bad.exit_code != 0, wrong
         assert said in str(bad.exception or bad.output), wrong
+
+
+def test_releases_behind_the_best_are_attacked_as_it_is() -> None:
+    """With all attacks, on as many releases, held against a control; only draws that narrow an interval are fewer."""
+    audit = Audit(Plan(("none",), Snooper(), max_risk=0.3), invent_people(1))
+    work: Any = SimpleNamespace(question=SimpleNamespace(audit=audit), effort=EFFORT)
+    audits = Audits(work, None, Context())
+    behind = audits._choose_work(first=False)
+    assert audits._choose_work(first=True) is audit
+    assert behind.plan.attacks == audit.plan.attacks == ("all",)
+    assert behind.plan.repetitions == audit.plan.repetitions
+    assert behind.tuning == audit.tuning
+    assert behind.plan.person_trials is not None
+    assert behind.plan.person_trials <= EFFORT.person_trials
+
+
+def test_rare_values_of_a_label_are_joined_before_it_is_left_out() -> None:
+    """Each step joins what the one before joined and more; the setting says which, and is read back."""
+    data = invent_people(3)
+    ranks = {arm.rank[1]: arm.labels for arm in list_arms(data) if arm.rank[0] == 0}
+    seen = [set(ranks[k].apply(data).labels.get("job", pd.Series(["gone"]))) for k in sorted(ranks)]
+    assert [len(values) for values in seen] == [5, 3, 2, 1]
+    many = data.labels["job"].value_counts()
+    kept = [value for value in seen[1] if "+" not in value]
+    assert set(kept) == set(many.index[:2])
+    for k in (1, 2):
+        assert parse_recoding(ranks[k].spec) == ranks[k]
+    groups = [list(ranks[k].apply(data).labels["job"]) for k in (1, 2)]
+    assert len(set(zip(*groups, strict=True))) == 3  # no step splits what another joined
+
+
+def test_a_release_says_how_many_people_it_leaves_out() -> None:
+    data = invent_people(2)
+    audit = Audit(Plan(("none",), Snooper(), max_risk=0.3), data)
+    assert leave_out(audit, (1, 5)).target.left_out == 2
+    facts: Any = SimpleNamespace(spec="none", utility=None)
+    assert describe_release(leave_out(audit, (1, 5)), Setting.parse("none"), facts).left_out == 2

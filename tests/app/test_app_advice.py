@@ -314,6 +314,12 @@ def test_what_was_found_is_not_released_for_another_file(found: tuple[Visitor, s
         assert answer.status_code == 422
         assert Page(answer.text).alerts
         place.write_bytes(before)
+    # as many people, but one of them another
+    listed = pd.read_csv(places[1], dtype=str)
+    stranger = next(one for one in pd.read_csv(places[0], dtype=str)["id"] if one not in set(listed["id"]))
+    listed.assign(id=[stranger, *listed["id"][1:]]).to_csv(places[1], index=False)
+    form = Page(visitor.get(f"{at}-{number}/release").text).fields | {"folder": "never", "again": "yes"}
+    assert visitor.post(f"{at}-{number}/release", form).status_code == 422
     assert not (visitor.site.places.start / "never").exists()
 
 

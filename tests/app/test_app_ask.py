@@ -53,7 +53,10 @@ def test_open_comes_first(visitor: Visitor) -> None:
 FORMS: dict[str, Fields] = {
     "plain": {"mask": ["gaussian"], "dial:gaussian:sigma:a": "500m", "dial:gaussian:sigma:b": ""},
     "a limit and a range": {"mask": ["gaussian", "donut"], "max_risk": "0.05", "max_risk_person": "0.5", "seed": "7"},
-    "many masks": {"mask": sorted(set(masks()) - {"bloom", "minhash", "two-step", "dhs"}), "repetitions": "3"},
+    "many masks": {
+        "mask": sorted(name for name, one in masks().items() if one.on != "text" and name not in ("dhs", "within")),
+        "repetitions": "3",
+    },
     "a parameter that has a default": {"mask": ["lipschitz"], "dial:lipschitz:norm:a": "inf"},
     "masks as they are written": {
         "mask": ["affine"],
@@ -155,7 +158,10 @@ def parse_command(line: str, monkeypatch: pytest.MonkeyPatch) -> AuditOptions:
 
 
 WRONG = {
-    "max_risk=0,1": "decimals have a point",
+    "max_risk=1,000": "two ways",
+    "max_risk=9": "9 %",
+    "alpha=30 %": "write a number",
+    "budget=1,000": "two ways",
     "max_risk=nan": "write a number",
     "max_risk=1e999": "write a number",
     "max_risk=5": "5",
@@ -184,7 +190,8 @@ WRONG = {
     "more_masks=gaussian:sigma=500m..5km,x=1": "x",
     "dial:gaussian:sigma:a=": "begins",
     "dial:gaussian:sigma:a=500": "unit",
-    "dial:gaussian:sigma:a=0,5km": "point",
+    "dial:gaussian:sigma:a=1,000km": "one value",
+    "dial:gaussian:sigma:a=1km,2km": "one value",
     "dial:gaussian:sigma:a=1km..3km": "one value",
     "dial:gaussian:sigma:b=-1km": "sigma",
     "how:geschlecht=width": "from which to which",
@@ -273,6 +280,9 @@ def test_the_cards_offered_can_be_applied(kind: str, visitor: Visitor) -> None:
 def test_pictures_are_drawn_by_the_masks() -> None:
     for name, kind in masks().items():
         picture, what = draw_mask(name)
+        if kind.leading is not None:  # what it does stands in a file
+            assert (picture, what) == ("", "")
+            continue
         drawing = ElementTree.fromstring(picture)
         assert "style" not in picture
         now = [(float(c.get("cx", 0)), float(c.get("cy", 0))) for c in drawing if c.get("class") == "now"]
@@ -347,7 +357,7 @@ def test_the_start_keeps_the_plan_in_its_folder(visitor: Visitor) -> None:
     assert (answer.status_code, answer.headers["location"]) == (307, f"{at}/run/start")
     project = visitor.project(at)
     assert project.folder == start / "audit-p"
-    assert project.said["mask"] == ["disc:max=1km..10km"]
+    assert project.said["mask"] == ["disc:max=1km..230km"]
     assert "In the folder audit-p" in visitor.get(f"{at}/ask").text
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("uvicorn", reason="the app's packages are missing")
@@ -490,3 +491,82 @@ def test_from_a_file_to_a_release_without_choosing_a_mask(window: Open, server: 
         with page.expect_download() as download:
             page.click(f"#made a[href$='{name}']")
         assert download.value.path().stat().st_size > 10_000
+
+
+def test_recipients_by_clicks(window: Open, server: AppServer) -> None:
+    """Two ready recipients, one of them edited: cards, one run, a verdict for each and for all, and the release."""
+    page = window().page
+    project = steps.open_file(page, server, "small.csv")
+    steps.confirm_columns(page)
+    steps.add_recipients(page, "insurer", "everybody", "neighbour")
+    page.evaluate(steps.UNFOLD)
+    page.click("button[name=remove][value='3']")
+    steps.wait_until(page, "document.querySelectorAll('section.recipient').length === 2")
+    page.evaluate(steps.UNFOLD)
+    page.fill("[name='recipient:1:name']", "our insurer")
+    page.fill("[name='recipient:1:label_error']", "0.1")
+    steps.wait_until(page, "document.querySelector('#plan-toml')?.textContent.includes('our insurer')")
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(steps.WIDTH) <= width
+    assert not axe.run(page, options={"runOnly": RULES}).response["violations"]
+    steps.ask(page, ("gaussian", "sigma", "300km"), folder="for several", attacks=("labels",))
+    page.fill("[name=max_risk]", "0.6")
+    plan = page.inner_text("#plan-toml")
+    assert "[[recipient]]" in plan
+    steps.start_audit(page)
+    steps.await_recipients(page)
+    frame = page.wait_for_selector("iframe.page").content_frame()
+    frame.wait_for_selector("#verdict")
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        assert not axe.run(page, options={"runOnly": RULES}).response["violations"]
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(steps.WIDTH) <= width
+    page.click("a[href$='-1/read']")
+    steps.read_report(page)
+    assert "our insurer" in page.inner_text("h1")
+    page.click("a[href$='/recipients']")
+    page.click("a[href$='/release'].primary")
+    page.wait_for_url(f"**{project}/release")
+    page.click("form[action$='/release'] button.primary")
+    page.wait_for_selector("#made")
+    assert (server.folder / "for several" / "recipients.json").exists()
+    assert next(server.folder.glob("release-small*/publish/release.csv")).exists()
+
+
+def test_four_hundred_columns_make_no_long_page(window: Open, server: AppServer) -> None:
+    """The table scrolls by itself, the button stays in sight, and a filter shows what is looked for; all is sent."""
+    answers = pd.DataFrame({f"q{k:03d}": np.arange(20) % 3 for k in range(401)})
+    pd.concat([people(20), answers], axis=1).to_csv(server.folder / "wide.csv", index=False)
+    page = window().page
+    steps.open_file(page, server, "wide.csv")
+    assert page.evaluate("document.documentElement.scrollHeight") < 4000
+    place = page.locator("form#open-form button.primary").bounding_box()
+    assert place is not None
+    assert place["y"] + place["height"] <= 900
+    page.fill("#f-filter", "q01")
+    steps.wait_until(page, "document.querySelectorAll('#roles tbody tr:not([hidden])').length === 10")
+    page.select_option("[name='role:q011']", "label")
+    page.fill("#f-filter", "")
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    assert not axe.run(page, options={"runOnly": RULES}).response["violations"]
+    steps.confirm_columns(page)
+    steps.wait_until(page, "document.querySelector('#plan-toml')?.textContent.includes('q011')")
+
+
+def test_what_becomes_of_labels_is_shown_while_the_form_is_filled_in(window: Open, server: AppServer) -> None:
+    page = window().page
+    steps.open_file(page, server)
+    steps.confirm_columns(page)
+    page.evaluate(steps.UNFOLD)
+    page.select_option("[name='how:age_class']", "width")
+    page.fill("[name='from:age_class']", "10")
+    page.fill("[name='to:age_class']", "40")
+    page.click("button[hx-post$='/recoded']")
+    page.wait_for_selector("#recoded table")
+    assert "age_class=width:age_class:40" in page.inner_text("#recoded")
+    page.click("button[data-fill=f-person]")
+    assert page.input_value("#f-person") == "0.09"

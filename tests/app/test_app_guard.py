@@ -304,7 +304,8 @@ def test_every_form_needs_its_token(server: AppServer) -> None:
             assert server.ask(place, "POST", "a=b", x_csrf=header).status in (403, 404, 422), path
     assert server.ask("/").text == before
     assert server.process.poll() is None
-    assert server.ask(f"/work/{project}/remove", "POST", "", x_csrf=server.csrf).status == 303
+    assert server.ask("/forget", "POST", f"project={project}", x_csrf=server.csrf).status == 303
+    assert server.ask(f"/work/{project}/open").status == 404
 
 
 def posting_paths(folder: Path) -> list[str]:

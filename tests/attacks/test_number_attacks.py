@@ -11,7 +11,7 @@ from disclique.masks import parse_mask
 from disclique.masks.numbers import NumberRecoding
 from disclique.model import Microdata
 from disclique.numbers import Numbers
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 
 NUMBERS = {"km3": "km", "km6": "km", "km12": "km"}
 ATTACKS = ("register", "profiles", "equal", "bend", "extend", "clique", "quasi", "isomap")

@@ -9,7 +9,7 @@ import disclique as dq
 from disclique.attacks.labels import LabelRule
 from disclique.masks.numbers import NumberRecoding
 from disclique.model import Microdata
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 from disclique.values import FloatArray
 
 HOME = np.array([0.0, 0.0])

@@ -21,7 +21,7 @@ from disclique.masks.settings import Setting
 from disclique.measures.risk import Truth
 from disclique.model import Microdata
 from disclique.numbers import Classes, NumberColumn, Numbers
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 from disclique.spaces.positions import locate_known
 from disclique.values import FloatArray
 

@@ -23,7 +23,7 @@ from disclique.masks.laws import GaussianLaw, RadialLaw
 from disclique.measures.risk import SCENARIOS, Truth
 from disclique.model import Candidates
 from disclique.records.labels import Exact
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 from disclique.spaces import Points
 from disclique.spaces.base import Distances
 from disclique.synthetic.people import germany

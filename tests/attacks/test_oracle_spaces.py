@@ -321,6 +321,7 @@ def test_strangers_and_errors_of_the_snooper() -> None:
     assert 0.5 < learned.of("prosecutor").mean() <= exact.of("prosecutor").mean() == 1.0
 
 
+@pytest.mark.long
 def test_encodings_by_how_many_pairs_are_known() -> None:
     """Salts shared by many do not hide anybody from those who know some pairs; one for each record does."""
     rng = np.random.default_rng(0)

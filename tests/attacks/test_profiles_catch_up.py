@@ -163,6 +163,14 @@ def test_insiders_never_find_less(share: float) -> None:
     assert files.run(10)[0] >= alone - 0.02
 
 
+def test_groups_of_one_are_no_error() -> None:
+    """With many salts some records share theirs with nobody, and have no distance within their group."""
+    files = Files(people_with_dates(60), f"{BLOOM},salt=20")
+    _, claims = files.run()
+    assert np.isfinite(claims.probability).all()
+    assert files.precision(claims) >= 0.5 or not claims.claimed()[0].size
+
+
 def test_insiders_of_a_salted_release_find_what_others_do() -> None:
     """Seeds do not keep the release from being split."""
     assert Files(people_with_dates(120), f"{BLOOM},salt=3").run(12)[0] >= 0.95

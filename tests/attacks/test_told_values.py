@@ -20,7 +20,7 @@ from disclique.masks import parse_mask
 from disclique.masks.numbers import NumberRecoding
 from disclique.measures.risk import Truth
 from disclique.model import Microdata
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 from disclique.spaces import Matrix, Points, Texts, full_matrix
 from disclique.spaces.base import Distances
 from disclique.values import FloatArray

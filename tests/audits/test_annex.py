@@ -33,7 +33,7 @@ from disclique.errors import InputError
 from disclique.measures.risk import Truth
 from disclique.measures.utility import measures
 from disclique.messages import Message, percent
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 from disclique.runs import Unit
 from disclique.show.pages import figure, measured, title_of
 from disclique.spaces import full_matrix
@@ -311,7 +311,7 @@ def test_the_report_names_what_ran_what_did_not_apply_and_what_was_not_asked_for
     found = run_audit(Audit(plan, bare))
     assert found.verdict.cautions[0].values["ran"] == Message("were_tried", names=["labels"], count=1)
     text = found.report()
-    method = text[text.index("<h3>Method</h3>") :]
+    method = text[text.index("<h2>Method</h2>") :]
     first, _, rest = method.partition("These were asked for and did not apply")
     assert re.findall(r"<dt><strong>(.*?)</strong>", first) == ["labels"]
     assert "<strong>register</strong>" in rest
@@ -388,7 +388,7 @@ def test_the_command_can_be_repeated_from_the_report(run: Run) -> None:
     made = json.loads(Path("o/result.json").read_text(encoding="utf-8"))
     assert made["plan"]["inputs"]["my file.csv"] in block
     assert {one["varied"] for one in made["sensitivity"]["points"]} == {"overlap", "strangers"}  # in one's favour
-    assert "Seed of all chance: 7" in block
+    assert "Random seed: 7" in block
     line = next(one for one in block.splitlines() if one.startswith("disclique audit"))
     words = shlex.split(line)[1:]
     assert words[:2] == ["audit", "my file.csv"]
@@ -453,5 +453,6 @@ def test_the_block_can_be_copied(chrome: browser.Browser, result: AuditResult, t
     chrome.open(tmp_path / "page.html")
     chrome.wait(DRAWN)
     assert chrome.value("!document.querySelector('button[data-copy]').hidden")
+    chrome.value("document.querySelector('button[data-copy]').closest('details').open = true")
     chrome.value("document.querySelector('button[data-copy]').click()")
     assert chrome.value("getSelection().toString()").strip().splitlines()[1] == result.command

@@ -14,7 +14,7 @@ from disclique.audits.known_file import draw_control, draw_known_file
 from disclique.audits.rates import rate
 from disclique.errors import InputError
 from disclique.messages import Message
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 from disclique.runs import Processes
 from disclique.spaces import Matrix, Points, full_matrix
 from small_files import make_audit, make_file, make_plan, people, without_times
@@ -42,7 +42,9 @@ def test_a_rigid_motion_protects_nothing_and_noise_does() -> None:
     assert affine.oracle is not None
     assert affine.oracle.value == 1.0
     assert result.verdict.status == "measured"
-    assert result.verdict.reasons[0].values["gives"] == Message("gives_prosecutor", share=1.0, high=affine.risk.high)
+    assert result.verdict.reasons[0].values["gives"] == Message(
+        "gives_prosecutor", share=1.0, high=affine.risk.high, most=None
+    )
     assert affine.risk.found is not None
     assert (affine.risk.found.attack, affine.risk.found.value, affine.risk.found.releases) == ("clique", 1.0, 3)
     clique = next(one for one in affine.attacks if one.attack == "clique")

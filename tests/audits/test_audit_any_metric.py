@@ -246,6 +246,7 @@ def test_the_judge_leaves_seeds_out(claimed: list[tuple[int, int]], told: int) -
     assert (risk.tp, risk.fp, risk.fn) == (right, len(rest) - right, 10 - told - right)
 
 
+@pytest.mark.long
 def test_insiders_are_asked_beside_the_attacks() -> None:
     found = dq.audit(make("texts", 130), "bloom", attacks=["labels", "parrot"], repetitions=1)
     assert [(one.seeds, one.value) for one in found.settings[0].seeded] == [

@@ -146,6 +146,7 @@ FITTING = {  # every mask of the registry that takes a map, at a setting that hi
     "swap": "swap:radius=50km",
     "topcode": "topcode:max=50km",
     "voronoi": "voronoi",
+    "within": "within:size=50km,by=sex,how=gaussian",
 }
 
 
@@ -190,6 +191,7 @@ def plans(draw: st.DrawFn) -> Audit:
     return Audit(make_plan(spec, snooper=snooper, repetitions=2, **asked), make_file(20, 1))
 
 
+@pytest.mark.long
 @settings(max_examples=12)
 @given(plans())
 def test_the_headline_is_never_below_what_anybody_finds(audit: Audit) -> None:

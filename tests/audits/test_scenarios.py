@@ -11,10 +11,11 @@ from disclique.audits import Audit, Snooper, run_audit
 from disclique.audits.known_file import draw_known_file
 from disclique.audits.yardsticks import count_hits, guess_by_labels, match_labels
 from disclique.errors import InputError
+from disclique.masks import parse_mask
 from disclique.measures.risk import Hits, Truth, name_people, name_records
 from disclique.messages import Message
 from disclique.model import Candidates, Claims
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 from small_files import make_audit, make_plan, people
 
 
@@ -79,7 +80,7 @@ def test_guessing_is_in_the_scenario_asked_for() -> None:
     """Counted by hand on a drawn file: over released records for the prosecutor, over known ones for the marketer."""
     audit = make_audit(snooper=Snooper(overlap=0.5, size=90))
     known = draw_known_file(audit, 0)
-    labels = match_labels(audit, known.released, known.data).exact
+    labels = match_labels(audit, known.released, known.data, parse_mask("none")).exact
     guess = guess_by_labels(known, labels)
     ours = [tuple(row) for row in known.released.labels.itertuples(index=False)]
     theirs = [tuple(row) for row in known.data.labels.itertuples(index=False)]

@@ -88,7 +88,7 @@ def test_names_that_others_rely_on_are_in_the_result(run: Run) -> None:
     assert (setting["risk"]["value"], setting["risk"]["high"], setting["risk"]["by"]) == (1.0, 1.0, "oracle")
     assert setting["risk"]["found"]["value"] == 1.0
     assert found["verdict"]["status"] == "fails"
-    assert decode_result(Path("o/result.json").read_bytes()).version == found["version"] == 8
+    assert decode_result(Path("o/result.json").read_bytes()).version == found["version"] == 9
 
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(run: Run) -> None:

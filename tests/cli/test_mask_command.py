@@ -309,7 +309,8 @@ def test_what_is_published_holds_nothing_of_the_seed(run: Run) -> None:
     notes = [json.loads(Path(f"{name}_about.json").read_text()) for name in ("a", "b")]
     assert notes[0]["unit of distances"] == "km"
     assert notes[0]["run"] != notes[1]["run"]
-    said = {"kind", "run", "records", "id", "released", "columns", "roles", "done", "unit of distances", "files"}
+    said = {"kind", "run", "records", "id", "released", "columns", "roles", "done", "audited"}
+    said |= {"unit of distances", "files"}
     assert set(notes[0]) == said
     assert "500" not in json.dumps({name: notes[0][name] for name in said - {"run", "files"}})
     assert list(notes[0]["files"].values()) == list(notes[1]["files"].values())

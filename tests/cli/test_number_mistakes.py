@@ -41,7 +41,11 @@ DRAWN = (*AUDIT, "--overlap", "0.5", "--repetitions", "1")
 MASK = ("mask", "f.csv", "--id", "id", "--label", "sex", "--out", "r.csv")
 WRONG: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {  # code, what is asked, words in the sentence
     "unit missing": ("number_without_unit", (*DRAWN, *NONE, "--number", "km_hospital"), ("km_hospital:km", "none")),
-    "unit unknown": ("unknown_unit", (*DRAWN, *NONE, "--number", "km_hospital:miles"), ("miles", "m, km, none")),
+    "unit unknown": (
+        "unknown_unit",
+        (*DRAWN, *NONE, "--number", "km_hospital:miles"),
+        ("miles", "km, s, min, h"),
+    ),
     "no column": ("no_such_column", (*DRAWN, *NONE, "--number", "km_shop:km"), ("f.csv", "'km_shop'")),
     "not known": ("no_such_column", (*AUDIT, *NONE, *KM, "--known", "k.csv"), ("k.csv", "'km_hospital'")),
     "attacked": ("no_such_column", ("attack", "f.csv", "k.csv", "--label", "sex", *KM), ("k.csv", "'km_hospital'")),

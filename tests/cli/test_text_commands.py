@@ -8,7 +8,7 @@ import pytest
 
 import disclique as dq
 from disclique.records import full_matrix
-from disclique.spaces.bits import parse_encodings
+from disclique.spaces.bit_forms import parse_encodings
 from disclique.studies import define_study
 from small_files import LIGHT
 
@@ -102,7 +102,7 @@ def test_names_are_encoded_and_attacked_on_the_command_line(run, tmp_path):
         (("--text", "nobody"), "no column 'nobody'"),
         (("--text", "first", "--mask", "gaussian:sigma=1km"), "moves coordinates, but the records are given by text"),
         (("--text", "first", "--matrix", "xls"), "--matrix xls: choose one of csv, npy, parquet, list, none"),
-        (("--text", "first", "--unit", "miles"), "--unit = 'miles': choose one of m, km, none"),
+        (("--text", "first", "--unit", "miles"), "--unit = 'miles': choose one of m, km, s, min, h, none"),
         (("--encodings", "first"), "encodes text, but the records have none"),
         (("--encodings", "sex"), "row 2, column 'sex' = 'm': neither 0 and 1, hexadecimal, base64"),
     ],

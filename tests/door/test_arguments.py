@@ -131,6 +131,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "read_population": (lambda: dq.read_population("nowhere.csv", coordinates="lon,lat"), "nowhere.csv"),
     "register_attack": (lambda: dq.register_attack(5), "attack = 5"),
     "register_mask": (lambda: dq.register_mask("affine"), "mask = 'affine'"),
+    "list_masks=3": (lambda: dq.list_masks(3), "data = 3"),  # type: ignore[arg-type]
     "parse_mask=3": (lambda: dq.parse_mask(3), "mask = 3"),
     "parse_mask, name": (lambda: dq.parse_mask("gausian:sigma=1km"), "did you mean 'gaussian'"),
     "parse_mask, unit": (lambda: dq.parse_mask("gaussian:sigma=1mile"), "the unit 'mile' does not fit here"),
@@ -194,6 +195,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "study, attack": (lambda: study(attack="lables"), "did you mean 'labels'"),
     "study, seed": (lambda: study(seed="x"), "seed = 'x'"),
     "study, definition": (lambda: dq.study("affine"), "definition = 'affine'"),
+    "example, name": (lambda: dq.example("nothing"), "nothing"),
     "germany, n": (lambda: dq.germany(n_target="x", rng=RNG), "n_target = 'x'"),
     "germany, rng": (lambda: dq.germany(rng=0), "rng = 0"),
     "maximum_clique, graph": (lambda: dq.maximum_clique([[0, 1]]), r"graph = \[\[0, 1\]\]"),

@@ -17,7 +17,7 @@ import typer
 from conftest import Run
 from documents import DOCS, ELIDED, PAGES, ROOT, Block, blocks, links, name_of, slugs
 
-BY_ANOTHER_TEST = {"README.md"}  # test_door.py runs its Python, in `make slow`
+BY_ANOTHER_TEST = {"README.md"}  # what it shows runs elsewhere: in a page of its own, or in the demo
 RUN, SLOW, NOT_RUN = "run", "slow", "not run: "
 
 
@@ -119,7 +119,7 @@ def test_commands_have_these_options(page: Path) -> None:
         if re.fullmatch("[a-z]+", name):
             assert name in COMMANDS, f"{name_of(page)}: {code}"
             given = {word.split("=")[0].strip(",.") for word in arguments if word.startswith("--")}
-            assert given <= {*_options(name), "--help"}, f"{name_of(page)}: {code}"
+            assert given <= {*_options(name), "--help", "--help-all"}, f"{name_of(page)}: {code}"
 
 
 def test_a_wrong_option_is_seen() -> None:
@@ -156,9 +156,9 @@ def test_links_lead_somewhere(page: Path) -> None:
         if re.match("[a-z]+:", path):
             continue
         target = (page.parent / path).resolve() if path else page
-        if target.is_relative_to(DOCS) and target.relative_to(DOCS).as_posix() in made:
-            continue  # made when the site is built, and followed there
         assert target.exists(), f"{name_of(page)}: {link}"
+        if target.is_relative_to(DOCS) and target.relative_to(DOCS).as_posix() in made:
+            continue  # filled when the site is built, and its headings are followed there
         if anchor and target.suffix == ".md":
             assert anchor in slugs(target.read_text(encoding="utf-8")), f"{name_of(page)}: {link}"
 
@@ -247,3 +247,13 @@ def test_a_changed_output_is_seen() -> None:
     for other in ("risk 0.70\nmeets", "risk 0.50\nfails", "risk 0.50"):
         with pytest.raises(AssertionError):
             _same_output("risk 0.50\nmeets", other, "here")
+
+
+def test_badges_say_what_the_project_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pictures in the README are drawn anew from pyproject.toml and are the same."""
+    monkeypatch.syspath_prepend(str(DOCS / "tools"))
+    import badges
+
+    for name, said in badges.badges().items():
+        assert (DOCS / "img" / f"badge-{name}.svg").read_text(encoding="utf-8") == badges.draw(*said)
+        assert f"badge-{name}.svg" in (ROOT / "README.md").read_text(encoding="utf-8")

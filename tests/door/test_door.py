@@ -1,11 +1,9 @@
-"""The public door: every name is there, explained and shown in use; importing it is light; the README holds."""
+"""The public door: every name is there, explained and shown in use; importing it is light."""
 
 import inspect
-import re
 import subprocess
 import sys
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,8 +11,6 @@ import pytest
 
 import disclique as dq
 from disclique.attacks import attacks
-
-README = Path(__file__).resolve().parents[2] / "README.md"
 
 
 @pytest.mark.parametrize("name", dq.__all__)
@@ -118,14 +114,3 @@ def test_results_do_not_load_what_they_do_not_need() -> None:
     """An attack needs no pictures and no web page."""
     script = "import disclique as dq; dq.attack(*dq.poets(), agreement=dq.Within(5))"
     assert "matplotlib" not in loaded_by(script)
-
-
-@pytest.mark.slow
-def test_the_examples_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every Python example of the README, in the order of the page."""
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
-    assert blocks
-    scope: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), scope)

@@ -19,6 +19,7 @@ from conftest import Run
 from disclique.attacks import registry as attack_registry
 from disclique.attacks.claims import make_claims
 from disclique.cli import app
+from disclique.cli.options import FIRST
 from disclique.engine import SOLVERS, Solver
 from disclique.engine.stopwatch import Stopwatch
 from disclique.errors import TooLarge
@@ -61,7 +62,8 @@ COLUMNS = ("--label", "sex", "--coordinates", "lon,lat", "--id", "id")
 
 
 def help_of(command: str) -> str:
-    shown = CliRunner(env={"COLUMNS": "400", "TERM": "dumb"}).invoke(app, [command, "--help"])
+    how = "--help-all" if command in FIRST else "--help"
+    shown = CliRunner(env={"COLUMNS": "400", "TERM": "dumb"}).invoke(app, [command, how])
     assert shown.exit_code == 0
     return shown.output
 

@@ -38,7 +38,7 @@ def test_what_a_newcomer_runs_is_run_by_the_forge() -> None:
     """Every target of `.ci/run`, and lint, wheel, lowest versions and documentation in jobs of their own."""
     newcomer = set(MADE.findall((ROOT / ".ci" / "run").read_text(encoding="utf-8")))
     forge = {name: set(MADE.findall("\n".join(commands(job)))) for name, job in jobs().items()}
-    assert newcomer >= {"check", "test", "long"}
+    assert newcomer >= {"check", "test", "long", "r"}
     assert newcomer <= set().union(*forge.values())
     assert forge == {
         "lint": {"check"},
@@ -46,10 +46,14 @@ def test_what_a_newcomer_runs_is_run_by_the_forge() -> None:
         "lowest": {"lowest"},
         "wheel": {"wheel"},
         "docs": {"docs"},
+        "r": {"r"},
+        "wheelhouse": {"wheelhouse"},
+        "container": set(),
+        "codeql": set(),
     }
 
 
-@pytest.mark.parametrize("target", ["check", "test", "long", "lowest", "wheel", "docs"])
+@pytest.mark.parametrize("target", ["check", "test", "long", "lowest", "wheel", "docs", "r", "wheelhouse"])
 def test_what_the_forge_makes_can_be_made(target: str) -> None:
     assert recipe(target)
     assert target in re.findall(r"(?m)^\.PHONY: (.*)$", MAKEFILE)[0].split()
@@ -75,11 +79,36 @@ def test_three_systems_and_the_pythons_that_are_named() -> None:
     assert f"LOWEST_PYTHON ?= python{named[0]}\n" in MAKEFILE
 
 
-def test_actions_have_a_version_and_nothing_names_a_host() -> None:
+def test_actions_are_pinned_by_their_commit_and_nothing_names_a_host() -> None:
+    """A tag can be moved to other code; the commit of a release cannot. One action has one commit everywhere."""
+    pins: dict[str, set[str]] = {}
     for file in WORKFLOWS:
         text = file.read_text(encoding="utf-8")
         assert re.findall(r"https?://\S+|--(?:extra-)?index-url", text) == []
-        assert all(re.fullmatch(r"actions/[a-z-]+@v\d+", used) for used in re.findall(r"uses: (.*)", text))
+        for used in re.findall(r"uses: (.*)", text):
+            found = re.fullmatch(r"((?:actions|github)/[a-z-]+)(?:/[a-z]+)?@([0-9a-f]{40}) # v(\d+\.\d+\.\d+)", used)
+            assert found, f"{file.name}: {used}"
+            pins.setdefault(found[1], set()).add(f"{found[2]} {found[3]}")
+    assert {name: len(commits) for name, commits in pins.items()} == dict.fromkeys(pins, 1)
+
+
+def test_no_workflow_may_write_more_than_it_needs() -> None:
+    """Nor does a checkout leave its credentials for what runs after it."""
+    checkouts = [step for job in jobs().values() for step in job["steps"] if "/checkout@" in step.get("uses", "")]
+    assert len(checkouts) == len(jobs())
+    assert all(step["with"] == {"persist-credentials": False} for step in checkouts)
+    for file in WORKFLOWS:
+        flow = yaml.safe_load(file.read_text(encoding="utf-8"))
+        assert flow["permissions"] == {"contents": "read"}, file.name
+        more = {name: job["permissions"] for name, job in flow["jobs"].items() if "permissions" in job}
+        assert more in ({}, {"codeql": {"contents": "read", "security-events": "write"}}), file.name
+
+
+def test_newer_versions_are_proposed_for_actions_and_pins() -> None:
+    asked = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text(encoding="utf-8"))
+    assert asked["version"] == 2
+    assert {one["package-ecosystem"] for one in asked["updates"]} == {"github-actions", "pip"}
+    assert all(one["directory"] == "/" and one["schedule"]["interval"] == "monthly" for one in asked["updates"])
 
 
 def test_the_lowest_versions_are_those_of_pyproject() -> None:

@@ -66,6 +66,7 @@ SPECS = [
     "swap:radius=100km",
     "topcode:max=50km",
     "voronoi",
+    "within:size=20km",
 ]
 KM_PER_DEGREE = 6371 * np.pi / 180
 
@@ -112,7 +113,7 @@ def test_seed_zero_is_a_seed(spec):
     mask, file = parse_mask(spec), places(80)
     first, again, other = (full_matrix(mask.apply(file, rng(seed))) for seed in (0, 0, 1))
     assert np.array_equal(first, again, equal_nan=True)
-    drawn = mask.name not in ("grid", "knn", "none", "round", "topcode", "voronoi")
+    drawn = mask.name not in ("grid", "knn", "none", "round", "topcode", "voronoi", "within")
     assert np.array_equal(first, other, equal_nan=True) != drawn
 
 
@@ -400,7 +401,7 @@ def test_turning_the_dial_up_moves_distances_more(name):
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("blur:sigma=1km", "there is no mask 'blur'; there are affine, bloom, dhs"),
+        ("blur:sigma=1km", "there is no mask 'blur'; there are abf, affine, bloom, clkhash"),
         ("gaussian", "sigma is missing; write gaussian:sigma=…"),
         ("gaussian:s=1km", r"gaussian has no parameter 's' \(given '1km'\); there are sigma"),
         ("gaussian:sigma", "'sigma' is not of the form name=value"),
@@ -442,7 +443,7 @@ def test_any_text_is_a_mask_or_a_clear_error(spec):
         (
             Gaussian("1km"),
             Points(np.zeros((3, 2)), "euclidean"),
-            "the distances do not say their unit; say --unit km, m or none",
+            "the distances do not say their unit; say --unit km, m, none",
         ),
         (Gaussian(1), Points(np.zeros((3, 2))), "the unit is missing; write 1km or 1m"),
         (Round(1), Points(np.zeros((3, 2))), "the unit is missing; write 1km or 1m"),

@@ -14,7 +14,7 @@ import disclique as dq
 from conftest import Run
 from disclique.messages import Message
 from disclique.records.joins import count_of, describe_difference
-from disclique.records.reading import select_records
+from disclique.records.tables import select_records
 from disclique.values import canonical
 from small_files import LIGHT
 

@@ -24,7 +24,7 @@ from disclique.masks import parse_mask
 from disclique.masks.settings import Setting
 from disclique.model import Microdata
 from disclique.records.coarsening import AS_THEY_ARE, list_label_settings, nest_widths, parse_recoding
-from disclique.records.reading import microdata
+from disclique.records.tables import microdata
 from disclique.studies import define_study, load_study
 from disclique.synthetic.people import germany
 from small_files import LIGHT

@@ -14,7 +14,8 @@ import disclique as dq
 from disclique.attacks.claims import find_twins as twins
 from disclique.measures.risk import Risk, wilson
 from disclique.records.labels import candidates
-from disclique.records.reading import Layout, read, select_records
+from disclique.records.reading import Layout, read
+from disclique.records.tables import select_records
 from disclique.spaces import full_matrix
 from disclique.spaces.metrics import paired, pairwise
 

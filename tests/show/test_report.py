@@ -90,9 +90,12 @@ def test_the_verdict_comes_first_in_a_few_sentences(results: Results, page: Path
     said = results[False].verdict.sentences
     assert results[False].verdict.status == "meets"
     assert len(said) == 4
-    heads = ["What would be released", "What each release gives away", "The decision", "Who is exposed"]
-    heads += ["The input, as it was understood"]
-    assert re.findall(r"<h2>(.*?)</h2>", text)[:7] == [*heads, "What it costs", "Why to believe it"]
+    first, _, appendix = text.partition('<h2 class="appendix"')
+    heads = ["What would be released", "What each release gives away", "Who is exposed"]
+    assert re.findall(r"<h2>(.*?)</h2>", first) == heads
+    parts = ["Every setting, and the decision", "Who is exposed, in detail", "The input, as it was understood"]
+    assert re.findall(r"<h2>(.*?)</h2>", appendix)[:5] == [*parts, "What it costs", "Why to believe it"]
+    assert all(head in appendix for head in (f"data-fold><summary><h2>{part}</h2>" for part in parts))
     assert text.index('id="verdict"') < text.index("<h2>What each release gives away")
     assert str(results[False].people_risk[0].message) == said[3]
     assert "limit of 50 %" in said[0]
@@ -207,7 +210,7 @@ def test_every_varied_assumption_is_drawn_and_written(results: Results) -> None:
 def test_method_and_utility_come_from_the_registries(results: Results) -> None:
     """The attacks that were run, no other, each as its class describes it; every measure taken by its title."""
     text = dq.report(results[False])
-    method = text[text.index("<h3>Method</h3>") :]
+    method = text[text.index("<h2>Method</h2>") :]
     method = html.unescape(method[: method.index("</dl>")])
     assert re.findall(r"<dt><strong>(.*?)</strong>", method) == ["labels", "clique", "quasi:gamma=0.7"]
     for name in ("labels", "clique", "quasi"):

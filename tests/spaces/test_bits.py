@@ -15,11 +15,13 @@ from scipy.spatial.distance import cdist
 import disclique as dq
 from builders import rng
 from disclique.audits import parse_range
+from disclique.errors import InputError
 from disclique.masks import Bloom, MinHash, TwoStep, masks, parse_mask
-from disclique.masks.encoding import HASHES, blake_hash, derive, double_hash
+from disclique.masks.hashing import BLOOM_HASHES, blake_hash, derive, double_hash
 from disclique.records import full_matrix
-from disclique.spaces import Sizes
-from disclique.spaces.bits import BIT_METRICS, encodings_of_array, parse_encodings
+from disclique.spaces import Encodings, Sizes
+from disclique.spaces.bit_forms import encodings_of_array, parse_encodings
+from disclique.spaces.bits import BIT_METRICS
 from disclique.spaces.strings import grams_of
 
 SPECS = [
@@ -166,7 +168,17 @@ def test_encodings_are_read_from_columns_and_files(tmp_path):
 
 
 def test_every_mask_on_text_is_tested_here():
-    assert {spec.partition(":")[0] for spec in SPECS} == {name for name, cls in masks().items() if cls.on == "text"}
+    """Those of registries, which encode columns, are tested in tests/masks/test_schemes.py."""
+    ours = {name for name, cls in masks().items() if cls.on == "text"}
+    assert ours - {spec.partition(":")[0] for spec in SPECS} == {
+        "abf",
+        "clkhash",
+        "clkrbf",
+        "mainzelliste",
+        "ons",
+        "rbf",
+        "scheme",
+    }
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -206,7 +218,7 @@ def bloom_twin(text, mask, keys):
     return bits
 
 
-@pytest.mark.parametrize("hash", HASHES)
+@pytest.mark.parametrize("hash", BLOOM_HASHES)
 @given(
     st.lists(st.text("abcé李 ", min_size=1, max_size=9).filter(str.strip), min_size=1, max_size=5), st.integers(1, 3)
 )
@@ -273,7 +285,7 @@ def two_step_twin(text, mask, places, mixed):
 
 
 def test_two_step_hashes_are_those_of_a_plain_twin():
-    from disclique.masks.encoding import chance_of
+    from disclique.masks.hashing import chance_of
 
     mask, texts = TwoStep(columns=30, bits=5, length=4096), names(12)
     own = derive(KEY, "first step")
@@ -316,7 +328,7 @@ def test_balanced_filters_have_one_weight(more, length):
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_diffused_bits_are_sums_of_so_many_positions(count):
     """Solved for over the two-element field: the same positions for every record, as many as said."""
-    from disclique.masks.encoding import chance_of
+    from disclique.masks.hashing import chance_of
 
     texts = names(30)
     before = opened(Bloom(length=40, bits=3).encode(texts, KEY, rng()))
@@ -387,7 +399,7 @@ def test_a_wrong_encoding_says_what_is_wrong(spec, says):
     [
         (
             "bloom:length=8..64",
-            "length is not the dial of bloom; a range can stand for flip or bits or salt or diffuse",
+            "length is not the dial of bloom; a range can stand for flip or bits or salt or xor-fold or rule90",
         ),
         ("bloom:flip=0..0.2", "flip: a range goes in equal ratios and cannot begin at 0"),
         ("bloom:salt=2..record", "salt = record: a range goes from one number to another"),
@@ -396,3 +408,35 @@ def test_a_wrong_encoding_says_what_is_wrong(spec, says):
 def test_a_wrong_range_says_what_is_wrong(spec, says):
     with pytest.raises(dq.InputError, match=says):
         parse_range(spec)
+
+
+@pytest.mark.parametrize("metric", ["dice", "jaccard", "hamming"])
+def test_several_encodings_of_a_person_are_compared_part_by_part(metric: str) -> None:
+    """The distance is the mean over the parts that both have, each computed from its own bits by scipy."""
+    rng = np.random.default_rng(3)
+    bits = rng.random((9, 30)) < 0.4
+    bits[4, :11] = False  # a part is missing
+    bits[5] = False  # every part is
+    both = Encodings(np.packbits(bits, axis=1), 30, metric, (11, 19))
+    rows = np.arange(9)
+    expected = np.zeros((9, 9))
+    seen = np.zeros((9, 9))
+    for begin, end in ((0, 11), (11, 30)):
+        part = bits[:, begin:end]
+        there = part.any(axis=1)
+        shared = there[:, None] & there
+        expected += np.where(shared, np.nan_to_num(cdist(part, part, metric)), 0)
+        seen += shared
+    expected = np.where(seen > 0, expected / np.maximum(seen, 1), 1.0)
+    expected[5, 5] = 0.0
+    np.testing.assert_allclose(both.block(rows, rows), expected, atol=1e-12)
+    np.testing.assert_allclose(both.select(rows[2:7]).block(rows[:5], rows[:5]), expected[2:7, 2:7], atol=1e-12)
+
+
+def test_parts_have_to_fill_the_encoding() -> None:
+    """Parts that are longer or shorter than the bits are refused, and so are files of different parts."""
+    bits = np.packbits(np.eye(4, 8, dtype=np.uint8), axis=1)
+    with pytest.raises(InputError):
+        Encodings(bits, 8, parts=(3, 4))
+    with pytest.raises(InputError):
+        Encodings(bits, 8, parts=(3, 5)).append(Encodings(bits, 8, parts=(4, 4)))

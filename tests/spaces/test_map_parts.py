@@ -373,6 +373,7 @@ def test_registration_takes_a_known_matrix_with_the_error_of_its_scaling() -> No
         attack.run(file(release), file(Matrix(np.sqrt(full_matrix(known)))), candidates)
 
 
+@pytest.mark.long
 def test_the_verdict_says_what_no_map_reached() -> None:
     """Two neighbours each leave hardly any part rigid: the result says how many records no map reached."""
     plan = Plan(("knn:k=2",), Snooper(overlap=0.3), attacks=("labels", "isomap"), repetitions=1)

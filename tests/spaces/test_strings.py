@@ -215,7 +215,6 @@ def test_columns_of_text_are_read(tmp_path, ending):
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        ({"text": ["last"]}, r"f.csv: row 2, column 'last': there is no text to compare"),
         ({"text": ["name"]}, "f.csv: no column 'name'; it has 'id', 'first'"),
         ({"text": ["first"], "metric": "sphere"}, "metric 'sphere': texts are compared by"),
         ({"text": ["first"], "coordinates": "lon,lat"}, "coordinate columns and columns of text are given"),

@@ -97,7 +97,7 @@ def test_what_a_mask_makes_of_the_earth_is_in_kilometres(spec: str) -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: by_matrix(unit="yards"), "matrix: unit = 'yards': choose one of m, km, none"),
+        (lambda: by_matrix(unit="yards"), "matrix: unit = 'yards': choose one of m, km, s, min, h, none"),
         (
             lambda: dq.microdata(TABLE, coordinates=["lon", "lat"], unit="m"),
             "in km already; a unit is said of a matrix",
@@ -460,7 +460,7 @@ REFUSED = {
         (*MASKED, "--coordinates", "lon,lat", "--unit", "m", "--mask", "affine"),
         "a unit is said of a matrix of distances, or of euclidean coordinates",
     ),
-    "mask, miles": ((*MASKED, *MATRIX, "--unit", "miles", "--mask", "affine"), "choose one of m, km, none"),
+    "mask, miles": ((*MASKED, *MATRIX, "--unit", "miles", "--mask", "affine"), "choose one of m, km, s, min, h, none"),
     "audit, unsaid": ((*AUDITED, *MATRIX, "--mask", "matrix-gaussian:sd=500m..5km"), UNSAID),
     "audit, none": ((*AUDITED, *MATRIX, "--unit", "none", "--mask", "round:to=500m"), BARE),
     "audit, bare beside metres": ((*AUDITED, *MATRIX, "--unit", "m", "--mask", "round:to=5..9"), "write 5m or 5km"),

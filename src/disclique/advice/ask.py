@@ -68,7 +68,7 @@ def advise(  # noqa: PLR0913 - the public door
     Examples
     --------
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:40], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:40], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> found = dq.advise(people, 0.5, masks=["grid:cell=1km..900km"], attacks="labels", repetitions=2)
     >>> found.best.risk.high <= 0.5
     True

@@ -68,39 +68,35 @@ class Audits:
 
     def _audit(self, seen: Sequence[Seen]) -> dict[tuple[str, Rows], SettingFacts]:
         """Audit releases, those together that leave out the same people."""
-        groups: dict[tuple[Rows, bool, bool], list[Setting]] = {}
+        groups: dict[tuple[Rows, bool], list[Setting]] = {}
         for place, one in enumerate(seen):
-            how = place == 0, place == 0 or not self._is_exact(one)
-            groups.setdefault((one.candidate.left_out, *how), []).append(one.candidate.setting)
+            groups.setdefault((one.candidate.left_out, place == 0), []).append(one.candidate.setting)
         found = {}
-        for (rows, first, attacked), settings in groups.items():
+        for (rows, first), settings in groups.items():
             every = [one for one in dict.fromkeys(settings) if one not in self.tried.get(rows, ())]
             self.tried.setdefault(rows, []).extend(every)
             number = sum(len(many) for many in self.tried.values()) - len(every) + 1
-            result = self._run(rows, every, number, self._choose_work(first=first, attacked=attacked))
+            result = self._run(rows, every, number, self._choose_work(first=first))
             for setting in every:
                 self.places[str(setting), rows] = "" if self.folder is None else f"{AUDITS}/{number}"
                 found[str(setting), rows] = result.setting(_find_spec(result, setting))
         return found
 
-    def _is_exact(self, seen: Seen) -> bool:
-        """Say whether the oracle knows the exact law of a mask: no attack finds more, so that none has to be shown."""
-        oracle = seen.judged.figures.oracle
-        law = seen.candidate.setting.mask.place_law(self.work.audit.points)
-        return oracle is not None and not oracle.learned and law is not None and law.exact
+    def _choose_work(self, *, first: bool) -> Audit:
+        """Return how an audit is carried out: with all draws, all attacks, their control and insiders.
 
-    def _choose_work(self, *, first: bool, attacked: bool) -> Audit:
-        """Return how an audit is carried out: of the best release in full, of others with what could change a verdict.
-
-        That is the oracle and, where an attack may find more than it does, all attacks on one release.
+        Two things are less for releases besides the best: what would change if the snooper were another one, on which
+        no verdict rests, is left out; and every single person is asked for in fewer draws, unless a limit is on them.
+        With fewer draws the upper end of a risk is higher, never lower.
         """
         audit = self.work.question.audit
         if first or audit.plan.thorough:
             return audit
-        plan = audit.plan if attacked else replace(audit.plan, attacks=("labels",))
-        tuning = replace(audit.tuning, demonstrations=1, control=False)
-        asked = plan.person_trials if plan.max_risk_person is not None else self.work.effort.person_trials
-        return replace(audit, plan=replace(plan, sensitivity=False, person_trials=asked), tuning=tuning)
+        plan = audit.plan
+        asked = plan.person_trials
+        if plan.max_risk_person is None:
+            asked = min(asked or self.work.effort.person_trials, self.work.effort.person_trials)
+        return replace(audit, plan=replace(plan, sensitivity=False, person_trials=asked))
 
     def _run(self, rows: Rows, settings: Sequence[Setting], number: int, audit: Audit) -> AuditResult:
         whole = leave_out(audit, rows)

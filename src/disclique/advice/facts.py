@@ -125,7 +125,7 @@ class Advice(AdviceFacts):
     """What can be released under a limit, best first; see ``AdviceFacts`` for what it holds.
 
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:40], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:40], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> advice = dq.advise(people, 0.5, masks=["gaussian:sigma=1km..500km"], attacks="labels", repetitions=2)
     >>> advice.status, advice.best.mask, advice.best.status
     ('found', 'gaussian', 'meets')
@@ -199,7 +199,7 @@ def read_advice(path: Path | str) -> Advice:
 
     >>> import tempfile
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:30], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:30], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     made = dq.advise(people, 0.6, masks="voronoi", attacks="labels", repetitions=2, folder=folder)
     ...     read_advice(f"{folder}/advice.json") == made

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from disclique.advice.groups import choose_group
 from disclique.advice.purposes import Purpose
 from disclique.audits.definition import Audit
 from disclique.errors import DiscliqueError
@@ -25,9 +27,9 @@ from disclique.masks.numbers import NUMBERS_AS_THEY_ARE, NumberRecoding, is_numb
 from disclique.masks.settings import MaskRange, Setting, parse_range
 from disclique.model import Microdata
 from disclique.numbers import NumberColumn
-from disclique.records.coarsening import AS_THEY_ARE, DROP, Recoding, list_steps, nest_widths, parse_number
+from disclique.records.coarsening import AS_THEY_ARE, DROP, JOINED, Recoding, list_steps, nest_widths, parse_number
 from disclique.spaces import spaced
-from disclique.units import KM, number
+from disclique.units import KM, MINUTES, number
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def measure_reach(data: Microdata, by: Measuring = MEASURING) -> Reach | None:
         return None
     nearest = np.nanmin(there, axis=1, initial=np.inf, where=~np.isnan(there))
     near, far = float(np.median(nearest[np.isfinite(nearest)])) / 2, float(np.nanquantile(there, by.far)) / 2
-    return Reach(min(near, far / 10), far, KM if distances.unit == KM else "")
+    return Reach(min(near, far / 10), far, distances.unit if distances.unit in (KM, MINUTES) else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,7 @@ def list_families(
             if asked:
                 raise
             continue
-        if asked or _fits(made, audit):
+        if asked or mask_fits(made, data, audit.chance.rng("trial")):
             masks = tuple(dict.fromkeys(one.mask for one in made.settings))
             found.append(Family(masks[0].name, made.spec, masks))
     return tuple(found)
@@ -115,24 +117,31 @@ def _list_specs(data: Microdata, purposes: Sequence[Purpose]) -> list[str]:
     reach = measure_reach(data)
     if reach is None:
         return ["none"]
-    points = data.distances.points()
+    words = words_of(data, reach)
+    needless = all(one.of_columns or one.measure == "numbers" for one in purposes)
+    kinds = [cls for cls in masks().values() if not cls.withholds or needless]
+    return [join_spec(cls.name, part) for cls in kinds for part in list_parameters(cls, reach, words)]
+
+
+def words_of(data: Microdata, reach: Reach) -> dict[str, str]:
+    """Return what stands for a file in the parameters that are tried: its lengths, records, columns and groups."""
+    points, group = data.distances.points(), choose_group(data)
     words = reach.words | {
         "half": str(max(data.distances.size // 2, 1)),
         "columns": str(1 if points is None else max(points.coordinates.shape[1] - 1, 1)),
     }
-    needless = all(one.of_columns or one.measure == "numbers" for one in purposes)
-    kinds = [cls for cls in masks().values() if not cls.withholds or needless]
-    return [_join(cls.name, part) for cls in kinds for part in _list_parameters(cls, reach, words)]
+    return words if group is None else words | {"group": group}
 
 
-def _join(name: str, parameters: str) -> str:
+def join_spec(name: str, parameters: str) -> str:
+    """Return the spec of a mask with parameters."""
     return f"{name}:{parameters}" if parameters else name
 
 
-def _list_parameters(cls: type[Mask], reach: Reach, words: dict[str, str]) -> list[str]:
+def list_parameters(cls: type[Mask], reach: Reach, words: dict[str, str]) -> list[str]:
     """Return the parameters with which a mask is tried, with the lengths of the file in them."""
     if cls.tried is not None:
-        return [text.format(**words) for text in cls.tried]
+        return [text.format(**words) for text in cls.tried if "group" in words or "{group}" not in text]
     own = {one.name: one for one in dataclasses.fields(cls)}
     needed = [name for name, one in own.items() if one.default is dataclasses.MISSING]
     if cls.dial is None or needed not in ([], [cls.dial]):
@@ -147,11 +156,11 @@ def _list_parameters(cls: type[Mask], reach: Reach, words: dict[str, str]) -> li
     return [f"{spec_name(cls.dial)}={ends[0]}..{ends[1]}"]
 
 
-def _fits(asked: MaskRange, audit: Audit) -> bool:
+def mask_fits(asked: MaskRange, data: Microdata, rng: np.random.Generator) -> bool:
     """Say whether a mask can be applied to a file; what does not fit its kind of data is not tried."""
     try:
         for one in (asked.settings[0], asked.settings[-1]):
-            one.mask.prepare(audit.target).apply(audit.target.distances, audit.chance.rng("trial"))
+            one.mask.prepare(data).apply(data.distances, rng)
     except DiscliqueError:
         return False
     return True
@@ -164,6 +173,7 @@ class Ladders:
     label_steps: int = 3
     number_steps: tuple[float, ...] = (0.002, 0.01, 0.03, 0.1, 0.3)  # of the spread of a column
     fewest_values: int = 4  # of a label that is made coarser before it is left out
+    most_joined: int = 40  # values of a label whose rare ones are joined: a setting names them one by one
     most: int = 60
 
 
@@ -243,11 +253,11 @@ def _label_ladders(data: Microdata, generalise: Sequence[str], by: Ladders) -> l
 
 
 def _label_ladder(name: str, values: Sequence[Any], by: Ladders) -> list[str]:
-    """Return the steps of one label: as it is, wider classes of numbers or shorter codes, left out."""
+    """Return the steps of one label: as it is, wider classes, shorter codes or rare values joined, left out."""
     there = sorted({value for value in values if value is not None}, key=str)
     ladder = [""]
     if len(there) >= by.fewest_values:
-        ladder += _shorten_codes(name, there, by) or _widen_classes(name, there, by)
+        ladder += _shorten_codes(name, there, by) or _widen_classes(name, there, by) or _join_rare(name, values, by)
     return [*ladder, f"{DROP}{name}"]
 
 
@@ -279,6 +289,19 @@ def _widen_classes(name: str, values: Sequence[Any], by: Ladders) -> list[str]:
     if narrow > spread / 2:
         return []
     return [f"{name}=width:{name}:{width:g}" for width in nest_widths(narrow, spread / 2 * 1.001, by.label_steps)]
+
+
+def _join_rare(name: str, values: Sequence[Any], by: Ladders) -> list[str]:
+    """Return steps in which the rarest categories are joined to one, until half of all values and then two are left.
+
+    None where a category is written with signs that mean something in a setting.
+    """
+    many = Counter(str(value) for value in values if value is not None)
+    ordered = [value for value, _ in sorted(many.items(), key=lambda one: (one[1], one[0]))]  # the rarest first
+    if len(ordered) > by.most_joined or any(sign in value for value in ordered for sign in (JOINED, "|", "..", "\n")):
+        return []
+    counts = dict.fromkeys((len(ordered) - (len(ordered) + 1) // 2 + 1, len(ordered) - 1))
+    return [f"{name}=join:{name}:{JOINED.join(ordered[:count])}" for count in counts]
 
 
 def _number_ladder(column: NumberColumn, by: Ladders) -> list[Step]:

@@ -31,7 +31,7 @@ from disclique.masks.settings import Setting
 from disclique.records.write import versions
 from disclique.runs import Executor, Progress, Serial, Unit, WrittenUnit, keep_open, open_journal, run_units
 from disclique.runs.journal import Journal
-from disclique.values import Json
+from disclique.values import Json, canonical
 
 T = TypeVar("T")
 OTHER_LIMITS = (0.05, 0.09, 0.2)  # of which it is said what they would need
@@ -73,8 +73,13 @@ class Question:
 
     @property
     def digest(self) -> str:
-        """A hash that only the same question about the same file has."""
-        return hashlib.sha256(f"{self.audit.digest}{json.dumps(self.to_dict(), sort_keys=True)}".encode()).hexdigest()
+        """A hash that only the same question about the same file has, with the columns that masks look at."""
+        families = list_families(self.audit, self.purposes, self.masks, self.effort.steps)
+        digest = hashlib.sha256(f"{self.audit.digest}{json.dumps(self.to_dict(), sort_keys=True)}".encode())
+        for column in list_read(families):
+            table = self.audit.target.table
+            digest.update(repr((column, [canonical(value) for value in table.get(column, ())])).encode())
+        return digest.hexdigest()
 
     def to_dict(self) -> Json:
         """Return what is asked in plain types."""
@@ -150,7 +155,7 @@ class Work:
         self.use = Usefulness(audit.target, question.purposes, chance)
         self.families = list_families(audit, question.purposes, question.masks, question.effort.steps)
         self.arms = list_arms(audit.target, question.generalise)
-        self.runner = Searcher(audit, self.use.measures)
+        self.runner = Searcher(audit, self.use.measures, list_read(self.families))
         self.board = Board(journal.done, self.use, self._judge, question.effort)
         self.found: dict[Family, list[Seen]] = {}
 
@@ -289,6 +294,11 @@ class Work:
                 )
             )
         return tuple(needed)
+
+
+def list_read(families: Sequence[Family]) -> tuple[str, ...]:
+    """Return the columns of a file that masks look at."""
+    return tuple(dict.fromkeys(column for family in families for mask in family.masks for column in mask.reads))
 
 
 def sort_by_use(seen: Sequence[Seen], effort: Effort) -> list[Seen]:

@@ -279,7 +279,7 @@ class FamilySearch:
     def _may_suffice(self, one: Candidate) -> bool:
         """Say whether leaving people out can be enough: nobody's risk is above 1, so that some is left anyway."""
         judged, most = self.board.judged(one), self.board.effort.left_out[-1]
-        return judged is not None and (judged.figures.risk.value - most) / (1 - most) <= self.limit
+        return judged is not None and (judged.figures.measured - most) / (1 - most) <= self.limit
 
     def spare_more(self, one: Candidate) -> Generator[list[Unit], None, Candidate | None]:
         """Return the candidate without the next larger share of people, the most exposed; None if that is too many."""

@@ -17,7 +17,7 @@ from disclique.audits.definition import Audit, People
 from disclique.audits.rates import ReleaseRecord
 from disclique.audits.unit import UnitRunner
 from disclique.measures.utility import utility
-from disclique.records.reading import select_records
+from disclique.records.tables import select_records
 from disclique.runs import Stage, Unit
 
 Rows = tuple[int, ...]  # of the file, in ascending order
@@ -67,15 +67,16 @@ STAGES = (Screened, Exposed, UseMeasured)
 class Searcher:
     """Carries out units of a search, and keeps what several of them share.
 
-    ``measures`` are those of usefulness that are wanted. It goes to another process without what it keeps.
+    ``measures`` are those of usefulness that are wanted, ``reads`` the columns of the file that masks look at. It goes
+    to another process without what it keeps.
     """
 
-    def __init__(self, audit: Audit, measures: tuple[str, ...]) -> None:
-        self.audit, self.measures = audit, measures
-        self.runner = lru_cache(maxsize=16)(lambda rows: UnitRunner(leave_out(audit, rows).lean()))
+    def __init__(self, audit: Audit, measures: tuple[str, ...], reads: tuple[str, ...] = ()) -> None:
+        self.audit, self.measures, self.reads = audit, measures, reads
+        self.runner = lru_cache(maxsize=16)(lambda rows: UnitRunner(leave_out(audit, rows).lean(reads)))
 
-    def __reduce__(self) -> tuple[type[Searcher], tuple[Audit, tuple[str, ...]]]:
-        return Searcher, (self.audit, self.measures)
+    def __reduce__(self) -> tuple[type[Searcher], tuple[Audit, tuple[str, ...], tuple[str, ...]]]:
+        return Searcher, (self.audit, self.measures, self.reads)
 
     def __call__(self, unit: Unit) -> ReleaseRecord:
         """Carry out one unit."""
@@ -104,4 +105,5 @@ def leave_out(audit: Audit, rows: Rows) -> Audit:
     if not rows:
         return audit
     kept = np.setdiff1d(np.arange(len(audit.target)), rows)
-    return replace(audit, target=select_records(audit.target, kept), uncoarsened=None)
+    fewer = replace(select_records(audit.target, kept), left_out=audit.target.left_out + len(rows))
+    return replace(audit, target=fewer, uncoarsened=None)

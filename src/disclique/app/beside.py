@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 
 from disclique.app.places import Places
-from disclique.app.projects import ASKED, FILES, INPUT, Project
+from disclique.app.projects import ASKED, INPUT, Project, move_files
 from disclique.app.uploads import Upload, receive_file
 from disclique.errors import InputError
 from disclique.messages import Message, map_texts
@@ -82,8 +82,8 @@ def _shown(slot: Path) -> str:
 def name_files(project: Project) -> dict[str, str]:
     """Return the files of a project by path with the name of each, no two alike."""
     found = {project.file: project.shown}
-    for option in FILES:
-        path = Path(str(project.said.get(option, "")))
+    for value in project.files_named:
+        path = Path(str(value))
         uploaded = path.parent.name.startswith(SLOT)  # named relative to the folder by whoever works inside it
         if not (path.is_absolute() or uploaded) or str(path) in found:
             continue
@@ -97,8 +97,10 @@ def name_files(project: Project) -> dict[str, str]:
 def named(project: Project) -> Project:
     """Return the work with names in the place of paths: as people see it, and as they would write it down."""
     names = name_files(project)
-    said = {key: names.get(str(value), value) if key in FILES else value for key, value in project.said.items()}
-    return replace(project, said=said, file=project.shown)
+    said, *recipients = (
+        move_files(words, lambda path: names.get(str(path), path)) for words in (project.said, *project.recipients)
+    )
+    return replace(project, said=said, recipients=tuple(recipients), file=project.shown)
 
 
 def hide_paths(said: Message, project: Project, *folders: Path) -> Message:
@@ -150,7 +152,7 @@ class PlanText:
     """The same plan three times: a TOML file, the command with that file, and the command with everything in it.
 
     ``uploads`` says that files are named which came from the browser; ``declared`` that the file holds what the command
-    line cannot say, for the annex.
+    line cannot say, for the annex. ``command`` is empty where only the file can say it: of recipients.
     """
 
     toml: str
@@ -169,6 +171,9 @@ def write_plan(project: Project, folder: str = "") -> PlanText:
     out = folder or "audit"
     file = f"./{shown.file}" if shown.file.startswith("-") else shown.file
     command = write_command([project.way, file], differing(shown.spoken.filled()) | {"out": out})
+    if project.recipients:  # without them it would be another question
+        command = ""
     short = write_command([project.way, file], {"config": ASKED, "out": out})
-    uploads = any(project.folder in Path(path).parents for path in [project.file, *map(str, project.said.values())])
+    paths = [project.file, *map(str, project.said.values()), *map(str, project.files_named)]
+    uploads = any(project.folder in Path(path).parents for path in paths)
     return PlanText(shown.toml, short, command, uploads, bool(project.declared))

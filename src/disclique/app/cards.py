@@ -14,6 +14,7 @@ from disclique.messages import Message
 from disclique.specs import parse_spec
 
 if TYPE_CHECKING:
+    from disclique.app.looks import Seen
     from disclique.masks import Mask
     from disclique.spaces.base import Distances
 
@@ -87,15 +88,29 @@ class Card:
     reason: Message | None = None
 
 
-def list_cards(
-    median: float | None, unit: str | None, fits: Mapping[str, Message | None], *, places: bool
-) -> list[Card]:
-    """Return all masks as cards, with values for a file of this median distance in this unit."""
+def list_cards(seen: Seen, *, places: bool) -> list[Card]:
+    """Return all masks as cards, with values for the file that was looked at."""
     from disclique.masks import masks
 
-    made = [make_card(kind, median, unit, places=places, reason=fits.get(name)) for name, kind in masks().items()]
+    fits, begins = dict(seen.fits), dict(seen.begins)
+    made = [
+        _begin(make_card(kind, seen.median, seen.unit, places=places, reason=fits.get(name)), begins.get(name, ""))
+        for name, kind in masks().items()
+    ]
     order = [name for name, _, _ in GROUPS]
     return sorted(made, key=lambda card: order.index(card.group))
+
+
+def _begin(card: Card, parameters: str) -> Card:
+    """Return a card that begins with other values, as a spec has them; of the rest with those that it has."""
+    said = split_spec(f"{card.name}:{parameters}")[1] if parameters else {}
+    dials = (
+        dataclasses.replace(one, low=said[one.name][0], high=said[one.name][1] if one.turns else "")
+        if one.name in said
+        else one
+        for one in card.dials
+    )
+    return dataclasses.replace(card, dials=tuple(dials))
 
 
 def make_card(
@@ -134,6 +149,8 @@ def _dial(
         low, high = str(one.default), ""
         if kind.name == "lipschitz" and name == "drawn" and not places:
             low = "records"  # without places nothing can be drawn from the area
+    elif one.metadata.get("text"):  # a file of the holder's
+        low, high = "", ""
     elif measure:
         low, high = _lengths(kind, name, measure, 1.0 if median is None else median, unit)
     else:

@@ -16,12 +16,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from disclique.app.looks import Finding, list_findings
+from disclique.app.projects import Project
 from disclique.messages import Message, mark
+
+if TYPE_CHECKING:
+    from disclique.audits import Audit
 
 
 class Expected(msgspec.Struct):
@@ -110,29 +114,54 @@ class Estimates:
             found.stop()
 
 
-def estimate(file: Path, said: dict[str, Any], tell: Callable[[Expected], None]) -> None:
+def read_audits(project: Project) -> list[tuple[str, Audit]]:
+    """Read what is asked: one audit, or one for each recipient, with the recipient's name."""
+    from disclique.app.recipient_cards import list_recipients
+    from disclique.audits.from_options import ask_for, read_audit
+
+    file, options = Path(project.file), project.options.filled()
+    if not project.recipients:
+        return [("", read_audit(file, options))]
+    recipients = list_recipients(project)
+    audits = ask_for(recipients, file, options)
+    return [(one.name, audit) for one, (_, audit) in zip(recipients, audits, strict=True)]
+
+
+def look_at_all(audits: list[tuple[str, Audit]]) -> list[Finding]:
+    """Look at all files of the audits; what is found for several recipients is said once."""
+    from disclique.audits.caveats import inspect_audit, join_looks
+
+    return list_findings(join_looks([inspect_audit(audit) for _, audit in audits]))
+
+
+def estimate(project: Project, tell: Callable[[Expected], None]) -> None:
     """Look at the input and estimate the work; tell what is found as soon as it is."""
-    from disclique.audits.caveats import inspect_audit
     from disclique.audits.estimate import describe_work, estimate_audit
-    from disclique.audits.from_options import read_audit
     from disclique.errors import DiscliqueError
-    from disclique.options.audits import AuditOptions
     from disclique.runs import choose_executor
 
     told = Expected()
     try:
-        audit = read_audit(file, AuditOptions(**said).filled())
-        found = inspect_audit(audit)
-        told.look = list_findings(found)
+        audits = read_audits(project)
+        told.look = look_at_all(audits)
         tell(told)
-        audit.check_masks()
-        told.does = describe_work(audit)
-        told.settings = len(audit.plan.settings)
+        for _, audit in audits:
+            audit.check_masks()
+        told.does = list(dict.fromkeys(_name(name, line) for name, audit in audits for line in describe_work(audit)))
+        told.settings = len(audits[0][1].plan.settings)
         tell(told)
-        told.takes = estimate_audit(audit).sentence(choose_executor().parallel or 1, mark("releases_to_measure"))
+        many = choose_executor().parallel or 1
+        takes = [
+            _name(name, estimate_audit(audit).sentence(many, mark("releases_to_measure"))) for name, audit in audits
+        ]
+        told.takes = takes[0] if len(takes) == 1 else Message("in_one_line", parts=takes)
     except DiscliqueError as problem:
         told.problem = problem.message
     tell(told)
+
+
+def _name(recipient: str, said: Message) -> Message:
+    return Message("said_for_recipient", name=recipient, said=said) if recipient else said
 
 
 def main() -> None:
@@ -146,7 +175,7 @@ def main() -> None:
     def tell(heard: Expected) -> None:
         print(encode(heard).decode(), flush=True)
 
-    estimate(Path(request["file"]), request["said"], tell)
+    estimate(Project("", "", request["file"], "", request["said"], recipients=tuple(request["recipients"])), tell)
 
 
 if __name__ == "__main__":

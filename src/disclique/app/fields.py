@@ -6,6 +6,8 @@ What is not filled in is not said. A value that cannot be read is refused with a
 from __future__ import annotations
 
 import math
+import re
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from disclique.errors import InputError
@@ -35,26 +37,49 @@ def read_value(name: str, text: str) -> Any:
     text = text.strip()
     if not text:
         return None
-    kind, title = FIELDS[name].kind, FIELDS[name].title
+    row = FIELDS[name]
+    kind, title = row.kind, row.title
     if kind == NUMBER:
-        return _number(text, title)
+        return read_number(text, title, share=row.bounds is not None and row.bounds.share)
     if kind == WHOLE:
         digits = text.removeprefix("-")
         if not (digits.isascii() and digits.isdigit() and len(digits) < 19):
             raise InputError("field_not_whole", title=Message(title), text=text)
         return int(text)
-    return text
+    return with_point(text)
 
 
-def _number(text: str, title: str) -> float:
+def read_number(text: str, title: str, *, share: bool = False) -> float:
+    """Return a number with a point or a comma; a share may be written per cent.
+
+    >>> read_number("0,09", ""), read_number("9 %", "", share=True), read_number("8,7%", "", share=True)
+    (0.09, 0.09, 0.087)
+    """
+    plain = text.strip()
+    percent = share and plain.endswith("%")
     try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        comma = Message("decimals_have_a_point") if "," in text else None
-        raise InputError("field_not_a_number", title=Message(title), text=text, comma=comma)
-    return found
+        found = Decimal(with_point(plain.removesuffix("%").strip() if percent else plain))
+        value = float(found / 100 if percent else found)
+    except (InvalidOperation, OverflowError):
+        value = math.nan
+    if not math.isfinite(value):
+        unclear = Message("comma_of_thousands") if _THOUSANDS.fullmatch(plain) else None
+        raise InputError("field_not_a_number", title=Message(title), text=text, comma=unclear)
+    return value
+
+
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\D.*)?")  # 1,000 is one in German and a thousand in English
+_COMMA = re.compile(r"(-?\d+),(\d+)(\s*[^\d,.\s][^\d,.]*)?")
+
+
+def with_point(text: str) -> str:
+    """Return a number, perhaps with its unit, with a point for its comma; any other text as it is.
+
+    >>> with_point("0,5km"), with_point("1km,5km"), with_point("1,000")
+    ('0.5km', '1km,5km', '1,000')
+    """
+    found = None if _THOUSANDS.fullmatch(text) else _COMMA.fullmatch(text)
+    return text if found is None else f"{found[1]}.{found[2]}{(found[3] or '').strip()}"
 
 
 def read_lines(text: str) -> list[str]:

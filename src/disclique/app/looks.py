@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 LARGE_BYTES = 4_000_000
 TRIED = 60  # records on which a mask is tried to see whether it applies
+MEASURED = 200  # records from which the lengths of a file are measured: a look is to take no time
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Seen:
     """What is seen of files: facts about each, a map of where they lie, remarks; or the problem with reading them.
 
     Of the opened file besides: of which kind it is (``Distances.kind``), its median distance and their unit, and for
-    every mask why it cannot be applied, None if it can. The map has words, so that there is one for each language.
+    every mask why it cannot be applied, None if it can, and ``begins``, the parameters to begin with. The map has
+    words, so that there is one for each language.
     """
 
     files: tuple[FileLook, ...] = ()
@@ -57,6 +59,7 @@ class Seen:
     kind: str = ""
     unit: str | None = None
     fits: tuple[tuple[str, Message | None], ...] = ()
+    begins: tuple[tuple[str, str], ...] = ()
 
     @property
     def mistakes(self) -> tuple[Finding, ...]:
@@ -162,7 +165,7 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 def _look(file: str, layout: str, stamps: tuple[tuple[int, int], ...], hidden: _Hidden) -> Seen:
-    from disclique.records.checks import inspect
+    from disclique.attacks.look import inspect
 
     try:
         data = read_opened(file, json.loads(layout))
@@ -170,7 +173,8 @@ def _look(file: str, layout: str, stamps: tuple[tuple[int, int], ...], hidden: _
     except DiscliqueError as problem:
         return Seen(problem=hidden(problem.message))
     seen = show_inspection(found, [hidden.project.shown], hidden)
-    return replace(seen, kind=data.distances.kind, unit=data.distances.unit, fits=tuple(_try_masks(data)))
+    seen = replace(seen, kind=data.distances.kind, unit=data.distances.unit)
+    return replace(seen, fits=tuple(_try_masks(data)), begins=tuple(_propose(data)))
 
 
 def read_opened(file: str, said: Mapping[str, Any]) -> Microdata:
@@ -199,6 +203,22 @@ def list_findings(found: Inspection) -> list[Finding]:
     return [Finding(one.message, one.mistake, one.likely_wrong, one.name) for one in found.remarks]
 
 
+def _propose(data: Microdata) -> list[tuple[str, str]]:
+    """Return for every mask the parameters with which an advice would begin, by the lengths of the file."""
+    from disclique.advice.families import Measuring, list_parameters, measure_reach, words_of
+    from disclique.masks import masks
+
+    reach = measure_reach(data, Measuring(records=MEASURED))
+    if reach is None:
+        return []
+    labels = [str(one) for one in data.labels.columns if not set(str(one)) & set(",=|")]
+    words = words_of(data, reach)
+    if labels:
+        words.setdefault("group", labels[0])  # a card begins with some group
+    found = {name: list_parameters(kind, reach, words) for name, kind in masks().items()}
+    return [(name, parts[0]) for name, parts in found.items() if parts and parts[0]]
+
+
 def _try_masks(data: Microdata) -> list[tuple[str, Message | None]]:
     """Try every mask on some records, to say which apply; what a mask says of its own values is no reason."""
 
@@ -211,4 +231,8 @@ def _try_masks(data: Microdata) -> list[tuple[str, Message | None]]:
         return [(name, None if kind.rigid and kind.on == "distances" else why) for name, kind in masks().items()]
     rows = spaced(len(data), TRIED)
     some = data.distances.select(rows)
-    return [(name, try_mask(kind, some)) for name, kind in masks().items()]
+    found = {name: try_mask(kind, some) for name, kind in masks().items()}
+    for name, kind in masks().items():
+        if not len(data.labels.columns) and kind.tried and all("{group}" in text for text in kind.tried):
+            found[name] = Message("groups_without_column", mask=name)
+    return list(found.items())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from disclique.app.cards import round_nicely, write_length
+from disclique.app.fields import with_point
 from disclique.errors import InputError
 from disclique.locale import mark
 from disclique.units import KM
@@ -116,6 +117,8 @@ def read_lines(form: Mapping[str, object], lines: Sequence[NumberLine]) -> tuple
         if how == DROP:
             found.append(f"{DROP}:{line.name}")
             continue
+        if how != CLASSES:  # whose edges stand with commas between them
+            low, high = with_point(low), with_point(high)
         for text in (low, high):
             if _RANGE in text or "|" in text or "\n" in text:
                 raise InputError("number_not_one_value", column=line.name, text=text)

@@ -76,11 +76,12 @@ def _environment(language: str) -> Any:
 def _steps(project: Project) -> list[tuple[str, str, str]]:
     """Return the steps of a project: what it is called here, its name, and its address, empty if it cannot be gone to.
 
-    A release that an advice found is read and released by itself; all else is asked of the advice.
+    A release that an advice found is read and released by itself, and so is what was found for one recipient; all else
+    is asked of the project to which they belong.
     """
     done = project.answer.exists()
-    own = f"/work/{project.advice or project.id}"
-    read = "advice" if project.advice else project.answer_step
+    own = f"/work/{project.parent or project.id}"
+    read = project.parent_step if project.parent else project.answer_step
     return [
         ("open", mark("Open"), f"{own}/open"),
         ("ask", mark("Ask"), f"{own}/ask" * project.checked),

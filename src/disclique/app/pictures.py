@@ -29,6 +29,7 @@ _SEEN = {
     "round": "round:to=500m",
     "topcode": "topcode:max=2km",
     "knn": "knn:k=5",
+    "within": "within:size=500m",
     "lipschitz": "lipschitz:sets=3",
     "projection": "projection:dimensions=1",
     "bloom": "bloom:flip=0.05",

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,9 +28,13 @@ from disclique.options.table import write_toml
 
 RESULT, JOURNAL = "result.json", "journal.jsonl"  # as audits and runs name them, whose import takes seconds
 ADVICE, SEARCH = "advice.json", "search"  # as advice names them
+RECIPIENTS, EACH = "recipients.json", "recipients"  # as audits for several recipients name them, and their folder
+BLOCK = "recipient"  # what describes one of them in the file that the command line reads
 AUDIT, ADVISE = "audit", "advise"  # the two ways through, called as their commands are
 ABOUT, ASKED, STATUS, INPUT = "app.json", "audit.toml", "status.json", "input"
 BEGUN = "begun.json"  # what was asked when the audit was begun
+HISTORY = "before.json"  # what was asked before each change
+UNDONE = 20  # changes that can be undone
 FILES = tuple(name for name, row in AUDIT_ROWS.items() if row.is_path)
 NEW, PAUSED, WAITING, RUNNING, DONE, FAILED = "new", "paused", "waiting", "running", "done", "failed"
 
@@ -42,8 +48,10 @@ class Project:
     """A file and what is asked of it. ``said`` are options of an audit by name, those that were said only.
 
     ``file`` and the files among the options are paths; ``shown`` is the name that the person gave the file. ``way``
-    says whether masks are audited or a release is looked for, by what is left for each ``purpose``. A release that was
-    found is a project too, which nobody changes: ``advice`` is the id of the one that found it, ``chosen`` its setting.
+    says whether masks are audited or a release is looked for, by what is left for each ``purpose``. ``recipients`` are
+    those who get the release, in the place of one snooper: what is said of each, by name in Python. A release that was
+    found is a project too, which nobody changes, and so is what was found for one ``recipient``: ``parent`` is the id
+    of the one to which it belongs, ``chosen`` the setting of a release.
     """
 
     id: str
@@ -57,7 +65,10 @@ class Project:
     folder: Path = field(default_factory=Path)
     way: str = AUDIT
     purpose: tuple[str, ...] = ()
-    advice: str = ""
+    recipients: tuple[dict[str, Any], ...] = ()
+    listed: bool = True  # among those that were begun before; one that is not is still there
+    parent: str = ""
+    recipient: str = ""
     chosen: str = ""
 
     @property
@@ -81,7 +92,8 @@ class Project:
     def toml(self) -> str:
         """What is asked, as the file that ``disclique audit --config`` reads, or ``disclique advise``."""
         words = {ADVICE_ROWS[name].flag or name: value for name, value in self._words.items()}
-        return write_toml(words, {DECISION: self.declared} if self.declared else None)
+        declared = {DECISION: self.declared} if self.declared else None
+        return write_toml(words, declared, blocks={BLOCK: self.recipients})
 
     @property
     def ready(self) -> bool:
@@ -96,24 +108,42 @@ class Project:
 
     @property
     def answer(self) -> Path:
-        """Where the answer is once there is one: of an audit its result, else the advice."""
-        advice = self.folder / ADVICE
-        return advice if advice.exists() else self.result
+        """Where the answer is once there is one: of an audit its result, else the advice, or that of recipients."""
+        others = (self.folder / ADVICE, self.folder / RECIPIENTS)
+        return next((path for path in others if path.exists()), self.result)
 
     @property
     def answer_step(self) -> str:
         """The step at which the answer is read."""
-        return "advice" if self.answer.name == ADVICE else "read"
+        return {ADVICE: "advice", RECIPIENTS: "recipients"}.get(self.answer.name, "read")
+
+    @property
+    def parent_step(self) -> str:
+        """The step at which the answer is read to which this one belongs."""
+        return "recipients" if self.recipient else "advice"
 
     @property
     def home(self) -> Path:
-        """The folder in which releases are listed: that of the advice for all that it found."""
-        return self.folder.parents[1] if self.advice else self.folder
+        """The folder in which releases are listed: that of the advice for all that it found, of all recipients one."""
+        return self.folder.parents[1] if self.parent else self.folder
 
     @property
     def begun(self) -> bool:
         """Whether an audit or a search was begun in its folder."""
-        return (self.folder / JOURNAL).exists() or (self.folder / SEARCH / JOURNAL).exists()
+        known = (self.folder / JOURNAL, self.folder / SEARCH / JOURNAL)
+        return any(path.exists() for path in known) or any(self.folder.glob(f"{EACH}/*/{JOURNAL}"))
+
+    @property
+    def files_named(self) -> list[Any]:
+        """The files among the options, those of recipients too, as they were said."""
+        return [value for words in (self.said, *self.recipients) for name, value in words.items() if name in FILES]
+
+    @property
+    def fixed_rules(self) -> list[str]:
+        """The rules by which columns are made when the file is read; the others are ways that are tried."""
+        from disclique.records.coarsening import is_dial
+
+        return [rule for rule in self.said.get("generalise", []) if not is_dial(rule)]
 
     def with_said(self, **options: Any) -> Project:
         """Return the work with options said otherwise; None and nothing take one back."""
@@ -141,7 +171,7 @@ class Projects:
 
     def _ours(self, project: Project) -> bool:
         """Say whether a folder and all files that its description names lie where this server may look."""
-        named = [value for name, value in project.said.items() if name in FILES and value not in (SYNTHETIC, GERMANY)]
+        named = [value for value in project.files_named if value not in (SYNTHETIC, GERMANY)]
         if (column := str(project.said.get("encodings", ""))) and Path(column).name == column:
             named.remove(column)  # encodings may be a column, too
         links = project.folder.is_symlink() or (project.folder / ABOUT).is_symlink()
@@ -168,14 +198,42 @@ class Projects:
 
         about = {name: getattr(project, name) for name in _WRITTEN}
         about |= {"file": _inside(project.folder, project.file)}
-        said = {
-            name: _inside(project.folder, value) if name in FILES else value for name, value in project.said.items()
-        }
+        said, *recipients = (
+            move_files(words, partial(_inside, project.folder)) for words in (project.said, *project.recipients)
+        )
         with whole_file(project.folder / ABOUT) as draft:
-            draft.write_bytes(encode({**about, "said": said}))
+            draft.write_bytes(encode({**about, "said": said, "recipients": recipients}))
         with whole_file(project.folder / ASKED) as draft:
             draft.write_text(project.toml, encoding="utf-8")
         return project
+
+    def change(self, project: Project) -> Project:
+        """Write a project whose plan a person changed, and remember what was asked before, to be undone."""
+        before = read_project(project.folder)
+        if before is not None and _asks(before) != _asks(project):
+            said = (project.folder / ABOUT).read_bytes()
+            _write_history(project.folder, [*_read_history(project.folder), msgspec.Raw(said)][-UNDONE:])
+        return self.save(project)
+
+    def can_undo(self, project: Project) -> bool:
+        """Say whether there is a plan before this one."""
+        return bool(_read_history(project.folder))
+
+    def undo(self, project: Project) -> Project:
+        """Return the project with the plan that it had before the last change, and write it."""
+        from disclique.records.write import whole_file
+
+        history = _read_history(project.folder)
+        if not history:
+            raise InputError("nothing_to_undo")
+        with whole_file(project.folder / ABOUT) as draft:
+            draft.write_bytes(bytes(history[-1]))
+        _write_history(project.folder, history[:-1])
+        before = read_project(project.folder)
+        if before is None:
+            self.save(project)
+            raise InputError("nothing_to_undo")
+        return self.save(before)
 
     def keep(self, project: Project, name: str) -> Project:
         """Move a project, with what was uploaded for it, to a folder of the person's choice."""
@@ -200,6 +258,16 @@ class Projects:
         _refuse_running(project)
         shutil.rmtree(project.folder, ignore_errors=True)
 
+    def forget(self, project: Project) -> None:
+        """Delete a project that lies in the private folder; take one that is kept off the list, and leave its folder.
+
+        One that was released from is never forgotten otherwise: that the same people were released is known.
+        """
+        if self.is_kept(project):
+            self.save(replace(project, listed=False))
+        else:
+            self.remove(project)
+
     def state(self, project: Project) -> str:
         """Say how far a project is, by what lies in its folder; what runs is known to ``Runner``."""
         if project.answer.exists():
@@ -207,11 +275,35 @@ class Projects:
         return PAUSED if project.begun else NEW
 
 
+def _asks(project: Project) -> tuple[object, ...]:
+    """Return what a person says of a project."""
+    return project.said, project.recipients, project.declared, project.way, project.purpose
+
+
+def _read_history(folder: Path) -> list[msgspec.Raw]:
+    try:
+        return msgspec.json.decode((folder / HISTORY).read_bytes(), type=list[msgspec.Raw])
+    except (OSError, msgspec.MsgspecError):
+        return []
+
+
+def _write_history(folder: Path, history: list[msgspec.Raw]) -> None:
+    from disclique.records.write import whole_file
+
+    with whole_file(folder / HISTORY, private=True) as draft:
+        draft.write_bytes(msgspec.json.encode(history))
+
+
 def _refuse_running(project: Project) -> None:
     """Raise an error if an audit writes to the folder, which would be lost in one that is moved or deleted."""
     with suppress(OSError, msgspec.DecodeError, AttributeError):
         if msgspec.json.decode((project.folder / STATUS).read_bytes()).get("state") == RUNNING:
             raise InputError("audit_runs", shown=project.shown)
+
+
+def move_files(words: Mapping[str, Any], move: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return options with the files among them elsewhere, or under another name."""
+    return {name: move(value) if name in FILES else value for name, value in words.items()}
 
 
 def _inside(folder: Path, path: Any) -> Any:
@@ -233,20 +325,23 @@ class _About(msgspec.Struct):
     forced: bool
     way: str = AUDIT
     purpose: tuple[str, ...] = ()
+    recipients: tuple[dict[str, Any], ...] = ()
+    listed: bool = True
 
 
-_WRITTEN = ("id", "shown", "made", "declared", "checked", "forced", "way", "purpose")  # written as they are
+_WRITTEN = ("id", "shown", "made", "declared", "checked", "forced", "way", "purpose", "listed")  # as they are
 
 
 def read_project(folder: Path, about: str = ABOUT) -> Project | None:
     """Return the project in a folder, or as it was when its audit was begun; None where there is none."""
     try:
         found = msgspec.json.decode((folder / about).read_bytes(), type=_About)
-        said = {name: _outside(folder, value) if name in FILES else value for name, value in found.said.items()}
+        said, *recipients = (move_files(words, partial(_outside, folder)) for words in (found.said, *found.recipients))
         rest = {name: getattr(found, name) for name in _WRITTEN}
         msgspec.convert(said, AuditOptions, strict=False, dec_hook=lambda kind, value: kind(value))
         AuditOptions(**said)  # which knows all their names
-        return Project(**rest, file=str(_outside(folder, found.file)), said=said, folder=folder)
+        rest |= {"file": str(_outside(folder, found.file)), "said": said, "recipients": tuple(recipients)}
+        return Project(**rest, folder=folder)
     except (OSError, msgspec.DecodeError, TypeError, ValueError):
         return None  # not a folder of the app, or not of this version
 

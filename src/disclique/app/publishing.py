@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from disclique.app.beside import hide_paths
+from disclique.app.counts import Change, compare_release
 from disclique.app.places import Places
 from disclique.app.projects import BEGUN, Project, read_project
 from disclique.errors import DiscliqueError, InputError
@@ -52,6 +53,17 @@ class Made:
     columns: tuple[str, ...]
     records: int
     input: str
+    changes: tuple[Change, ...] = ()  # what is released, before and after
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A release that is to be made: of which setting, whether that was ``audited``, where, and in which form."""
+
+    setting: str
+    audited: bool
+    folder: str
+    matrix: str = ""
 
 
 def list_releases(project: Project) -> list[Made]:
@@ -69,8 +81,9 @@ def releases_of_input(projects: Sequence[Project], project: Project, result: Aud
     return [*found, *list_releases(project)]
 
 
-def make_release(project: Project, places: Places, result: AuditResult, setting: str, name: str, matrix: str) -> Made:
+def make_release(project: Project, places: Places, result: AuditResult, wanted: Wanted) -> Made:
     """Make the release of a setting in a new folder: the file that was audited, with the same labels and mask."""
+    name = wanted.folder
     place = places.new_folder(name)
     asked = read_project(project.folder, BEGUN) or project
     try:
@@ -78,7 +91,7 @@ def make_release(project: Project, places: Places, result: AuditResult, setting:
     except OSError as error:
         raise InputError("folder_not_made", name=name, strerror=error.strerror) from None
     try:
-        return _write(asked, place, result, setting, matrix)
+        return _write(asked, place, result, wanted)
     except BaseException as problem:
         shutil.rmtree(place, ignore_errors=True)  # nothing of it was shown to anybody
         if isinstance(problem, DiscliqueError):
@@ -88,7 +101,7 @@ def make_release(project: Project, places: Places, result: AuditResult, setting:
         raise
 
 
-def _write(project: Project, place: Path, result: AuditResult, setting: str, matrix: str) -> Made:
+def _write(project: Project, place: Path, result: AuditResult, wanted: Wanted) -> Made:
     from disclique.records.write import hashes
     from disclique.releases import Use, release, write_release
 
@@ -97,33 +110,53 @@ def _write(project: Project, place: Path, result: AuditResult, setting: str, mat
     inputs = hashes([*source, *options.further_files])
     if not {digest for _, digest in inputs} <= set(result.plan.inputs.values()):
         raise InputError("file_changed_after_audit", shown=project.shown)
-    data = read_for_release(project, setting)
-    if len(data) != result.file.records:  # people are left out, and they must be those of the audit
+    data = read_for_release(project, wanted.setting)
+    if len(data) != result.file.records or not _is_as_advised(project, data):
         raise InputError(
             "other_people_than_audited", shown=project.shown, records=len(data), audited=result.file.records
         )
-    made = release(data, setting)
+    made = release(data, wanted.setting, audit=result)
     private, publish = place / PRIVATE, place / PUBLISH
     private.mkdir(mode=0o700)
     private.chmod(0o700)  # whatever the umask says
     named = ((project.shown, inputs[0][1]), *inputs[1:])
-    written = write_release(made, private / RELEASED, inputs=named, kind=matrix or None, key=private / KEY)
+    written = write_release(made, private / RELEASED, inputs=named, kind=wanted.matrix or None, key=private / KEY)
     publish.mkdir()
     shown = [file.path for file in written if file.use is Use.PUBLISH]
     for path in shown:
         path.replace(publish / path.name)
     found = Made(
         folder=place.name,
-        setting=setting,
-        audited=any(one.spec == setting for one in result.settings),
+        setting=wanted.setting,
+        audited=wanted.audited,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         files=tuple(path.name for path in shown),
         columns=tuple(map(str, made.table.columns)),
         records=len(made.key),
         input=inputs[0][1],
+        changes=compare_release(data, made),
     )
     _note(project.home, found)
     return found
+
+
+def _is_as_advised(project: Project, data: Microdata) -> bool:
+    """Say whether the people of a file are those of the release that an advice found, person by person.
+
+    The list of those left out is a file that can be changed; the advice has their rows in the whole file.
+    """
+    from dataclasses import replace
+
+    from disclique.advice.facts import ADVICE, read_advice
+    from disclique.audits.from_options import read_target
+
+    if not project.chosen:  # no release of an advice
+        return True
+    number = project.id.rpartition("-")[2]
+    found = read_advice(project.folder.parents[1] / ADVICE).releases[int(number) - 1]
+    everybody = read_target(Path(project.file), replace(project.options.filled(), leave_out=None)).ids
+    gone = {row - 1 for row in found.left_out}
+    return data.ids == tuple(person for row, person in enumerate(everybody) if row not in gone)
 
 
 def _note(folder: Path, made: Made) -> None:
@@ -139,11 +172,11 @@ def _note(folder: Path, made: Made) -> None:
 
 def read_for_release(project: Project, setting: str) -> Microdata:
     """Return the file to be released; refuse a setting in which a length could be meant in two units."""
+    from disclique.attacks.look import inspect
     from disclique.audits.from_options import read_target
     from disclique.masks.registry import refuse_bare
     from disclique.masks.settings import Setting
     from disclique.options.files import refuse_hidden
-    from disclique.records.checks import inspect
 
     options = project.options.filled()
     refuse_bare(options.unit, [Setting.parse(setting).mask.spec])

@@ -13,15 +13,24 @@ from disclique.app.fields import (
     ASK_SWITCHES,
     LAYOUT,
     SNOOPER_FILES,
-    SNOOPERS,
     read_lines,
     read_value,
     show_value,
+    with_point,
 )
 from disclique.app.looks import Seen
 from disclique.app.number_lines import NumberLine, begin, join_parts, list_lines, show_lines, split_parts
 from disclique.app.number_lines import read_lines as read_number_lines
 from disclique.app.projects import AUDIT, Project
+from disclique.app.recipient_cards import (
+    NOTHING_KNOWN,
+    Knowable,
+    cards_in,
+    check_recipients,
+    read_recipients,
+    show_recipients,
+)
+from disclique.app.snoopers import OWN, ReadySnooper, list_ready, ready_options, which
 from disclique.errors import InputError
 from disclique.locale import mark
 from disclique.options.audits import AUDIT_ROWS
@@ -59,7 +68,8 @@ DECLARED = (*(name for name, _ in DECISION), CELL)
 class Questions:
     """What the form of Ask can offer for a file: cards of masks, ready snoopers, labels, files to choose, numbers.
 
-    ``alone`` says that labels and numbers are all that the file has: there are no distances to be masked.
+    ``alone`` says that labels and numbers are all that the file has: there are no distances to be masked. ``known`` is
+    what recipients may be said to know.
     """
 
     cards: tuple[Card, ...]
@@ -68,6 +78,7 @@ class Questions:
     choices: tuple[Choice, ...]
     lines: tuple[NumberLine, ...] = ()
     alone: bool = False
+    known: Knowable = NOTHING_KNOWN
 
 
 def offer(project: Project, seen: Seen, choices: list[Choice]) -> Questions:
@@ -75,10 +86,11 @@ def offer(project: Project, seen: Seen, choices: list[Choice]) -> Questions:
     from disclique.spaces.base import EARTH, MAPS, NOTHING
 
     places = seen.kind in (*MAPS, "vectors")
-    cards = list_cards(seen.median, seen.unit, dict(seen.fits), places=places)
+    cards = list_cards(seen, places=places)
     ready = list_ready(seen.records, places=seen.kind in MAPS, earth=seen.kind == EARTH)
-    labels, lines = tuple(project.said.get("label", []))[:TURNED], list_lines(seen.files)[:TURNED]
-    return Questions(tuple(cards), tuple(ready), labels, tuple(choices), lines, seen.kind == NOTHING)
+    labels, lines = tuple(project.said.get("label", [])), list_lines(seen.files)[:TURNED]
+    known = Knowable(labels, tuple(choices))
+    return Questions(tuple(cards), tuple(ready), labels[:TURNED], tuple(choices), lines, seen.kind == NOTHING, known)
 
 
 def show_questions(project: Project, offered: Questions, folder: str) -> dict[str, Any]:
@@ -95,6 +107,7 @@ def show_questions(project: Project, offered: Questions, folder: str) -> dict[st
     values |= {f"decision:{name}": show_value(project.declared.get(name)) for name in DECLARED}
     values["who"] = values["who_shown"] = which(said, list(offered.ready))
     values["folder"] = folder
+    values["recipients"] = show_recipients(project.recipients, offered.known)
     return values
 
 
@@ -108,7 +121,7 @@ def show_again(form: FormData, offered: Questions) -> dict[str, Any]:
     wanted += [f"dial:{card.name}:{dial.name}:{end}" for card in offered.cards for dial in card.dials for end in "ab"]
     wanted += [f"{part}:{label}" for part in ("how", "from", "to") for label in offered.labels]
     wanted += [line.field(part) for part in ("how", "a", "b") for line in offered.lines]
-    return dict.fromkeys(wanted, "") | values
+    return dict.fromkeys(wanted, "") | values | {"recipients": cards_in(form)}
 
 
 def _show_masks_and_numbers(specs: list[str], offered: Questions) -> dict[str, Any]:
@@ -202,18 +215,9 @@ def read_questions(project: Project, form: FormData, offered: Questions) -> Proj
     forced = bool(form.get("forced"))
     said["accept"] = project.said.get("accept") if forced else None
     made = replace(made.with_said(**said), declared=_read_decision(form), forced=forced, way=AUDIT, purpose=())
+    made = replace(made, recipients=read_recipients(form, offered.known))
     check_plan(made)
     return made
-
-
-def ready_options(who: str, ready: tuple[ReadySnooper, ...]) -> dict[str, Any]:
-    """Return what a ready answer says of the snooper, and nothing else of them."""
-    if who == OWN:
-        return {}
-    for one in ready:
-        if one.name == who:
-            return dict.fromkeys((*SNOOPERS, *SNOOPER_FILES), None) | one.options
-    raise InputError("no_such_snooper", who=who)
 
 
 def check_plan(project: Project) -> None:
@@ -230,7 +234,10 @@ def check_plan(project: Project) -> None:
 
         parse_memory(options.memory)
     unfinished: dict[str, Any] = {} if options.mask else {"mask": ["affine"]}
-    read_plan(replace(options, **unfinished))
+    whole = replace(options, **unfinished)
+    read_plan(whole)
+    if project.recipients:
+        check_recipients(project, whole)
 
 
 def _one(name: str, form: FormData, offered: Questions) -> Any:
@@ -252,7 +259,8 @@ def _read_masks(form: FormData, cards: tuple[Card, ...]) -> list[str]:
             raise InputError("no_such_mask_card", mask=name)
         values = {}
         for dial in card.dials:
-            low, high = (str(form.get(f"dial:{name}:{dial.name}:{end}", "")).strip() for end in "ab")
+            ends = (str(form.get(f"dial:{name}:{dial.name}:{end}", "")).strip() for end in "ab")
+            low, high = map(with_point, ends)
             if dial.needed or high or low != dial.default:
                 values[dial.name] = (low, high)
         found.append(spec_of(name, values))
@@ -263,7 +271,7 @@ def _read_masks(form: FormData, cards: tuple[Card, ...]) -> list[str]:
 def _read_labels(form: FormData, labels: tuple[str, ...]) -> list[str]:
     found = []
     for label in labels:
-        how, low, high = (str(form.get(f"{part}:{label}", "")).strip() for part in ("how", "from", "to"))
+        how, low, high = (with_point(str(form.get(f"{part}:{label}", "")).strip()) for part in ("how", "from", "to"))
         if how == DROP:
             found.append(f"{DROP}:{label}")
         elif how in (CLASSES, CHARACTERS):
@@ -281,6 +289,11 @@ def _read_labels(form: FormData, labels: tuple[str, ...]) -> list[str]:
         if not is_dial(rule):
             raise InputError("rule_without_range", rule=rule)
     return [*found, *rules]
+
+
+def read_label_rules(project: Project, form: FormData) -> list[str]:
+    """Return the rules by which the form tries labels in several ways."""
+    return _read_labels(form, tuple(project.said.get("label", []))[:TURNED])
 
 
 def _read_decision(form: FormData) -> dict[str, Any]:
@@ -317,81 +330,3 @@ def explain_choices(alone: bool = False) -> Mapping[str, Any]:
             if not known[name].sees_points and (not alone or known[name].without_distances)
         ],
     }
-
-
-EVERYBODY, NEIGHBOUR, TRADER, OWN = "whole", "neighbour", "trader", "own"
-
-
-@dataclass(frozen=True)
-class ReadyNumbers:
-    """What ready snoopers are like: shares of people and of labels, records, and how many times as many."""
-
-    neighbour_overlap: float = 0.1
-    neighbour_seeds: int = 3
-    fewest_records_for_seeds: int = 40
-    trader_overlap: float = 0.3
-    trader_size: int = 2  # times the released records
-    trader_label_error: float = 0.05
-    trader_coordinate_error: str = "50m"
-
-
-READY_NUMBERS = ReadyNumbers()
-
-
-@dataclass(frozen=True)
-class ReadySnooper:
-    """A ready answer: its name, who it is, what they know, and the options that say so."""
-
-    name: str
-    title: str
-    sentence: str
-    options: dict[str, Any]
-
-
-def list_ready(records: int, *, places: bool, earth: bool, of: ReadyNumbers = READY_NUMBERS) -> list[ReadySnooper]:
-    """Return the ready answers for a file of so many records; ``places`` says that others can be invented beside it.
-
-    The first is the worst case: whatever a snooper may know, the release is no riskier than it says.
-    """
-    neighbour: dict[str, Any] = {"overlap": of.neighbour_overlap}
-    if records >= of.fewest_records_for_seeds:
-        neighbour["seeds"] = of.neighbour_seeds
-    trader: dict[str, Any] = {"scenario": "marketer", "overlap": of.trader_overlap}
-    trader["label_error"] = of.trader_label_error
-    if places:
-        trader["known_size"] = of.trader_size * max(records, 1)
-    if earth:
-        trader["coordinate_error"] = of.trader_coordinate_error
-    return [
-        ReadySnooper(
-            EVERYBODY,
-            mark("Somebody who has the whole file"),
-            mark("They know everybody in it, with all that is there, and look for the record of each: the worst case."),
-            {},
-        ),
-        ReadySnooper(
-            NEIGHBOUR,
-            mark("A neighbour or colleague who knows that somebody took part"),
-            mark("They know one in ten of the people and recognise a few records beforehand, their own among them."),
-            neighbour,
-        ),
-        ReadySnooper(
-            TRADER,
-            mark("A data trader with a register of part of the population"),
-            mark("They have three in ten of the people among many others, with errors, and name as many as they can."),
-            trader,
-        ),
-    ]
-
-
-def which(said: Mapping[str, Any], ready: list[ReadySnooper]) -> str:
-    """Return which ready answer options say, else that it is an own one."""
-    if any(said.get(name) is not None for name in SNOOPER_FILES):
-        return OWN
-    meant = _differing(said)
-    return next((one.name for one in ready if _differing(one.options) == meant), OWN)
-
-
-def _differing(said: Mapping[str, Any]) -> dict[str, Any]:
-    found = {name: said.get(name) for name in SNOOPERS}
-    return {name: value for name, value in found.items() if value is not None and value != AUDIT_ROWS[name].default}

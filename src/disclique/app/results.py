@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from disclique.advice import Advice
     from disclique.audits import AuditResult
     from disclique.audits.facts import SettingFacts
+    from disclique.audits.recipient_facts import RecipientsFacts
     from disclique.locale import Texts
 
 PAGES = ("report", "annex")
@@ -36,6 +37,7 @@ class Results:
         self._page = lru_cache(maxsize=8)(self._render)
         self._advice = lru_cache(maxsize=8)(_read_advice)
         self._advice_page = lru_cache(maxsize=8)(self._render_advice)
+        self._recipients = lru_cache(maxsize=8)(_read_recipients)
 
     def get(self, project: Project) -> AuditResult:
         """Return the result of a project, without the records even if the audit was told to put them in."""
@@ -49,6 +51,16 @@ class Results:
     def advice_page(self, project: Project, language: str) -> str:
         """Return the page of the advice of a project."""
         return self._advice_page(*_stamp(project.answer), language)
+
+    def recipients(self, project: Project) -> RecipientsFacts:
+        """Return what was found for the recipients of a project."""
+        return self._recipients(*_stamp(project.answer))
+
+    def recipients_page(self, project: Project, language: str) -> str:
+        """Return the page of all recipients of a project."""
+        import disclique
+
+        return str(disclique.recipients_page(self.recipients(project), language=language))
 
     def _render_advice(self, path: str, changed: int, language: str) -> str:
         return self._advice(path, changed).page(language=language)
@@ -123,6 +135,13 @@ def _read_advice(path: str, changed: int) -> Advice:
 
     with _naming(path):
         return read_advice(Path(path))
+
+
+def _read_recipients(path: str, changed: int) -> RecipientsFacts:
+    from disclique.audits.recipient_facts import read_recipients_file
+
+    with _naming(path):
+        return read_recipients_file(Path(path))
 
 
 @contextmanager

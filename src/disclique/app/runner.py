@@ -24,6 +24,7 @@ from disclique.app.projects import (
     WAITING,
     Project,
     Projects,
+    move_files,
     read_project,
 )
 from disclique.app.status import Words, read_status, write_status
@@ -116,7 +117,9 @@ class Runner:
         if (project.folder / INPUT).is_dir():
             shutil.copytree(project.folder / INPUT, fresh.folder / INPUT)
             inside = {str(path): str(fresh.folder / path.relative_to(project.folder)) for path in _files(project)}
-        said = {name: inside.get(str(value), value) for name, value in project.said.items()}
+        said, *recipients = (
+            move_files(words, lambda path: inside.get(str(path), path)) for words in (project.said, *project.recipients)
+        )
         fresh = replace(
             fresh,
             file=inside.get(project.file, project.file),
@@ -126,6 +129,7 @@ class Runner:
             forced=project.forced,
             way=project.way,
             purpose=project.purpose,
+            recipients=tuple(recipients),
         )
         self.projects.save(fresh)
         if old is not None:
@@ -137,7 +141,7 @@ class Runner:
         old = read_project(project.folder, BEGUN)
         if old is None:
             return project
-        same = {name: getattr(old, name) for name in ("said", "declared", "forced", "way", "purpose")}
+        same = {name: getattr(old, name) for name in ("said", "declared", "forced", "way", "purpose", "recipients")}
         return self.projects.save(replace(project, **same))
 
     def _launch(self, project: Project) -> None:
@@ -197,13 +201,13 @@ def is_changed(project: Project) -> bool:
     return _plan(project) != _plan(old)
 
 
-def _plan(project: Project) -> tuple[str, str, tuple[str, ...], dict[str, object]]:
+def _plan(project: Project) -> tuple[object, ...]:
     from disclique.options.audits import AUDIT_ROWS
     from disclique.options.table import differing
 
     said = differing(project.options.filled())
     kept: dict[str, object] = {name: str(value) for name, value in said.items() if AUDIT_ROWS[name].records}
-    return project.file, project.way, project.purpose, kept
+    return project.file, project.way, project.purpose, project.recipients, kept
 
 
 def _files(project: Project) -> list[Path]:

@@ -13,9 +13,9 @@ import threading
 import time
 import traceback
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module, resources
 from pathlib import Path
 from threading import Thread
@@ -33,7 +33,7 @@ from disclique.app.guard import Guard, Keys
 from disclique.app.looks import Looks
 from disclique.app.pages import LANGUAGE, LANGUAGES, changing, go, in_thread, page, site_of
 from disclique.app.places import Places, remove_abandoned
-from disclique.app.projects import INPUT, Missing, Projects
+from disclique.app.projects import INPUT, RUNNING, WAITING, Missing, Projects
 from disclique.app.results import Results
 from disclique.app.roles import Previews
 from disclique.app.runner import Runner
@@ -44,6 +44,22 @@ from disclique.show.pages import ChartLibrary
 SILENCE = 3600.0  # seconds without a request or a running audit after which the server ends
 LOOK = 0.5  # seconds between two looks whether it should
 GRACE = 2  # seconds that a page or an upload has left when the server ends
+RECENT = 5  # projects that are listed at once
+# Addresses to which forms are sent, and on which a page stands that says what is wrong with one: whoever chooses
+# another language there, or loads it again, is led to the page of the form.
+FORMS = {
+    "/choose": "/",
+    "/upload": "/",
+    "/forget": "/",
+    "/list": "/",
+    "/work/{id}/advise": "/work/{id}/ask",
+    "/work/{id}/start": "/work/{id}/ask",
+    "/work/{id}/ask/recipients": "/work/{id}/ask",
+    "/work/{id}/file": "/work/{id}/open",
+    "/work/{id}/undo": "/work/{id}",
+    "/work/{id}/run/{what}": "/work/{id}/run",
+    "/work/{id}/exposed/report": "/work/{id}/exposed",
+}
 BACKLOG = 128  # connections that wait until they are answered
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 PLAIN = {  # one way to speak, whatever else is installed; nobody stands before this server and may speak for others
@@ -169,7 +185,7 @@ class Site:
 
 def make_site(site: Site) -> Guard:
     """Return the application with all its pages behind the guard."""
-    from disclique.app.steps import advising, ask, opening, reading, releasing, running
+    from disclique.app.steps import advising, ask, opening, reading, recipients, releasing, running
 
     routes = [
         Route("/", show_start, methods=["GET"]),
@@ -177,13 +193,17 @@ def make_site(site: Site) -> Guard:
         Route("/end", changing(end), methods=["POST"]),
         Route("/upload", begin_with_upload, methods=["POST"]),
         Route("/choose", changing(begin_with_file), methods=["POST"]),
-        Route("/work/{id}/remove", changing(remove_project), methods=["POST"]),
+        Route("/forget", changing(forget), methods=["POST"]),
+        Route("/list", changing(list_again), methods=["POST"]),
+        Route("/favicon.ico", send_icon, methods=["GET"]),
         *opening.routes,
         *ask.routes,
         *advising.routes,
         *running.routes,
+        *recipients.routes,
         *reading.routes,
         *releasing.routes,
+        *(Route(form, _back_to(step), methods=["GET"]) for form, step in FORMS.items()),
         Mount("/static", StaticFiles(directory=str(resources.files("disclique.app") / "static")), name="static"),
     ]
     handlers: Any = {
@@ -202,12 +222,52 @@ def make_site(site: Site) -> Guard:
 async def show_start(request: Request) -> Response:
     """Show the files that can be opened, and the audits that are there."""
     site = site_of(request)
+    found = site.projects.list()
     projects = [
-        (project, site.runner.state(project), site.projects.is_kept(project)) for project in site.projects.list()
+        (project, site.runner.state(project), site.projects.is_kept(project)) for project in found if project.listed
     ]
     files = await in_thread(site.places.files)
     site.warm()
-    return page(request, "start", files=[path.name for path in files], projects=projects, most=site.most)
+    content: dict[str, Any] = {
+        "recent": projects[:RECENT],
+        "older": projects[RECENT:],
+        "off": len(found) - len(projects),
+    }
+    return page(request, "start", files=[path.name for path in files], most=site.most, **content)
+
+
+async def forget(request: Request, form: FormData) -> Response:
+    """Take one project off the list, or all; what is not kept is deleted, and what runs stays."""
+    site = site_of(request)
+    chosen = str(form.get("project", ""))
+    for project in [site.projects.get(chosen)] if chosen else site.projects.list():
+        if site.runner.state(project) not in (RUNNING, WAITING):
+            site.projects.forget(project)
+    return go("/", request)
+
+
+async def list_again(request: Request, form: FormData) -> Response:
+    """List again what was taken off the list."""
+    site = site_of(request)
+    for project in site.projects.list():
+        if not project.listed:
+            site.projects.save(replace(project, listed=True))
+    return go("/", request)
+
+
+async def send_icon(request: Request) -> Response:
+    """Send the icon for which browsers ask beside a page that names none, such as a report in a tab of its own."""
+    icon = resources.files("disclique.app") / "static" / "icon.svg"
+    return Response(icon.read_bytes(), media_type="image/svg+xml")
+
+
+def _back_to(step: str) -> Callable[[Request], Awaitable[Response]]:
+    """Return what leads from the address of a form, opened by itself, to the page on which the form stands."""
+
+    async def lead(request: Request) -> Response:
+        return go(step.format(**request.path_params), request)
+
+    return lead
 
 
 async def begin_with_upload(request: Request) -> Response:
@@ -231,13 +291,6 @@ async def begin_with_file(request: Request, form: FormData) -> Response:
     file = site.places.file(str(form.get("file", "")))
     project = site.projects.begin(file.name, file)
     return go(f"/work/{project.id}/open", request)
-
-
-async def remove_project(request: Request, form: FormData) -> Response:
-    """Delete a project that would be deleted in the end anyway."""
-    site = site_of(request)
-    site.projects.remove(site.projects.get(request.path_params["id"]))
-    return go("/", request)
 
 
 async def choose_language(request: Request, form: FormData) -> Response:

@@ -88,6 +88,7 @@ class Board:
         self.rows: dict[str, SettingRow] = {row.spec: row for row in before.settings}
         self.known: dict[str, int] = {}  # releases of each setting of which the row speaks
         self.lines: list[Message] = []
+        self.rounds: tuple[int, int] = (0, 1)  # the audit under way, and of how many, one for each recipient
         self.state = RUNNING
         self.step: Message | None = None
         self.problem: Message | None = None
@@ -112,6 +113,10 @@ class Board:
         """Note what is done before units are counted."""
         self.step = step
 
+    def expects(self, audits: int) -> None:
+        """Note that several audits follow each other, one for each recipient; each tells its plan as it begins."""
+        self.rounds = (0, audits)
+
     def plans(self, plan: Plan) -> None:
         """Note what is going to be tried: the settings that are certain to be, the limit, and what usefulness means."""
         from disclique.measures.utility import measures
@@ -135,8 +140,13 @@ class Board:
     @contextmanager
     def units(self, about: UnitNames, forecast: Forecast, executor: Executor) -> Iterator[Counter]:
         """Count units for as long as they are carried out."""
+        from disclique.audits.estimate import RiskSoFar
         from disclique.runs.progress import Counter
 
+        if isinstance(about.describe, RiskSoFar) and about.describe.plan is not self.plan:
+            self.rows, self.counter = {}, None  # what was found for another recipient is not what this one finds
+            self.rounds = (min(self.rounds[0] + 1, self.rounds[1]), self.rounds[1])
+            self.plans(about.describe.plan)
         self.counter, self.known = Counter(about, forecast, executor), {}
         try:
             yield self.counter
@@ -174,8 +184,13 @@ class Board:
         words = Words(self.step)
         if self.counter is not None:
             said, now = self.counter.tell(), self.counter.tell_now()
-            words = Words(said.done, said.left, now, said.share)
+            words = Words(said.done, said.left, now, self._share(said.share))
         return Status(self.state, self.problem, words, lines, list(self.rows.values()), **self.about)
+
+    def _share(self, share: float) -> float:
+        """Return the share of all audits that is done, if so much of the one under way is."""
+        now, audits = self.rounds
+        return (max(now - 1, 0) + share) / audits
 
     def _look(self) -> None:
         """Make the rows of settings of which there is news."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from disclique.app.beside import name_plainly
-from disclique.app.fields import show_value
+from disclique.app.fields import read_number, read_value, show_value
 from disclique.app.looks import Seen
 from disclique.app.projects import ADVISE, Project
-from disclique.app.questions import OWN, Questions, ready_options, which
+from disclique.app.questions import Questions
+from disclique.app.snoopers import OWN, ready_options, which
 from disclique.errors import InputError
 from disclique.locale import mark
-from disclique.messages import Message
 from disclique.options.advice import ADVICE_ROWS
 from disclique.options.table import list_of
 
@@ -83,6 +82,7 @@ def show_wishes(project: Project, wishes: Wishes, offered: Questions, folder: st
     columns = [one for one in asked.get(COLUMNS, "").split(",") if one] or list(wishes.columns)
     return {
         "limit": show_value(project.said.get("max_risk")) or USUAL_LIMIT,
+        "person": show_value(project.said.get("max_risk_person")),
         "purpose": names,
         "column": columns if COLUMNS in names else [],
         "snooper": which(project.said, list(offered.ready)),
@@ -92,18 +92,23 @@ def show_wishes(project: Project, wishes: Wishes, offered: Questions, folder: st
 
 def show_wishes_again(form: FormData) -> dict[str, Any]:
     """Return the values that the form shows after it could not be read: those that it has."""
-    single = {name: str(form.get(name, "")) for name in ("limit", "snooper", "place")}
+    single = {name: str(form.get(name, "")) for name in ("limit", "person", "snooper", "place")}
     return single | {name: list(map(str, form.getlist(name))) for name in ("purpose", "column")}
 
 
 def read_wishes(project: Project, form: FormData, offered: Questions) -> Project:
     """Return the project that the form asks for; an error in one sentence if it cannot be read.
 
-    What was said by hand of the work stays; the masks do not, as it is masks that are looked for.
+    What was said by hand of the work stays; the masks do not, as it is masks that are looked for, and neither do
+    recipients, as it is looked for one snooper.
     """
     who = str(form.get("snooper", OWN))
-    said = {"mask": None, "max_risk": read_limit(str(form.get("limit", ""))), **ready_options(who, offered.ready)}
-    return replace(project, way=ADVISE, purpose=_read_purposes(form)).with_said(**said)
+    person = read_value("max_risk_person", str(form.get("person", "")))
+    if person is not None:
+        ADVICE_ROWS["max_risk_person"].check(person)
+    limits = {"max_risk": read_limit(str(form.get("limit", ""))), "max_risk_person": person}
+    said = {"mask": None, **limits, **ready_options(who, offered.ready)}
+    return replace(project, way=ADVISE, purpose=_read_purposes(form), recipients=()).with_said(**said)
 
 
 def read_limit(text: str) -> float:
@@ -112,16 +117,9 @@ def read_limit(text: str) -> float:
     >>> read_limit("0.09"), read_limit("9 %"), read_limit("0,09")
     (0.09, 0.09, 0.09)
     """
-    plain = text.strip()
-    if not plain:
+    if not text.strip():
         raise InputError("limit_not_said")
-    try:
-        found = Decimal(plain.removesuffix("%").strip().replace(",", "."))
-    except InvalidOperation:
-        found = Decimal("nan")
-    if not found.is_finite():
-        raise InputError("field_not_a_number", title=Message(ADVICE_ROWS["limit"].title), text=text, comma=None)
-    share = float(found / 100 if plain.endswith("%") else found)
+    share = read_number(text, ADVICE_ROWS["limit"].title, share=True)
     ADVICE_ROWS["limit"].check(share)
     return share
 
@@ -137,9 +135,7 @@ def _read_purposes(form: FormData) -> tuple[str, ...]:
 
 def list_fixed_rules(project: Project) -> list[str]:
     """Return the rules by which columns are made when the file is read; the others are ways that are tried."""
-    from disclique.records.coarsening import is_dial
-
-    return [rule for rule in list_of(project.options.generalise) if not is_dial(rule)]
+    return project.fixed_rules
 
 
 def read_question(project: Project) -> Question:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from disclique.advice.search import Effort
     from disclique.app.projects import Project
     from disclique.app.status import Board
+    from disclique.model import Microdata
 
 BAD_INPUT, BROKEN = 2, 1  # exit statuses
 
@@ -62,6 +63,41 @@ def carry_out_project(project: Project, out: str, processes: int | None, board: 
     board.plans(audit.plan)
     board.doing(Message("preparing"))
     carry_out(audit, Path(), choose_executor(processes), told=board, about=about)
+
+
+def carry_out_for_recipients(project: Project, out: str, processes: int | None, board: Board) -> None:
+    """Carry out the audit of every recipient of a project in its folder, as the command line does."""
+    from disclique.app.beside import name_plainly, named
+    from disclique.app.recipient_cards import list_recipients
+    from disclique.audits.caveats import inspect_audit, join_looks
+    from disclique.audits.facts import declare
+    from disclique.audits.from_options import ask_for, carry_out_recipients, write_command
+    from disclique.audits.several import Asked, place_of
+    from disclique.audits.summarise import Context
+    from disclique.options.table import differing
+    from disclique.runs import choose_executor
+
+    board.doing(Message("reading_the_file"))
+    recipients, shown = list_recipients(project), named(project)
+    targets: list[tuple[Microdata, Microdata]] = []  # as it was read and as it is named: one for all recipients
+    audits = []
+    for _, work in ask_for(recipients, Path(project.file), project.options.filled()):
+        plain = name_plainly(work, project)
+        target = next((other for own, other in targets if own is work.target), plain.target)
+        targets.append((work.target, target))
+        audits.append(replace(plain, target=target))
+    board.doing(Message("looking_at_the_input"))
+    looks = [inspect_audit(work) for work in audits]
+    board.say(join_looks(looks).messages())
+    file = f"./{project.shown}" if project.shown.startswith("-") else project.shown
+    accept, asked = project.said.get("accept", ()), []
+    for one, work, look in zip(list_recipients(shown), audits, looks, strict=True):
+        said = differing(one.apply(shown.options.filled())) | {"out": place_of(Path(out), one.name)}
+        about = Context(declare(project.declared), write_command(["audit", file], said), look.check(accept=accept))
+        asked.append(Asked(one, work, about))
+    board.expects(len(asked))
+    board.doing(Message("preparing"))
+    carry_out_recipients(asked, Path(), choose_executor(processes), told=board)
 
 
 def carry_out_advice(
@@ -129,7 +165,8 @@ def main() -> int:
         return BAD_INPUT
     with Board(project.folder, lambda said: hide_paths(said, project)) as board:
         try:
-            act = carry_out_advice if project.way == ADVISE else carry_out_project
+            alone = carry_out_for_recipients if project.recipients else carry_out_project
+            act = carry_out_advice if project.way == ADVISE else alone
             act(project, given.out, given.processes, board)
         except DiscliqueError as problem:
             board.fail(problem.message)

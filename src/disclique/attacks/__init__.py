@@ -8,6 +8,7 @@ drawn and what is decided from it does not live here.
 from disclique.attacks.act import Outcome, act, fetcher
 from disclique.attacks.bend import BendAttack
 from disclique.attacks.claims import AttackResult, Baseline
+from disclique.attacks.code import CodeAttack
 from disclique.attacks.equal import EqualAttack
 from disclique.attacks.extend import ExtendAttack
 from disclique.attacks.knowledge import Holder, Knowledge, Search, learn
@@ -37,6 +38,7 @@ for _kind in (
     RegisterAttack,
     IsomapAttack,
     ProfilesAttack,
+    CodeAttack,
     EqualAttack,
     BendAttack,
     QuasiCliqueAttack,
@@ -52,6 +54,7 @@ __all__ = [
     "BendAttack",
     "Ceiling",
     "CliqueAttack",
+    "CodeAttack",
     "EqualAttack",
     "ExtendAttack",
     "Fetch",

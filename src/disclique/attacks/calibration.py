@@ -201,6 +201,7 @@ def calibrate(
     check_kind(mask, Mask, "mask", "wanted_mask")
     if mask.withholds:
         raise InputError("nothing_to_calibrate", mask=mask.name)
+    mask = mask.inner
     check_rng(rng)
     pairs = (20_000 if mask.conditional else 1_000) if pairs is None else check_whole(pairs, "pairs", 2)
     records = check_whole(records, "records", 2)
@@ -234,7 +235,7 @@ def calibrate_matrix(
     >>> len(found.original), bool(np.abs(found.deviation).max() < 0.3)
     (24, True)
     """
-    mask = mask.in_unit_of(distances)
+    mask = mask.inner.in_unit_of(distances)
     files = mask.simulated_files if mask.on == "text" else 1
     some = distances.size > by.texts and mask.on == "text"  # it treats each record by itself
     parts = []

@@ -78,7 +78,8 @@ class AttackResult:
     ``matches`` has a row for each claimed pair: target_row and known_row counted from 1, the records' ids, and how sure
     it is (``support`` of the maximum cliques, or ``probability``); with a truth also ``true``. ``twins`` names target
     records, from 1, that no attack can tell apart. ``risk`` is None without a truth. Of a register ``files`` hold the
-    matched people alone, the rows ``known_rows`` of it, from 0.
+    matched people alone, the rows ``known_rows`` of it, from 0. Where several attacks were asked for, ``beside``
+    are the results of those that find fewer people.
 
     >>> import disclique as dq
     >>> result = dq.attack(*dq.poets(), agreement=dq.Within(5))
@@ -98,6 +99,7 @@ class AttackResult:
     files: tuple[Microdata, Microdata]
     agreement: Agreement | None = None
     known_rows: NDArray[np.int64] | None = None
+    beside: tuple[AttackResult, ...] = ()
 
     @property
     def unit(self) -> str | None:
@@ -133,6 +135,11 @@ class AttackResult:
             raise AttributeError(f"the attack {self.attack} has no cliques")
         return self.claims.work.cliques
 
+    @property
+    def rank(self) -> tuple[int, int]:
+        """A key that puts whoever finds most people first: by the truth, else by what is claimed."""
+        return (0, -len(self.matches)) if self.risk is None else (-self.risk.tp, self.risk.fp)
+
     def plot(self) -> Figure:
         """Draw both files with a line for every match."""
         import disclique
@@ -157,7 +164,7 @@ class AttackResult:
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines())
         title = f"<b>Attack by {escape(self.attack)}: {len(self.matches)} matches</b>"
-        return f"<div>{title}<ul>{lines}</ul>{self.matches.to_html(index=False)}</div>"
+        return f"<div>{title}<ul>{lines}</ul>{self.matches.to_html(index=False, max_rows=10)}</div>"
 
     def to_dict(self) -> Json:
         """Return the result in plain types, as ``--json`` writes it; members of a clique count from 1 there."""
@@ -202,10 +209,21 @@ class AttackResult:
             *([] if (agree := self._agree()) is None else [f"distances agree if {agree}"]),
             *([f"LOWER BOUND on the risk: {self.claims.cut}"] if self.lower_bound else []),
             f"labels alone: {self.baseline.pairs} possible pairs, {self.baseline.unique} records identified",
-            *(f"target records {', '.join(map(str, t[:-1]))} and {t[-1]} cannot be told apart" for t in self.twins),
+            *self._twins(),
             *describe_risk(self.risk),
             *map(str, self.notes),
         ]
+
+    def _twins(self, groups: int = 3, records: int = 5) -> list[str]:
+        """Name target records that cannot be told apart; of many the first ones and how many there are."""
+        said = []
+        for twins in self.twins[:groups]:
+            few = [str(row) for row in twins[:records]]
+            rest = len(twins) - len(few)
+            *others, last = [*few, f"{rest} more"] if rest else few
+            said.append(f"target records {', '.join(others)} and {last} cannot be told apart")
+        rest = len(self.twins) - len(said)
+        return [*said, f"{rest} more groups of target records cannot be told apart"] if rest > 0 else said
 
     def _agree(self) -> str | None:
         """Say when distances agree, with their unit; None for an attack that does not rest on that."""

@@ -77,6 +77,7 @@ class ExtendAttack(Attack):
     name: ClassVar[str] = "extend"
     needs: ClassVar[Message | str] = Message("attack_needs_extend")
     summary: ClassVar[Message | str] = Message("attack_does_extend")
+    who: ClassVar[Message | str] = Message("attack_who_extend")
     by_agreement: ClassVar[bool] = True
     most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
     by_evidence: ClassVar[bool] = True

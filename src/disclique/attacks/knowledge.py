@@ -24,6 +24,7 @@ from disclique.arguments import (
     show,
 )
 from disclique.attacks.calibration import Calibration
+from disclique.attacks.dictionaries import Dictionary
 from disclique.engine.agreement import check_agreement, fit_agreement
 from disclique.errors import InputError
 from disclique.geodesy import KM_PER_DEGREE, Spread, displacement_km
@@ -197,7 +198,8 @@ class Holder:
     errors allow besides; ``alike`` those whose labels fit, among whom is guessed where nothing else is known (the same
     unless said). ``seeds`` are pairs that the snooper knows beforehand, and who are not sought. ``across`` is the file
     of which both are parts, if there is one: bare matrices have no distances between the two else. ``values`` has for
-    every sensitive column the values of the released records as numbers, -1 where there is none.
+    every sensitive column the values of the released records as numbers, -1 where there is none. ``dictionary`` is what
+    columns of text may say: with one, records of encodings are read.
     """
 
     exact: Microdata
@@ -209,6 +211,7 @@ class Holder:
     seeds: tuple[tuple[int, int], ...] = ()
     across: Across | None = None
     values: tuple[NDArray[np.integer[Any]], ...] = ()
+    dictionary: Dictionary | None = None
 
     @property
     def sought(self) -> Truth:
@@ -240,7 +243,7 @@ def learn(
     check_kind(mask, Mask, "mask", "wanted_mask")
     check_kind(calibration, Calibration, "calibration", "wanted_calibration")
     check_rng(rng)
-    mask = mask if points is None else mask.in_unit_of(points)
+    mask = mask.inner if points is None else mask.inner.in_unit_of(points)
     deviation = float(np.sqrt(calibration.variance))
     told = Knowledge(None, 0.0, common, coordinate_error, deviation=deviation, mask=mask)
     on_earth = mask.on != "text" and (points is None or points.on_earth)

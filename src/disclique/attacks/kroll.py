@@ -46,6 +46,7 @@ class CliqueAttack(Attack):
     name: ClassVar[str] = "clique"
     needs: ClassVar[Message | str] = Message("attack_needs_clique")
     summary: ClassVar[Message | str] = Message("attack_does_clique")
+    who: ClassVar[Message | str] = Message("attack_who_clique")
     by_agreement: ClassVar[bool] = True
 
     agreement: Agreement
@@ -131,6 +132,7 @@ class QuasiCliqueAttack(Attack):
     name: ClassVar[str] = "quasi"
     needs: ClassVar[Message | str] = Message("attack_needs_clique")
     summary: ClassVar[Message | str] = Message("attack_does_quasi")
+    who: ClassVar[Message | str] = Message("attack_who_quasi")
     by_agreement: ClassVar[bool] = True
     in_all: ClassVar[bool] = False  # extend finds more, and faster
 

@@ -61,6 +61,7 @@ class LabelAttack(Attack):
     name: ClassVar[str] = "labels"
     needs: ClassVar[Message | str] = Message("attack_needs_labels")
     summary: ClassVar[Message | str] = Message("attack_does_labels")
+    who: ClassVar[Message | str] = Message("attack_who_labels")
     cost: ClassVar[int] = 0
     without_distances: ClassVar[bool] = True
 
@@ -84,6 +85,7 @@ class Guess(Attack):
     name: ClassVar[str] = "guess"
     needs: ClassVar[Message | str] = Message("attack_needs_labels")
     summary: ClassVar[Message | str] = Message("attack_does_guess")
+    who: ClassVar[Message | str] = Message("attack_who_guess")
     in_all: ClassVar[bool] = False
     cost: ClassVar[int] = 0
     without_distances: ClassVar[bool] = True

@@ -17,7 +17,7 @@ from disclique.attacks.knowledge import ALPHA, Knowledge, Search
 from disclique.attacks.labels import LabelRule
 from disclique.attacks.population import Population
 from disclique.attacks.registration import RegisterAttack, register
-from disclique.attacks.registry import Attack, parse_attack
+from disclique.attacks.registry import ALL, Attack, build_attacks, parse_attack, parse_attacks
 from disclique.attacks.rounding import see_rounding
 from disclique.attacks.thresholds import THRESHOLDS, Thresholds
 from disclique.engine.agreement import check_agreement
@@ -26,7 +26,7 @@ from disclique.masks.settings import Setting
 from disclique.measures.risk import Truth
 from disclique.memory import parse_memory
 from disclique.messages import Message
-from disclique.model import Agreement, Candidates, Claims, Executor, Microdata
+from disclique.model import Agreement, Budget, Candidates, Claims, Executor, Microdata
 from disclique.progress import listening, tell
 from disclique.records.checks.pairs import inspect_pair
 from disclique.records.labels import candidates
@@ -35,6 +35,7 @@ from disclique.spaces import shared_unit
 from disclique.values import canonical
 
 Who = str | Sequence[Hashable | None]  # a column of both files, or for each target record its id in the known file
+SEVERAL = 60.0  # seconds of a clique search that must not keep other attacks waiting
 Progress = Callable[[str, float | None], None]  # the step at work in English, and the share of it that is done if known
 
 
@@ -43,7 +44,7 @@ def attack(  # noqa: PLR0913 - the public door
     known: Microdata | Register,
     *,
     agreement: Agreement | None = None,
-    by: str | Attack = "clique",
+    by: str | Attack | Sequence[str] = "clique",
     knowledge: Knowledge | None = None,
     truth: Who | None = None,
     labels: LabelRule | None = None,
@@ -66,8 +67,9 @@ def attack(  # noqa: PLR0913 - the public door
     agreement : Agreement
         Which known distances agree with a target distance, such as ``Within(5)``; for ``clique``, ``quasi`` and,
         if it is known, ``extend`` and ``profiles``.
-    by : str or Attack
-        The name of an attack (see ``attacks()``), a spec such as ``quasi:gamma=0.7``, or an attack of one's own.
+    by : str or Attack, or list of names
+        The name of an attack (``attack_names()``), a spec such as ``quasi:gamma=0.7``, or an attack of one's own. Of
+        several, or of ``"all"``, the result of the one that finds most people comes back, the others ``beside`` it.
     knowledge : Knowledge
         What the snooper knows of the mask and the files; for ``register``, ``isomap``, ``extend`` and ``profiles``.
         Of the people in its ``seeds`` the risk says nothing: they were known beforehand.
@@ -112,25 +114,42 @@ def attack(  # noqa: PLR0913 - the public door
         if isinstance(known, Register):
             work = _open_register(target, known, rule, executor, memory)
             known = work.survey.look
-        built = by if isinstance(by, Attack) else None
-        if built is None:
+        built: dict[str, Attack | InputError]
+        if isinstance(by, Attack):
+            if agreement is not None or knowledge is not None or search is not None:
+                raise InputError("attack_built_already", name=by.name)
+            built = {by.name: by}
+        else:
             told = knowledge or Knowledge()
             told = check_kind(told, Knowledge, "knowledge", "wanted_knowledge")
             told = told if agreement is None else replace(told, agreement=check_agreement(agreement))
-            how = check_kind(search or Search(), Search, "search", "wanted_search")
+            usual = Search(budget=Budget(SEVERAL)) if by == ALL or isinstance(by, (list, tuple)) else Search()
+            how = check_kind(search or usual, Search, "search", "wanted_search")
             told = told.fit(target.distances, known.distances, (target.name, known.name))
             known = replace(known, numbers=known.numbers.off_by(told.coordinate_error, known.distances.points()))
-            built = parse_attack(by).build(told, how)  # type: ignore[arg-type]
-        elif agreement is not None or knowledge is not None or search is not None:
-            raise InputError("attack_built_already", name=built.name)
-        one = {built.name: built}
+            built = _build(by, told, how)
+        ready = {spec: one for spec, one in built.items() if isinstance(one, Attack)}
         if work is None:
-            found = _attack_files(target, known, one, truth, rule, alone=True)[built.name]
+            found = _attack_files(target, known, ready, truth, rule, alone=len(built) == 1)
         else:
-            found = attack_register(work, one, truth=truth)[built.name]
-    if isinstance(found, InputError):
-        raise found
-    return found
+            found = attack_register(work, ready, truth=truth)
+    return _take_best([*found.values(), *(one for one in built.values() if isinstance(one, InputError))])
+
+
+def _build(by: object, knowledge: Knowledge, search: Search) -> dict[str, Attack | InputError]:
+    """Return the attack that is named, or all of several; one alone that cannot be built raises why."""
+    if by != ALL and not isinstance(by, (list, tuple)):
+        built = parse_attack(by).build(knowledge, search)  # type: ignore[arg-type]
+        return {built.name: built}
+    return build_attacks(parse_attacks(by), knowledge, search)
+
+
+def _take_best(found: Sequence[AttackResult | InputError]) -> AttackResult:
+    """Return the result of the attack that finds most, with the others beside it; raise why none applies."""
+    results = sorted((one for one in found if isinstance(one, AttackResult)), key=lambda one: one.rank)
+    if not results:
+        raise next(one for one in found if isinstance(one, InputError))
+    return replace(results[0], beside=tuple(results[1:])) if len(results) > 1 else results[0]
 
 
 def _open_register(

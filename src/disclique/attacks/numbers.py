@@ -353,6 +353,7 @@ class NumberAttack(Attack):
     name: ClassVar[str] = "numbers"
     needs: ClassVar[Message | str] = Message("attack_needs_numbers")
     summary: ClassVar[Message | str] = Message("attack_does_numbers")
+    who: ClassVar[Message | str] = Message("attack_who_numbers")
     by_evidence: ClassVar[bool] = True
     without_distances: ClassVar[bool] = True
     cost: ClassVar[int] = 0

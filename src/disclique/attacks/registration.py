@@ -265,6 +265,7 @@ class RegisterAttack(MapAttack):
     name: ClassVar[str] = "register"
     needs: ClassVar[Message | str] = Message("attack_needs_register")
     summary: ClassVar[Message | str] = Message("attack_does_register")
+    who: ClassVar[Message | str] = Message("attack_who_register")
     cost: ClassVar[int] = 1
 
     def run(self, target: Microdata, known: Microdata, candidates: Candidates) -> Claims:
@@ -280,6 +281,7 @@ class IsomapAttack(MapAttack):
     name: ClassVar[str] = "isomap"
     needs: ClassVar[Message | str] = Message("attack_needs_isomap")
     summary: ClassVar[Message | str] = Message("attack_does_isomap")
+    who: ClassVar[Message | str] = Message("attack_who_isomap")
     cost: ClassVar[int] = 2
     most: ClassVar[tuple[int, int] | None] = (10_000, 100_000_000)
 
@@ -296,6 +298,7 @@ class Ceiling(MapAttack):
     name: ClassVar[str] = "ceiling"
     needs: ClassVar[Message | str] = Message("attack_needs_ceiling")
     summary: ClassVar[Message | str] = Message("attack_does_ceiling")
+    who: ClassVar[Message | str] = Message("attack_who_ceiling")
     in_all: ClassVar[bool] = False
     sees_points: ClassVar[bool] = True
     cost: ClassVar[int] = 1

@@ -26,7 +26,8 @@ ALL = "all"  # stands for every attack that a snooper would carry out
 class Attack:
     """A way to attack a release.
 
-    ``needs`` says to which releases it applies and ``summary`` what it does, each in words for people. With
+    ``needs`` says to which releases it applies, ``summary`` what it does and ``who`` the same in a few words behind its
+    name ("which …"), each in words for people. With
     ``by_agreement`` it rests on ≈ and so on the detection probability α. With ``by_evidence`` it weighs labels that
     differ; to the others a wrong label excludes a pair. What is not ``in_all`` is run only when asked for by name: an
     attack that others outdo, or a yardstick. With ``sees_points`` it is given the masked points themselves. With
@@ -45,6 +46,7 @@ class Attack:
     name: ClassVar[str]
     needs: ClassVar[Message | str]
     summary: ClassVar[Message | str]
+    who: ClassVar[Message | str] = ""
     by_agreement: ClassVar[bool] = False
     by_evidence: ClassVar[bool] = False
     in_all: ClassVar[bool] = True

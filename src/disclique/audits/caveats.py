@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import spearmanr
 
+from disclique.attacks.look import look_for_leaks
 from disclique.audits.definition import Audit
 from disclique.audits.facts import SettingFacts, SnooperFacts
 from disclique.audits.plan import Plan
@@ -187,7 +188,8 @@ def inspect_audit(audit: Audit) -> Inspection:
             found, files=(*found.files, *beside.files[1:]), meetings=found.meetings or beside.meetings, remarks=remarks
         )
     remarks = (*found.remarks, *_roots(audit), *_masks(audit))
-    return replace(found, remarks=tuple(sorted(remarks, key=lambda remark: not remark.mistake)))
+    leaks = look_for_leaks(audit.target, audit.known)
+    return replace(found, remarks=tuple(sorted(remarks, key=lambda remark: not remark.mistake)), leaks=leaks)
 
 
 def join_looks(looks: Sequence[Inspection]) -> Inspection:
@@ -195,7 +197,8 @@ def join_looks(looks: Sequence[Inspection]) -> Inspection:
     found, files = looks[0], dict.fromkeys(file for look in looks for file in look.files)
     meetings = dict.fromkeys(one for look in looks for one in look.meetings)
     remarks = dict.fromkeys(one for look in looks for one in look.remarks)
-    return replace(found, files=tuple(files), meetings=tuple(meetings), remarks=tuple(remarks))
+    leaks = dict.fromkeys(one for look in looks for one in look.leaks)
+    return replace(found, files=tuple(files), meetings=tuple(meetings), remarks=tuple(remarks), leaks=tuple(leaks))
 
 
 def _inspect_beside(audit: Audit, known: Microdata | None, *, same_ids: bool = False) -> Inspection:
@@ -231,14 +234,15 @@ def _masks(audit: Audit) -> Iterator[Remark]:
     """Say whether a mask, even at its weakest, is out of all proportion to the distances."""
     if not audit.target.distances.are_published:
         return
-    some = audit.target.distances.select(_choose_rows(audit))
+    rows = _choose_rows(audit)
+    some = audit.target.distances.select(rows)
     original = full_matrix(some)
     upper = np.triu(np.ones(original.shape, dtype=bool), 1)
     for range_ in audit.plan.mask_ranges:
         mask = range_.settings[0].mask.prepare(audit.target)
         if mask.on == "text":  # what encodings keep of texts is another question
             continue
-        masked = full_matrix(mask.apply(some, audit.chance.rng("look")))
+        masked = full_matrix(mask.select(rows).apply(some, audit.chance.rng("look")))
         there = upper & ~np.isnan(masked) & ~np.isnan(original)
         if there.sum() < MASK_TRIAL.records or original[there].std() == 0 or masked[there].std() == 0:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+from disclique.attacks.dictionaries import Dictionary, check_words, dictionary_of
 from disclique.audits.fitting import check_population
 from disclique.audits.known_numbers import fit_known_numbers
 from disclique.audits.plan import MOST_VARIED, Plan, Snooper
@@ -28,7 +30,7 @@ from disclique.records.labels import label_tuples
 from disclique.records.population import Inhabitants
 from disclique.records.sensitive import SensitiveColumn, code_sensitive
 from disclique.runs import Chance, Measured, Stage, Unit, WrittenUnit
-from disclique.spaces import Points, shared_unit
+from disclique.spaces import Points, Texts, shared_unit
 from disclique.spaces.mapping import scale_together
 from disclique.units import KM_IN
 from disclique.values import Json, canonical
@@ -114,7 +116,8 @@ class Audit:
 
     Ids tell who is who: the same id in two files is the same person. ``thinned`` says of what the known file is a part,
     if it is one. ``uncoarsened`` is the audit with the labels as
-    they were before they were recoded. ``population`` are the people of the area, among whom released people hide.
+    they were before they were recoded. ``population`` are the people of the area, among whom released people hide;
+    ``words`` is the dictionary by which encodings are read, if not the file's own columns.
     """
 
     plan: Plan
@@ -125,6 +128,7 @@ class Audit:
     thinned: Message | None = None
     tuning: UnitTuning = UNIT_TUNING
     population: Inhabitants | None = None
+    words: Texts | None = None
 
     def __post_init__(self) -> None:
         if len(self.target) < 2:
@@ -143,6 +147,8 @@ class Audit:
             raise InputError("inference_limit_without_column", file=self.target.name)
         if self.population is not None:
             check_population(self.population, self.target)
+        if self.words is not None:
+            check_words(self.words, self.target)
 
     def check_masks(self) -> None:
         """Apply every mask and recoding once, so that one that does not fit the file is said before the run."""
@@ -171,6 +177,8 @@ class Audit:
             digest.update(b"" if data is None else _content(data))
         if self.population is not None:
             digest.update(repr(self.population.content()).encode())
+        if self.words is not None:
+            digest.update(repr(self.words.fields).encode())
         for column in self._read_columns:
             digest.update(repr((column, [canonical(value) for value in self.target.table.get(column, ())])).encode())
         if self.sensitive:  # records say what is learned of them
@@ -193,6 +201,14 @@ class Audit:
     def sensitive(self) -> tuple[SensitiveColumn, ...]:
         """The columns of which it is asked what a snooper learns; many numbers grouped as in the whole file."""
         return code_sensitive(self.target)
+
+    @cached_property
+    def dictionary(self) -> Dictionary | None:
+        """What columns of text may say: a public dictionary is taken to have all that the file says, unless given."""
+        own = self.target.distances.texts()
+        if own is None:
+            return None
+        return dictionary_of(own) if self.words is None else dictionary_of(self.words, like=own)
 
     def to_dict(self) -> Json:
         """Return the plan in plain types."""
@@ -228,7 +244,9 @@ class Audit:
         target, known, others = (None if data is None else labels.apply(data) for data in files)
         assert target is not None
         plan = replace(self.plan, generalise=())
-        return Audit(plan, target, known, others, self, tuning=self.tuning, population=self.population)
+        return Audit(
+            plan, target, known, others, self, tuning=self.tuning, population=self.population, words=self.words
+        )
 
     def _choose_utility(self) -> None:
         """Compare settings by what is left of numbers where nothing else is released."""
@@ -430,14 +448,18 @@ class Audit:
         error = self.plan.snooper.coordinate_length
         return 0.0 if error is None else error.km if error.unit in KM_IN else error.value
 
-    def lean(self) -> Audit:
-        """Return the same audit without the columns it does not need, as it is sent to other processes."""
+    def lean(self, reads: Sequence[str] = ()) -> Audit:
+        """Return the same audit without the columns it does not need, as it is sent to other processes.
+
+        ``reads`` are those that are needed besides, by masks that are not in its plan.
+        """
         files = (self.target, self.known, self.others)
         target, known, others = (
             None if data is None else replace(data, table=pd.DataFrame(index=range(len(data)))) for data in files
         )
         assert target is not None
-        read = [column for column in self._read_columns if column in self.target.table.columns]
+        wanted = dict.fromkeys((*self._read_columns, *reads))
+        read = [column for column in wanted if column in self.target.table.columns]
         target = replace(target, table=self.target.table[read].reset_index(drop=True)) if read else target
         return replace(self, uncoarsened=None, target=target, known=known, others=others)
 

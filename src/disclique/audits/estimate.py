@@ -16,7 +16,7 @@ from disclique.audits.sensitivity import find_variants, list_units
 from disclique.audits.unit import UnitRunner, count_groups
 from disclique.masks.settings import MaskRange, Setting
 from disclique.messages import Message
-from disclique.records.reading import select_records
+from disclique.records.tables import select_records
 from disclique.runs import Estimate, Unit
 
 BESIDE = (ORACLE,)  # steps of a unit besides its attacks
@@ -155,7 +155,7 @@ class RiskSoFar:
     """What each setting gives away by the releases that came in so far: the mean of the oracle, or of guessing."""
 
     def __init__(self, plan: Plan) -> None:
-        self.scenario = plan.scenario
+        self.plan, self.scenario = plan, plan.scenario
         self.found: dict[Setting, dict[int, ReleaseRecord]] = {}
 
     def __call__(self, unit: Unit, record: ReleaseRecord) -> Message | None:

@@ -16,7 +16,7 @@ from disclique.audits.rates import ORACLE, Records, ReleaseRecord, find_best
 from disclique.locale import mark
 from disclique.masks.settings import Setting
 from disclique.measures.disclosure import count_members, lay_cells, number_classes
-from disclique.messages import Message
+from disclique.messages import Message, percent
 from disclique.records.coarsening import AS_THEY_ARE, Recoding
 from disclique.values import FloatArray
 
@@ -193,14 +193,16 @@ def describe_people(found: RecordRisks, groups: Sequence[Group]) -> PeopleRisk:
     there = ~np.isnan(found.risk)
     risk = found.risk[there]
     mean, above = float(risk.mean()), int((risk > 0.5).sum())
-    parts = []
+    apart = []
     sparse = next((g for g in groups if g.by == "density"), None)
     if sparse is not None and (sparse.inside & there).any():
-        parts.append(Message("of_the_farthest_tenth", share=float(found.risk[sparse.inside & there].mean())))
+        apart.append((mark("of_the_farthest_tenth"), float(found.risk[sparse.inside & there].mean())))
     few = [g.inside for g in groups if g.by == "label" and g.most is not None and g.most <= FEW_SHARING]
     inside = np.any(few, axis=0) & there if few else np.zeros(len(there), dtype=bool)
     if inside.any():
-        parts.append(Message("of_those_with_rare_labels", share=float(found.risk[inside].mean())))
+        apart.append((mark("of_those_with_rare_labels"), float(found.risk[inside].mean())))
+    shown = percent(mean)
+    parts = [Message(code, share=share) for code, share in apart if percent(share) != shown]  # else nothing is hidden
     by_oracle = found.source == ORACLE
     if parts:
         parts.append(Message("people_above_half", count=above) if above else Message("nobody_above_half"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from disclique.arguments import short_repr
 from disclique.audits.fitting import Fitting
-from disclique.audits.rates import AttackRisk, InsiderShare, OracleRisk, SettingRisk
+from disclique.audits.rates import AttackRisk, EverybodyRisk, InsiderShare, OracleRisk, SettingRisk
 from disclique.errors import InputError
 from disclique.messages import Message, mark
 from disclique.releases.described import ReleasedColumn
@@ -233,7 +233,9 @@ class SettingFacts:
     records of a large file. ``brief`` is the spec without what is as by default. ``labels`` says what is done to the
     labels, in an audit that makes them coarser, ``numbers`` what is done to numbers, where the file has some.
     ``fitting`` counts how many people of the population fit each record of one release, where there is a population.
-    ``inference`` says what is learned of each sensitive column.
+    ``inference`` says what is learned of each sensitive column. ``secret`` is False where encodings have no key.
+    ``everybody`` is the second figure of encodings: the share of all released records, on the snooper's list or not,
+    that are named or read.
     """
 
     spec: str
@@ -265,6 +267,8 @@ class SettingFacts:
     fitting: Fitting | None = None
     numbers: NumberUse | None = None
     inference: tuple[InferenceFacts, ...] = ()
+    secret: bool = True
+    everybody: EverybodyRisk | None = None
 
     __repr__ = short_repr
 

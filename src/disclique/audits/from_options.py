@@ -31,12 +31,15 @@ from disclique.options.files import NO_COLUMNS
 from disclique.options.table import FILE, list_of, read_toml
 from disclique.records.coarsening import is_dial
 from disclique.records.population import Inhabitants, read_population
-from disclique.records.reading import Layout, read
-from disclique.records.registers import read_known
+from disclique.records.reading import Layout, list_left_out, read
+from disclique.records.registers import Register, read_known
 from disclique.records.write import hashes
 from disclique.runs import Executor, Forecast, open_journal
 from disclique.runs.journal import check_folder, has_journal
 from disclique.runs.progress import Counter, UnitNames
+from disclique.spaces import Texts
+from disclique.spaces.bits import is_bit_metric
+from disclique.spaces.strings import is_text_metric
 
 
 def read_decision(config: Path | None) -> dict[str, Any]:
@@ -75,7 +78,9 @@ def read_audit(file: Path, options: AuditOptions, target: Microdata | None = Non
     known, others = paths["known"], options.file_of_others
     plan = read_plan(options)
     target = read_target(file, options) if target is None else target
-    theirs = None
+    theirs: Microdata | Register | None = None
+    if known is None and options.has_names:  # a snooper may know everybody by name
+        theirs = read(file, **_known_columns(options, plan))
     if known is not None:
         beside: dict[str, Any] = {"distances": paths["known_distances"], "vectors": paths["known_vectors"]}
         takes = _takes_unit(options)
@@ -92,12 +97,23 @@ def read_audit(file: Path, options: AuditOptions, target: Microdata | None = Non
     memory = None if options.memory is None else parse_memory(options.memory)
     kept, thinned = hold_known(theirs, target, plan, memory)
     strangers, plan = hold_others(more, target, plan), replace(plan, inputs=inputs)
-    return Audit(plan, target, kept, strangers, thinned=thinned, population=_read_population(options, paths))
+    people, words = _read_population(options, paths), _read_words(paths["dictionary"], target)
+    return Audit(plan, target, kept, strangers, thinned=thinned, population=people, words=words)
+
+
+def _read_words(path: Path | None, target: Microdata) -> Texts | None:
+    own = target.distances.texts()
+    if path is None:
+        return None
+    if own is None:
+        raise InputError("dictionary_needs_texts", file=target.name)
+    return read(path, text=own.columns).distances.texts()
 
 
 def _known_columns(options: AuditOptions, plan: Plan) -> dict[str, Any]:
     """Return what the columns of the snooper's file are: it need not have the labels that they do not know."""
     columns, gone = options.columns, plan.snooper.lacks(options.columns["labels"])
+    columns |= _of_names(options) if options.has_names else {}
     made = [spec for spec in columns["generalise"] if spec.partition("=")[0].strip() not in gone]
     return columns | {"labels": plan.snooper.knows(columns["labels"]), "generalise": made}
 
@@ -114,7 +130,21 @@ def read_target(file: Path, options: AuditOptions) -> Microdata:
     """Read the file that is audited, and afterwards released."""
     unit = _unit_of_target(options)
     distances, vectors = (None if path is None else Path(path) for path in (options.distances, options.vectors))
-    return read(file, distances=distances, vectors=vectors, **(options.own_columns | {"unit": unit}))
+    columns = options.own_columns | {"unit": unit} | (_of_encodings(options) if options.has_names else {})
+    found = read(file, distances=distances, vectors=vectors, **columns)
+    if options.leave_out is None:
+        return found
+    return replace(found, left_out=len(set(list_left_out(Layout(id=options.id, leave_out=options.leave_out)))))
+
+
+def _of_encodings(options: AuditOptions) -> dict[str, Any]:
+    metric = options.metric
+    return {"text": [], "metric": metric if metric is not None and is_bit_metric(metric) else None}
+
+
+def _of_names(options: AuditOptions) -> dict[str, Any]:
+    metric = options.metric
+    return {"encodings": None, "metric": metric if metric is not None and is_text_metric(metric) else None}
 
 
 def _unit_of_target(options: AuditOptions) -> str | None:
@@ -205,7 +235,8 @@ def carry_out_recipients(
             else:
                 told.say([Message("recipient_begins", name=one.name)])
                 forecast = announce(one.audit, place_of(out, one.name), running, told, keep=True)
-            with told.units(_name_units(one.audit), forecast, running) as progress:
+            what = Message("releases_for_recipient", name=one.name)
+            with told.units(replace(_name_units(one.audit), what=what), forecast, running) as progress:
                 yield progress
             if forecast.finished and not progress.fresh:
                 told.say([Message("finished_before", folder=place_of(out, one.name))])

@@ -25,14 +25,15 @@ from disclique.model import Microdata
 from disclique.numbers import Numbers
 from disclique.options.audits import GERMANY
 from disclique.records.population import Inhabitants
-from disclique.records.reading import select_records
 from disclique.records.registers import Register, draw_people, find_people
+from disclique.records.tables import select_records
 from disclique.spaces import Points
 from disclique.spaces.base import Distances
 from disclique.synthetic.people import home_points
 
 Rows = NDArray[np.int64]
 Pairs = tuple[tuple[int, int], ...]
+FAKE = "fake"
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +119,27 @@ def draw_others(audit: Audit, count: int, rng: np.random.Generator) -> Microdata
     return invent_people(audit, count, rng)
 
 
-def invent_people(audit: Audit, count: int, rng: np.random.Generator) -> Microdata:
-    """Draw synthetic people with labels and places, vectors or texts like those of the file."""
-    like = rng.integers(len(audit.target), size=count)
+def add_fakes(audit: Audit, known: KnownFile, share: float, rng: np.random.Generator) -> KnownFile:
+    """Return the same with records of invented people in the release, as many as a share of its own.
+
+    They are in nobody's file, and have the labels and values of records of the file.
+    """
+    count = round(share * len(known.released))
+    if not count:
+        return known
+    like = rng.integers(len(known.released), size=count)
+    made = replace(invent_people(audit, known.rows[like], rng), ids=tuple((FAKE, number) for number in range(count)))
+    released = join_files(known.released, made)
+    return replace(known, released=released, rows=np.concatenate([known.rows, known.rows[like]]), across=None)
+
+
+def invent_people(audit: Audit, like: int | Rows, rng: np.random.Generator) -> Microdata:
+    """Draw synthetic people with labels and places, vectors or texts like those of the file.
+
+    ``like`` are the rows that they have labels of, or how many of these are drawn.
+    """
+    like = rng.integers(len(audit.target), size=like) if isinstance(like, int) else like
+    count = len(like)
     labels = audit.target.labels.iloc[like].reset_index(drop=True)
     points = audit.target.distances.points()
     own = points if audit.plan.snooper.others == GERMANY else None

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from disclique.attacks.oracle.answer import Everybody
 from disclique.audits.fitting import Fitting
 from disclique.measures.bounds import lower_end, smooth_upper_end, upper_end
 from disclique.measures.risk import Hits, trials
@@ -79,6 +80,8 @@ class OracleRecord:
     ``named`` are the rows of known people with the chance that they are identified, where they are few enough to be
     kept. ``learned`` says that the law of the mask was learned from draws. ``curve`` says what is found by those who
     know so many pairs beforehand, where the secret is a key; ``seeds`` is how many of them ``hits`` supposes.
+    ``curve`` is by distances, ``code_curve`` by the code that the pairs show. ``everybody`` counts who is named or
+    read of all released records, on the list or not, where records were read.
     """
 
     why: Message | None = None
@@ -89,6 +92,8 @@ class OracleRecord:
     curve: tuple[InsiderHits, ...] = ()
     seeds: int | None = None
     seconds: float = 0.0
+    code_curve: tuple[InsiderHits, ...] = ()
+    everybody: Everybody | None = None
 
     @property
     def applies(self) -> bool:
@@ -296,7 +301,8 @@ class OracleRisk:
     """What the oracle finds in the scenario of the audit: the mean over ``draws`` releases, and its upper end.
 
     ``learned`` says that the law of the mask was learned from draws of it. Where the secret of a mask is a key,
-    ``seeds`` is how many pairs are supposed to be known beforehand, and ``curve`` what others would find.
+    ``seeds`` is how many pairs are supposed to be known beforehand, and ``curve`` what others would find by distances,
+    ``code_curve`` by the code that these pairs show.
     """
 
     value: float
@@ -305,6 +311,40 @@ class OracleRisk:
     learned: bool = False
     seeds: int | None = None
     curve: tuple[InsiderShare, ...] = ()
+    code_curve: tuple[InsiderShare, ...] = ()
+
+
+@dataclass(frozen=True)
+class EverybodyRisk:
+    """The share of *all* released records whose people are named or read exactly, on the snooper's list or not.
+
+    Those whom an insider knows beforehand are no part of it. ``value`` is the mean over ``draws`` releases, in each of
+    which ``records`` were read, and ``high`` its upper end, which is held against the limit besides that of the people
+    on the list. ``read`` is the share that is read against the dictionary alone, which has all columns of the share
+    ``covered``, and ``alike`` the mean Dice coefficient of what is read and the truth.
+    """
+
+    value: float
+    high: float
+    draws: int
+    records: int
+    read: float
+    covered: float
+    alike: float
+
+
+def measure_everybody(records: Records, scenario: str) -> EverybodyRisk | None:
+    """Measure what is found of everybody; None where no records were read."""
+    found = [one.oracle.everybody for one in records.values() if one.oracle is not None]
+    there = [one for one in found if one is not None]
+    if not there:
+        return None
+    many = [one.records for one in there]
+    values = np.clip([one.hits.of(scenario) / max(one.records, 1) for one in there], 0.0, 1.0)
+    read = float(np.mean([one.read / max(one.records, 1) for one in there]))
+    high = max(smooth_upper_end(values, many), float(values.mean()))
+    covered, alike = (float(np.mean([getattr(one, name) for one in there])) for name in ("covered", "alike"))
+    return EverybodyRisk(float(values.mean()), high, len(there), round(float(np.mean(many))), read, covered, alike)
 
 
 def measure_oracle(records: Records, scenario: str, extra: Sequence[Hits] = ()) -> OracleRisk | None:
@@ -326,8 +366,10 @@ def measure_oracle(records: Records, scenario: str, extra: Sequence[Hits] = ()) 
     values = np.clip(shares, 0.0, 1.0)
     first = there[0][1]
     curve = average_insiders((record for record, _ in there), [one.curve for _, one in there], scenario)
-    high = smooth_upper_end(values, people)
-    return OracleRisk(float(values.mean()), high, len(values), any(o.learned for _, o in there), first.seeds, curve)
+    deep = [(record, one) for record, one in there if one.code_curve]
+    by_code = average_insiders((record for record, _ in deep), [one.code_curve for _, one in deep], scenario)
+    high, learned = smooth_upper_end(values, people), any(one.learned for _, one in there)
+    return OracleRisk(float(values.mean()), high, len(values), learned, first.seeds, curve, by_code)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ def describe_release(audit: Audit, setting: Setting, facts: SettingFacts) -> Rel
         columns=columns,
         done=describe_mask(setting.mask, form, change),
         dropped=list_dropped(data, setting),
+        left_out=data.left_out,
     )
 
 

@@ -48,7 +48,9 @@ from disclique.records.write import encode, whole_file, write_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KIND, VERSION = "disclique audit", 8
+    from disclique.model import Microdata
+
+KIND, VERSION = "disclique audit", 9
 RESULT, RECORDS, REPORT, ANNEX = "result.json", "records.csv", "report.html", "annex.html"
 ANNEX_WORD = "annex.docx"
 
@@ -100,7 +102,7 @@ class AuditResult(ResultFacts):
     ``people_table`` stays with the data holder and is never in result.json.
 
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> result = dq.audit(people, ["round:to=10km", "round:to=50km"], attacks="labels", repetitions=1)
     >>> result.table[["mask", "risk"]].values.tolist()
     [['round:to=10km', 1.0], ['round:to=50km', 1.0]]
@@ -111,6 +113,12 @@ class AuditResult(ResultFacts):
     def setting(self, spec: str) -> SettingFacts:
         """Return a setting by its spec."""
         return next(setting for setting in self.settings if setting.spec == spec)
+
+    def tell_of(self, setting: str, data: Microdata) -> Message:
+        """Say what was found of a setting of a file, or that it was not audited."""
+        from disclique.audits.audited import tell_of
+
+        return tell_of(self, setting, data)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -130,6 +138,7 @@ class AuditResult(ResultFacts):
                 "repetitions": s.repetitions,
                 **({} if s.labels is None else {"label_information": s.labels.information}),
                 **({} if s.numbers is None else {"numbers_kept": s.numbers.kept}),
+                **({} if s.everybody is None else {"everybody": s.everybody.value, "everybody_high": s.everybody.high}),
                 **{f"told_{one.column}": one.value for one in s.inference},
                 **{f"told_{one.column}_high": one.high for one in s.inference},
             }
@@ -157,6 +166,7 @@ class AuditResult(ResultFacts):
                 "could be found": percent(s.risk.value),
                 "at most": percent(s.risk.high),
                 "shown": "–" if found is None else f"{percent(found.value)} by {found.attack}",
+                **({} if s.everybody is None else {"of everybody": percent(s.everybody.value)}),
                 "by guessing": percent(s.guess),
                 "useful": "–" if use is None else percent(use) if format_ == "%" else f"{use:.2f}",
             }
@@ -241,8 +251,9 @@ class AuditResult(ResultFacts):
         return "\n".join([*self._sentences, self.summary.to_string(index=False)])
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self._sentences)
-        return f"<div><b>{escape(self.verdict.status)}</b>{said}{self.summary.to_html(index=False)}</div>"
+        first, *rest = map(escape, self._sentences)
+        said = "".join(f"<p>{sentence}</p>" for sentence in (f"<b>{first}</b>", *rest))
+        return f"<div>{said}{self.summary.to_html(index=False)}</div>"
 
     @property
     def _sentences(self) -> list[str]:
@@ -286,7 +297,7 @@ def read_result(path: Path | str) -> AuditResult:
 
     >>> import tempfile
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     made = dq.audit(people, "affine", attacks="labels", repetitions=1, folder=folder)
     ...     read_result(f"{folder}/result.json") == made

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from disclique.arguments import check_kind, check_path, show
+from disclique.attacks.dictionaries import read_words
 from disclique.audits.caveats import inspect_audit
 from disclique.audits.definition import Attacked, Audit, People, Varied
 from disclique.audits.exposure import Findings
@@ -29,6 +30,7 @@ from disclique.masks.settings import MaskRange, Setting
 from disclique.memory import parse_memory
 from disclique.messages import Message
 from disclique.model import Microdata
+from disclique.options.audits import PLAN_DOORS
 from disclique.records.population import Inhabitants
 from disclique.records.registers import Register
 from disclique.runs import (
@@ -45,6 +47,8 @@ from disclique.runs import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from disclique.audits.recipients import Recipient
     from disclique.audits.several import RecipientsResult
 
@@ -67,6 +71,7 @@ def audit(  # noqa: PLR0913 - the public door
     others: Microdata | Register | None = None,
     recipients: Sequence[Recipient | str] | None = None,
     population: Inhabitants | None = None,
+    dictionary: pd.DataFrame | None = None,
     folder: Path | str | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -90,6 +95,10 @@ def audit(  # noqa: PLR0913 - the public door
     recipients : list of Recipient, or of names of ready ones
         Who gets the release, instead of one snooper: ``[dq.Recipient("ministry", overlap=0.3), "neighbour"]``. Then
         the answer is a ``RecipientsResult``: a verdict for each, and one for a release to all of them.
+    dictionary : DataFrame
+        What the columns of text may say, in columns of the same names: names, places and dates from public lists, by
+        which encodings of people on no list are read. By default all that the file itself says, with every day
+        between its first and its last date.
     folder : path
         Where the audit is journalled and its result, records and report are written; in memory without one.
     executor : Executor
@@ -113,7 +122,7 @@ def audit(  # noqa: PLR0913 - the public door
     --------
     >>> import disclique as dq
     >>> survey = dq.survey().iloc[:40]
-    >>> people = dq.microdata(survey, ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(survey, ["sex"], coordinates=["lon", "lat"], id="id")
     >>> result = dq.audit(people, "affine", attacks=["register"], repetitions=1)
     >>> result.verdict.status, result.settings[0].risk.by, result.settings[0].risk.found.attack
     ('measured', 'oracle', 'register')
@@ -124,6 +133,7 @@ def audit(  # noqa: PLR0913 - the public door
     declared = declare(options.pop("decision", None))
     if population is not None:
         check_kind(population, Inhabitants, "population", "wanted_population")
+    words = None if dictionary is None else read_words(dictionary, target, "dictionary")
     wanted = [masks] if isinstance(masks, str) else masks
 
     def ask(
@@ -135,7 +145,7 @@ def audit(  # noqa: PLR0913 - the public door
         plan = make_plan(wanted, known=known, others=others, **(options | own))
         theirs, thinned = hold_known(known, target, plan, None if memory is None else parse_memory(memory))
         strangers = hold_others(others, target, plan)
-        work = Audit(plan, target, theirs, strangers, thinned=thinned, population=population)
+        work = Audit(plan, target, theirs, strangers, thinned=thinned, population=population, words=words)
         return work, Context(declared, inspection=inspect_audit(work).check(accept=accept))
 
     if recipients is not None:
@@ -153,6 +163,7 @@ def audit(  # noqa: PLR0913 - the public door
 
 def make_plan(masks: Sequence[str], *, known: object = None, others: object = None, **options: Any) -> Plan:
     """Make the plan that options name: fields of ``Plan`` and of ``Snooper``."""
+    options = {PLAN_DOORS.get(name, name): value for name, value in options.items()}
     about = {name.name for name in fields(Snooper)}
     plans = {name.name for name in fields(Plan)} - {"masks", "snooper"}
     strange = sorted(set(options) - about - plans)
@@ -396,7 +407,7 @@ class Work:
 
     def _keeps_mean(self, setting: Setting) -> bool:
         judged = self._judge(setting)
-        return judged is not None and judged.figures.risk.value <= judged.limits.risk
+        return judged is not None and judged.figures.measured <= judged.limits.risk
 
     def _attack(self, settings: Mapping[Setting, int]) -> None:
         """Attack so many releases of settings; with ``thorough`` all."""

@@ -25,7 +25,7 @@ OVERLAP, LABELS, PLACES, STRANGERS = "overlap", "label-error", "coordinate-error
 RELEASED, WITHOUT_NUMBERS, NUMBERS_ALONE = "released", 0.0, 1.0  # what of a joint release is looked at
 ALONE = "labels"  # an attack that costs nothing, beside the oracle
 
-BOTH, OR_IF = mark("both_cases"), mark("or_if")  # how cases are joined
+OR_IF = mark("or_if")  # how cases are joined
 
 
 @dataclass(frozen=True)
@@ -244,9 +244,9 @@ def describe_favours(
         there = [one for one in points if one.varied == variant.varied and one.value == variant.value]
         lines.append(Favour(said, there[0].risk, there[0].high) if there else Favour(said))
     if setting.oracle is not None and setting.oracle.seeds is not None and setting.oracle.curve:
-        most = setting.oracle.curve[-1]
-        if most.value > setting.oracle.value:
-            lines.append(Favour(Message("assumed_key_secret", seeds=setting.oracle.seeds), most.value))
+        most = max(one[-1].value for one in (setting.oracle.curve, setting.oracle.code_curve) if one)
+        if most > setting.oracle.value:
+            lines.append(Favour(Message("assumed_key_secret", seeds=setting.oracle.seeds), most))
     hidden = snooper.lacks(audit.target.labels.columns)
     if hidden:
         lines.append(Favour(Message("assumed_labels_unknown", names=hidden)))
@@ -282,20 +282,20 @@ def _judge(setting: SettingFacts, by: str, points: Sequence[SensitivityPoint], l
         own = next(one for one in row if one.declared)
         cases = [Message("risk_if", share=one.risk, case=_assume(one)) for one in row if not one.declared]
         if by == ORACLE:
-            lines.append(Message("varied_by_oracle", share=own.risk, cases=_join(BOTH, cases)))
+            lines.append(Message("varied_by_oracle", share=own.risk, cases=cases))
         else:
-            lines.append(Message("varied_by_attack", attack=by, share=own.risk, cases=_join(BOTH, cases)))
+            lines.append(Message("varied_by_attack", attack=by, share=own.risk, cases=cases))
     if setting.meets and limit is not None:
         broken = [_assume(one) for one in points if not one.declared and one.risk > limit]
         unshown = [_assume(one) for one in points if not one.declared and one.risk <= limit < one.high]
-        lines += [Message("limit_broken_if", limit=limit, cases=_join(OR_IF, broken))] if broken else []
-        lines += [Message("not_shown_if", cases=_join(OR_IF, unshown))] if unshown else []
+        lines += [Message("limit_broken_if", limit=limit, cases=_join(broken))] if broken else []
+        lines += [Message("not_shown_if", cases=_join(unshown))] if unshown else []
     return lines
 
 
-def _join(code: str, cases: Sequence[Message]) -> Message:
-    """Return several cases as one."""
-    return reduce(lambda one, other: Message(code, one=one, other=other), cases)
+def _join(cases: Sequence[Message]) -> Message:
+    """Return several cases, any of which may hold, as one."""
+    return reduce(lambda one, other: Message(OR_IF, one=one, other=other), cases)
 
 
 _CASES = {

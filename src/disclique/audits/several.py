@@ -70,7 +70,7 @@ class RecipientsResult(RecipientsFacts):
     recipients.json, not in it.
 
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> result = dq.audit(people, "affine", recipients=["everybody"], attacks="labels", repetitions=1)
     >>> result.verdict.status, result.results["everybody"].verdict.status
     ('measured', 'measured')
@@ -122,8 +122,9 @@ class RecipientsResult(RecipientsFacts):
         return "\n".join([*self.verdict.sentences, self.summary.to_string(index=False)])
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.verdict.sentences)
-        return f"<div><b>{escape(self.verdict.status)}</b>{said}{self.summary.to_html(index=False)}</div>"
+        first, *rest = map(escape, self.verdict.sentences)
+        said = "".join(f"<p>{sentence}</p>" for sentence in (f"<b>{first}</b>", *rest))
+        return f"<div>{said}{self.summary.to_html(index=False)}</div>"
 
 
 def ask_recipients(
@@ -150,11 +151,16 @@ def place_of(folder: Path, name: str) -> Path:
 
 def check_asked(asked: Sequence[Asked], folder: Path | None) -> None:
     """Refuse recipients some of whom have a limit and others none, and the folder of an audit for one snooper."""
-    bare = [one.name for one in asked if one.audit.plan.max_risk is None]
-    if bare and len(bare) < len(asked):
-        raise InputError("recipient_without_limit", name=bare[0])
+    check_limits({one.name: one.audit.plan for one in asked})
     if has_journal(folder):
         raise InputError("folder_of_one_audit", folder=folder)
+
+
+def check_limits(plans: Mapping[str, Plan]) -> None:
+    """Refuse recipients some of whom have a limit and others none."""
+    bare = [name for name, plan in plans.items() if plan.max_risk is None]
+    if bare and len(bare) < len(plans):
+        raise InputError("recipient_without_limit", name=bare[0])
 
 
 def run_recipients(

@@ -56,6 +56,7 @@ from disclique.audits.rates import (
     average_utility,
     find_best,
     measure_attack,
+    measure_everybody,
     measure_oracle,
     measure_risk,
 )
@@ -63,7 +64,7 @@ from disclique.audits.released import describe_release
 from disclique.audits.result import AuditResult
 from disclique.audits.search import pareto
 from disclique.audits.sensitivity import choose_variants, describe_favours, describe_joint, describe_sensitivity
-from disclique.audits.verdict import Figures, Judgement, Limits, decide
+from disclique.audits.verdict import Figures, Judgement, Limits, count_reading, decide
 from disclique.masks.numbers import parse_number_part
 from disclique.masks.settings import Setting, read_dial
 from disclique.measures.label_information import count_classes, share_kept
@@ -98,7 +99,9 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
     """Make the result; only with ``with_records`` a coordinate or id of a person is in it."""
     plan = audit.plan
     recodings = dict.fromkeys(setting.labels for setting in found.records)
+    leak = next((one for one in about.inspection.leaks if one.risk is not None), None)
     settings = describe_settings(audit, found.records, found.trials, about.doubt)
+    settings = [count_reading(setting, leak, plan) for setting in settings]
     kept = {s.spec: (s.label_information, s.numbers_kept) for s in settings}
     front = pareto([(s.spec, s.risk.value, s.usefulness) for s in settings], kept)
     settings = [replace(setting, pareto=setting.spec in front) for setting in settings]
@@ -111,7 +114,7 @@ def summarise(audit: Audit, found: Findings, about: Context, *, with_records: bo
         describe_people(risk, groups[setting]) for setting, risk in risks.items() if found.trials.get(setting)
     )
     settings = [_with_groups(s, risks[one], groups[one]) for one, s in zip(found.records, settings, strict=True)]
-    verdict = decide(settings, plan, spread)
+    verdict = decide(settings, plan, spread, leak)
     verdict = replace(verdict, cautions=(*_doubt_input(about.inspection), *verdict.cautions))
     chosen, best = next(
         (setting, facts)
@@ -207,6 +210,7 @@ def judge_setting(audit: Audit, records: Records, trials: Records, doubt: Messag
         oracle_why=why,
         doubt=doubt,
         inference=measure_inference(audit, records, trials, risk, why),
+        everybody=measure_everybody(records, plan.scenario),
     )
     return Judgement(figures, Limits(plan.max_risk, plan.max_risk_person, plan.max_inference))
 
@@ -253,6 +257,7 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, 
         spec=str(setting),
         mask=mask.name,
         on=mask.on,
+        secret=mask.secret,
         reference=mask.reference,
         dial=asked.dial,
         dial_value=float(read_dial(setting, asked.dial)) if asked.dial else None,
@@ -280,6 +285,7 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, 
             one if plan.max_inference is None else replace(one, meets=(one.high or 1.0) <= plan.max_inference)
             for one in measure_inference(audit, records, trials, risk, _find_refusal(records))
         ),
+        everybody=measure_everybody(records, plan.scenario),
     )
 
 

@@ -31,7 +31,7 @@ from disclique.attacks.oracle.values import Told
 from disclique.attacks.population import prepare
 from disclique.audits.definition import Attacked, Audit, People, Varied, count_common
 from disclique.audits.fitting import Residents, count_fitting
-from disclique.audits.known_file import KnownFile, add_errors, draw_known_file, draw_others, join_files
+from disclique.audits.known_file import KnownFile, add_errors, add_fakes, draw_known_file, draw_others, join_files
 from disclique.audits.plan import ALL_ATTACKS, DRAWS
 from disclique.audits.rates import ORACLE, InsiderHits, ReleaseRecord, ToldTrials, Trials
 from disclique.audits.sensitivity import RELEASED, WITHOUT_NUMBERS, vary
@@ -52,7 +52,7 @@ from disclique.measures.utility import utility
 from disclique.model import Budget, Candidates, Microdata
 from disclique.numbers import NO_NUMBERS, Numbers
 from disclique.progress import tell
-from disclique.records.reading import select_records
+from disclique.records.tables import select_records
 from disclique.runs import Measured, Unit
 from disclique.spaces import Nothing, ReleaseSeries
 from disclique.spaces.base import Distances
@@ -102,6 +102,7 @@ class UnitRunner:
         if isinstance(unit.stage, Varied):
             audit = self.assuming(audit, unit.stage)
         known = self.known_file(audit, unit.repetition)
+        known = add_fakes(audit, known, mask.faked, audit.chance.rng("fakes", unit.repetition))
         knowledge = self.knowledge(audit.plain, mask, known.share)
         if isinstance(unit.stage, Attacked):
             return attack_release(audit, unit, known, knowledge)
@@ -129,10 +130,11 @@ def measure_release(
     masked = _draw(audit, unit, known, plan.releases + sampled)
     target = _with_numbers(audit, unit, known, plan.releases)
     masked, target = _leave_out(unit, masked, target)
-    labels = match_labels(audit, target, known.data)
+    labels = match_labels(audit, target, known.data, mask)
     tell(ORACLE)
     columns = () if isinstance(unit.stage, Varied) else audit.sensitive
-    asked = consult_oracle(masked[: plan.releases], known, knowledge, labels, columns)
+    read = audit.dictionary if sampled else None
+    asked = consult_oracle(masked[: plan.releases], known, knowledge, labels, columns, read)
     most_named = len(known.sought) if len(known.sought) <= tuning.most_named or unit.repetition == 0 else 0
     record = _begin(known)
     record = replace(
@@ -148,7 +150,7 @@ def measure_release(
     if not sampled:
         return record
     if len(known.released.numbers):
-        labels = match_labels(audit, _with_numbers(audit, unit, known, len(masked)), known.data)
+        labels = match_labels(audit, _with_numbers(audit, unit, known, len(masked)), known.data, mask)
     again = consult_oracle(masked, known, knowledge, labels)
     if useful is None:
         rng = audit.chance.rng("utility", unit.repetition)
@@ -213,7 +215,7 @@ def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowle
     masked = _draw(audit, unit, known, plan.releases)
     published = _publish(audit, unit, known, masked, knowledge)
     target = replace(_with_numbers(audit, unit, known, plan.releases), distances=published)
-    labels = match_labels(audit, target, known.data)
+    labels = match_labels(audit, target, known.data, unit.setting.mask)
     shown = Shown(consult_oracle(masked, known, knowledge, labels), known, labels.exact, knowledge, audit, unit)
     attacks = build_attacks(audit, known, knowledge)
     run = fetcher(target, known.data, labels)
@@ -227,10 +229,10 @@ def attack_release(audit: Audit, unit: Unit, known: KnownFile, knowledge: Knowle
     best = max((one for one in attempts if one.applies), key=lambda one: one.hits.of(plan.scenario), default=None)
     if best is not None and unit.repetition == 0 and audit.tuning.control:
         held = ran if plan.thorough else {best.attack}
-        attempts = run_control(audit, unit.repetition, attempts, target, known, lambda told: build(told, held))
+        attempts = run_control(audit, unit, attempts, target, known, lambda told: build(told, held))
     seeded: tuple[InsiderHits, ...] = ()
     if not shown.exact and unit.repetition == 0:
-        seeded = ask_insiders(audit, unit.repetition, target, known, tries, lambda told: build(told, ran))
+        seeded = ask_insiders(audit, unit, target, known, tries, lambda told: build(told, ran))
     return replace(_begin(known), attempts=tuple(attempts), seeded=seeded)
 
 
@@ -269,7 +271,8 @@ def _publish(
     audit: Audit, unit: Unit, known: KnownFile, masked: Sequence[Distances], knowledge: Knowledge
 ) -> Distances:
     """Return what a snooper makes of the releases: their distances, of several of them as one source."""
-    released = [one.as_matrix(most=audit.tuning.whole_records) for one in masked]
+    # encodings are released as they are: their bits tell more than their distances
+    released = [one.encodings() or one.as_matrix(most=audit.tuning.whole_records) for one in masked]
     if len(released) == 1:
         return released[0]
     if audit.plan.linked:
@@ -294,8 +297,11 @@ def build_attacks(audit: Audit, known: KnownFile, knowledge: Knowledge) -> dict[
 
 
 def learn_mask(audit: Audit, mask: Mask, share: float) -> Knowledge:
-    """Return what the snooper knows: how the mask works, and what share of the released people is in their file."""
-    error = audit.coordinate_error
+    """Return what the snooper knows: how the mask works, and what share of the released people is in their file.
+
+    Groups within which distances are published are seen from the release itself (``match_labels``).
+    """
+    error, mask = audit.coordinate_error, mask.inner
     calibration = calibrate_for(audit, mask)
     rng = audit.chance.rng("knowledge", mask.name)
     common = min(share, audit.tuning.most_common_share)
@@ -324,7 +330,8 @@ def draw_releases(
     mask: Mask, known: KnownFile, count: int, rng: Callable[[tuple[int, ...]], np.random.Generator]
 ) -> list[Distances]:
     """Draw releases of the same people, each with fresh noise; the first is that of a single release."""
-    return [mask.apply(known.released.distances, rng((k,) if k else ())) for k in range(count)]
+    drawn = mask.select(known.rows)
+    return [drawn.apply(known.released.distances, rng((k,) if k else ())) for k in range(count)]
 
 
 def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledge]) -> ReleaseRecord:
@@ -339,12 +346,14 @@ def ask_for_everybody(audit: Audit, unit: Unit, know: Callable[[float], Knowledg
         masked: list[Distances] | None = None
         target = audit.target
         shares: list[tuple[int, Hits]] = []
-        for known in _known_files(audit, unit.repetition * DRAWS + draw, rng):
+        number = unit.repetition * DRAWS + draw
+        for plain in _known_files(audit, number, rng):
+            known = add_fakes(audit, plain, mask.faked, audit.chance.rng("fakes", mask.name, number))  # always the same
             known_size, released = len(known.data), len(known.released)
             if masked is None:
                 masked = draw_releases(mask, known, audit.plan.releases, lambda _: rng)  # noqa: B023 - used at once
                 target = publish_numbers(unit.setting, known.released, audit.plan.releases, lambda _: rng)  # noqa: B023
-            labels = match_labels(audit, target, known.data)
+            labels = match_labels(audit, target, known.data, mask)
             found = consult_oracle(masked, known, know(known.share), labels, audit.sensitive)
             if found.answer is None:
                 raise found.refusal or InputError("oracle_not_asked")

@@ -10,24 +10,37 @@ by the most useful setting that does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from disclique.attacks import parse_attacks
 from disclique.audits.facts import FAILS, MEASURED, MEETS, UNPROVEN, InferenceFacts, PeopleRisk, SettingFacts, Verdict
 from disclique.audits.plan import Plan
-from disclique.audits.rates import AttackRisk, OracleRisk, SettingRisk
+from disclique.audits.rates import AttackRisk, EverybodyRisk, OracleRisk, SettingRisk
 from disclique.audits.recipient_facts import RecipientRisk, SharedSetting
 from disclique.masks.settings import Setting
 from disclique.measures.utility import describe
-from disclique.messages import Message, mark
+from disclique.messages import Message, mark, percent
+from disclique.records.checks.values import Leak
 from disclique.specs import parse_spec
+
+DICTIONARY = "dictionary"  # what a risk comes from that needs no key
 
 
 @dataclass(frozen=True)
 class WorthSaying:
-    """What is worth a sentence: a ``share`` of people, or a difference between two."""
+    """What is worth a sentence: a ``share`` of people, or a difference between two, and a limit that means everybody.
+
+    Such a limit is ``of_everybody``, eleven people who cannot be told apart, as the European Medicines Agency and
+    Health Canada have it for publication; it is written as 0.09 or 1/11, so that much it may be ``off``.
+    """
 
     share: float = 0.02
+    of_everybody: float = 1 / 11
+    off: float = 0.001
+
+    def means_everybody(self, limit: float) -> bool:
+        """Say whether a limit is one that is meant for the most exposed person where it comes from."""
+        return abs(limit - self.of_everybody) <= self.off
 
 
 WORTH_SAYING = WorthSaying()
@@ -52,6 +65,9 @@ class Figures:
     ``repetitions`` is how many are asked for. ``person`` is the risk of the most exposed person and ``oracle`` what the
     masked data give away, None where they were not measured; ``oracle_why`` says why there is none. ``doubt``
     says what looks wrong with the input and was not accepted. ``inference`` is what is told of sensitive columns.
+    ``everybody`` is what is found of all released records where they can be read, which is held against the limit of
+    the risk as well: the risk is a share of the people on the snooper's list, this one of all records. A list of few
+    people makes the one large, a dictionary the other.
     """
 
     risk: SettingRisk
@@ -61,6 +77,12 @@ class Figures:
     oracle_why: Message | None = None
     doubt: Message | None = None
     inference: tuple[InferenceFacts, ...] = ()
+    everybody: EverybodyRisk | None = None
+
+    @property
+    def measured(self) -> float:
+        """The larger of the shares that the limit of the risk is held against, without their upper ends."""
+        return self.risk.value if self.everybody is None else max(self.risk.value, self.everybody.value)
 
     @property
     def tried(self) -> bool:
@@ -83,7 +105,12 @@ class Judgement:
         """The limits are kept, as far as is known."""
         risk, person = self.figures.risk, self.figures.person
         person_kept = self._person_kept or (person is None and not self.figures.tried)
-        return risk.high <= self.limits.risk and person_kept and self._told_above is None
+        return max(risk.high, self._everybody_high) <= self.limits.risk and person_kept and self._told_above is None
+
+    @property
+    def _everybody_high(self) -> float:
+        """The upper end of what is found of everybody; nothing where records cannot be read."""
+        return 0.0 if self.figures.everybody is None else self.figures.everybody.high
 
     @property
     def _person_kept(self) -> bool:
@@ -107,8 +134,8 @@ class Judgement:
     @property
     def measured_keeps(self) -> bool:
         """What was measured is under the limits, whether or not that is a proof."""
-        risk, person = self.figures.risk, self.figures.person
-        return risk.value <= self.limits.risk and (person is None or self._person_kept) and self._told_kept
+        person, kept = self.figures.person, self.figures.measured <= self.limits.risk
+        return kept and (person is None or self._person_kept) and self._told_kept
 
     @property
     def hidden(self) -> Message | None:
@@ -147,12 +174,34 @@ class Judgement:
             return Message("persons_not_measured")
         if risk.high <= limit and (above := self._told_above) is not None:
             return Message("inference_may_be", column=above.column, high=above.high, limit=self.limits.inference)
+        if risk.high <= limit < self._everybody_high:
+            return Message("everybody_may_be", high=self._everybody_high, limit=limit)
         return Message("risk_may_be", high=risk.high, limit=limit)
 
 
-def decide(settings: Sequence[SettingFacts], plan: Plan, people: Sequence[PeopleRisk] = ()) -> Verdict:
-    """Decide by the settings that were tried; ``people`` say how the risk is spread, where that was measured."""
-    safest = min(settings, key=lambda s: (s.risk.high, -(s.usefulness or 0)))
+def count_reading(setting: SettingFacts, leak: Leak | None, plan: Plan) -> SettingFacts:
+    """Return a setting with what anybody reads without a key as its risk, where it releases encodings as they are.
+
+    Everybody whose encoding is explained by a code without a secret counts: a longer list of names is easily had.
+    """
+    if leak is None or leak.risk is None or not Setting.parse(setting.spec).mask.rigid:
+        return setting
+    risk, share = setting.risk, leak.risk
+    if share > risk.value:
+        risk = replace(risk, value=share, high=max(share, risk.high), by=DICTIONARY, high_of=DICTIONARY, highest=1.0)
+    if plan.max_risk is None or share <= plan.max_risk:
+        return replace(setting, risk=risk)
+    return replace(setting, risk=risk, meets=False, open=False, open_why=None)
+
+
+def decide(
+    settings: Sequence[SettingFacts], plan: Plan, people: Sequence[PeopleRisk] = (), leak: Leak | None = None
+) -> Verdict:
+    """Decide by the settings that were tried; ``people`` say how the risk is spread, where that was measured.
+
+    ``leak`` is what a dictionary reads of encodings without their key: of a release of them it is said first.
+    """
+    safest = min(settings, key=lambda s: (_high(s), -(s.usefulness or 0)))
     if plan.max_risk is None:
         status, chosen = MEASURED, safest
         reasons = _measured(max(settings, key=lambda s: s.risk.value), safest, plan)
@@ -161,13 +210,50 @@ def decide(settings: Sequence[SettingFacts], plan: Plan, people: Sequence[People
         chosen = max(enough, key=lambda s: (s.usefulness or 0, s.label_information, s.numbers_kept, -s.risk.high))
         reasons = _meets(chosen, settings, plan)
     elif unsettled := [s for s in settings if s.open]:
-        status, chosen = UNPROVEN, min(unsettled, key=lambda s: s.risk.high)
+        status, chosen = UNPROVEN, min(unsettled, key=_high)
         reasons = _unproven(chosen, plan)
     else:
         status, chosen, reasons = FAILS, safest, _fails(safest, plan)
+    if leak is not None and Setting.parse(chosen.spec).mask.rigid:
+        reasons = [leak.message, *reasons]
     reasons += [one.message for one in people if one.spec == chosen.spec]
     reasons += say_told(chosen)
+    reasons += [*say_everybody(chosen), *say_curve(chosen, plan)]
     return Verdict(status, chosen.spec, tuple(reasons), tuple(_warn(status, chosen, plan)))
+
+
+def _high(setting: SettingFacts) -> float:
+    """Return the larger of the two upper ends that the limit of the risk is held against."""
+    return setting.risk.high if setting.everybody is None else max(setting.risk.high, setting.everybody.high)
+
+
+def _value(setting: SettingFacts) -> float:
+    """Return the larger of the two shares themselves."""
+    return setting.risk.value if setting.everybody is None else max(setting.risk.value, setting.everybody.value)
+
+
+def say_everybody(setting: SettingFacts) -> list[Message]:
+    """Say what is found of all released records, where they can be read."""
+    one = setting.everybody
+    if one is None:
+        return []
+    shares = {"value": one.value, "high": one.high, "read": one.read, "covered": one.covered}
+    return [Message("everybody_found", shares, mask=name_mask(setting))]
+
+
+def say_curve(setting: SettingFacts, plan: Plan) -> list[Message]:
+    """Say from how many known pairs on the limit is broken, where the secret of a mask is a key."""
+    oracle, limit = setting.oracle, plan.max_risk
+    if oracle is None or not oracle.curve or limit is None:
+        return []
+    by_code = {one.seeds: one.value for one in oracle.code_curve}
+    points = [(one.seeds, max(one.value, by_code.get(one.seeds, 0.0))) for one in oracle.curve]
+    crossed = next(((seeds, value) for seeds, value in points if value > limit), None)
+    if crossed is None:
+        return [Message("curve_below", limit=limit, most=points[-1][0], value=points[-1][1])]
+    before = max((seeds for seeds, value in points if seeds < crossed[0]), default=None)
+    told = {"limit": limit, "seeds": crossed[0], "value": crossed[1]}
+    return [Message("curve_crosses_at_once", told) if before is None else Message("curve_crosses", told, before=before)]
 
 
 def stand(setting: SettingFacts) -> str:
@@ -186,8 +272,8 @@ def share_setting(by: Mapping[str, SettingFacts], plans: Mapping[str, Plan]) -> 
         RecipientRisk(
             recipient=name,
             status=stand(by[name]),
-            risk=by[name].risk.value,
-            high=by[name].risk.high,
+            risk=_value(by[name]),
+            high=_high(by[name]),
             limit=plan.max_risk,
             person=by[name].person,
             person_limit=plan.max_risk_person,
@@ -292,7 +378,9 @@ _GIVES = {  # what the release gives away, by scenario
 
 def give_away(setting: SettingFacts, plan: Plan) -> Message:
     """Say what the release gives away: the one number, and the end that decides."""
-    return Message(_GIVES[plan.scenario], share=setting.risk.value, high=setting.risk.high)
+    share, high = setting.risk.value, setting.risk.high
+    most = None if percent(share) == percent(high) else Message("at_most_of_hundred", high=high)
+    return Message(_GIVES[plan.scenario], share=share, high=high, most=most)
 
 
 def show_in_practice(setting: SettingFacts, plan: Plan) -> Message:
@@ -311,7 +399,8 @@ def _say(setting: SettingFacts, plan: Plan) -> dict[str, object]:
 
 
 def _measured(riskiest: SettingFacts, safest: SettingFacts, plan: Plan) -> list[Message]:
-    said = [Message("verdict_measured", _say(riskiest, plan)), show_in_practice(riskiest, plan)]
+    first = [Message("verdict_measured", _say(riskiest, plan)), *_warn_of_no_key(riskiest)]
+    said = [*first, show_in_practice(riskiest, plan)]
     if safest is riskiest:
         return [*said, Message("no_limit_set")]
     return [*said, Message("safest_gives", mask=name_mask(safest), value=safest.risk.value, high=safest.risk.high)]
@@ -326,9 +415,18 @@ def _fails(safest: SettingFacts, plan: Plan) -> list[Message]:
     elif risk.high <= limit and told is not None:
         above = {"column": told.column, "value": told.value, "high": told.high, "limit": plan.max_inference}
         first = Message("inference_above", above, mask=name_mask(safest), risk=risk.value, risk_limit=limit)
+    elif risk.high <= limit and safest.everybody is not None and safest.everybody.high > limit:
+        above = {"value": safest.everybody.value, "high": safest.everybody.high, "limit": limit}
+        first = Message("everybody_above", above, mask=name_mask(safest), risk=risk.value)
     else:
         first = Message("verdict_fails", _say(safest, plan))
-    return [first, *_warn_of_guessing(safest, plan), show_in_practice(safest, plan), Message("do_not_release")]
+    said = [*_warn_of_no_key(safest), *_warn_of_guessing(safest, plan)]
+    return [first, *said, show_in_practice(safest, plan), Message("do_not_release")]
+
+
+def _warn_of_no_key(setting: SettingFacts) -> list[Message]:
+    """Say that everybody can encode as the holder did, where there is no key."""
+    return [] if setting.secret else [Message("no_key_names_everybody", mask=name_mask(setting))]
 
 
 def _find_worst(setting: SettingFacts) -> InferenceFacts | None:
@@ -380,7 +478,7 @@ def _meets(best: SettingFacts, settings: Sequence[SettingFacts], plan: Plan) -> 
         said.append(Message("inference_kept", high=highest, limit=plan.max_inference))
     use = describe(plan.utility, best.usefulness)
     rest = [s for s in settings if s is not best]
-    above = sum(s.risk.value > (plan.max_risk or 0.0) or (_find_worst(s) is not None and not s.open) for s in rest)
+    above = sum(_value(s) > (plan.max_risk or 0.0) or (_find_worst(s) is not None and not s.open) for s in rest)
     unshown = sum(s.open for s in rest)
     counts = {mark("others_above"): above, mark("others_unshown"): unshown}
     others = [Message(code, count=count) for code, count in counts.items() if count]
@@ -391,6 +489,8 @@ def _warn(status: str, chosen: SettingFacts, plan: Plan, worth: WorthSaying = WO
     """Say what could not be attacked, was cut short, did not apply or was not asked for, of the setting named."""
     ran = [one for one in chosen.attacks if one.applies]
     lines = []
+    if plan.max_risk is not None and worth.means_everybody(plan.max_risk) and plan.max_risk_person is None:
+        lines.append(Message("limit_of_the_most_exposed", limit=plan.max_risk))
     if chosen.risk.beaten:
         lines.append(Message("oracle_beaten", attack=chosen.risk.by, value=chosen.risk.value))
     if not ran and chosen.oracle is None:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from disclique.attacks import Attack, Ceiling, Holder, LabelAttack, LabelRule, Outcome, act, fetcher
 from disclique.attacks.claims import NOT_CARRIED_OUT
+from disclique.attacks.dictionaries import Dictionary
 from disclique.attacks.knowledge import Knowledge
 from disclique.attacks.oracle import Answer, ask_oracle
 from disclique.attacks.oracle.encodings import INSIDER
@@ -18,13 +20,16 @@ from disclique.audits.definition import Audit
 from disclique.audits.known_file import KnownFile, draw_control
 from disclique.audits.rates import Attempt, InferenceRecord, InsiderHits, OracleRecord
 from disclique.errors import InputError
+from disclique.masks import Mask
 from disclique.measures.risk import SCENARIOS, Hits, find_chances, judge
 from disclique.model import Candidates, Claims, Microdata
 from disclique.records.labels import Exact
-from disclique.records.reading import select_records
 from disclique.records.sensitive import SensitiveColumn
+from disclique.records.tables import select_records
+from disclique.runs import Unit
 from disclique.spaces.base import Distances
 
+GROUP = "shown group"
 INSIDERS = (10, 50)  # true pairs that insiders know beforehand
 
 
@@ -44,21 +49,36 @@ class LabelPairs:
         return self.weighed if attack.by_evidence else self.agreeing
 
 
-def match_labels(audit: Audit, target: Microdata, known: Microdata) -> LabelPairs:
-    """Find the pairs whose labels fit, by those that the snooper knows of people.
+def match_labels(audit: Audit, target: Microdata, known: Microdata, mask: Mask) -> LabelPairs:
+    """Find the pairs whose labels fit, by those that the snooper knows of people, and by groups that the mask shows.
 
-    A missing value matches as the plan says, errors are as the snooper's labels have.
+    A missing value matches as the plan says, errors are as the snooper's labels have. The group of a person is taken to
+    be known without error: it is a district, or whatever else of a home a snooper can look up.
     """
-    told = audit.plan.snooper.knows(target.labels.columns)
-    target, known = (replace(data, labels=data.labels[told]) for data in (target, known))
-    rule, error = LabelRule(audit.plan.missing), audit.plan.snooper.label_error
+    told, error = audit.plan.snooper.knows(target.labels.columns), audit.plan.snooper.label_error
+    forgiven = {str(column): Exact(error) for column in told}
+    target, known = (_add_group(replace(data, labels=data.labels[told]), mask) for data in (target, known))
+    rule = LabelRule(audit.plan.missing)
     exact = rule.candidates_by_labels(target, known)
     if not (len(target.numbers) or error):
         return LabelPairs(exact, exact, exact)
     agreeing = rule.candidates(target, known, alpha=audit.plan.alpha) if len(target.numbers) else exact
-    forgiving = replace(rule, comparators={str(column): Exact(error) for column in target.labels.columns})
+    forgiving = replace(rule, comparators=forgiven)
     weighed = forgiving.candidates(target, known) if error else rule.candidates(target, known)
     return LabelPairs(exact, weighed, agreeing)
+
+
+def _add_group(data: Microdata, mask: Mask) -> Microdata:
+    """Return people with the group that a release shows of them as one more label."""
+    groups = mask.find_groups(data)
+    if groups is None:
+        return data
+    name = GROUP
+    while name in data.labels.columns:
+        name += "_"
+    return replace(
+        data, labels=data.labels.assign(**{name: pd.Series(groups.tolist(), index=data.labels.index, dtype=object)})
+    )
 
 
 def count_hits(claims: Claims | None, known: KnownFile, exact: Candidates) -> Hits:
@@ -139,7 +159,10 @@ class Consulted:
             return OracleRecord(why=self.refusal.message, seconds=self.seconds)
         rows, chances = known.rows[known.sought.pairs[:, 0]], self.answer.of(scenario)
         named = [(int(t), round(float(c), 4)) for t, c in zip(rows, chances, strict=True) if c > 0]
-        curve = tuple(InsiderHits(one.pairs, one.hits, one.sought) for one in self.answer.curve)
+        curve, by_code = (
+            tuple(InsiderHits(one.pairs, one.hits, one.sought) for one in some)
+            for some in (self.answer.curve, self.answer.code_curve)
+        )
         usual = min(INSIDER.usual, len(known.truth) // 2)
         return OracleRecord(
             curve=curve,
@@ -149,6 +172,8 @@ class Consulted:
             named=tuple(named) if len(rows) <= most_named else (),
             learned=self.answer.learned,
             seconds=self.seconds,
+            code_curve=by_code,
+            everybody=self.answer.everybody,
         )
 
     def infer(self, columns: Sequence[str], known: KnownFile, scenario: str, most_named: int) -> list[InferenceRecord]:
@@ -179,13 +204,16 @@ def consult_oracle(
     knowledge: Knowledge,
     labels: LabelPairs,
     columns: Sequence[SensitiveColumn] = (),
+    dictionary: Dictionary | None = None,
 ) -> Consulted:
     """Ask what the masked data give one who knows how they lie, under the exact law of the mask; or say why not.
 
-    ``columns`` are those of the audited file of which it is asked what is told.
+    ``columns`` are those of the audited file of which it is asked what is told; with a ``dictionary`` encodings are
+    read.
     """
     holder = Holder(known.released, known.data, labels(Ceiling), known.truth, knowledge, labels.exact, known.seeds)
     holder = replace(holder, across=known.across, values=tuple(one.codes[known.rows] for one in columns))
+    holder = replace(holder, dictionary=dictionary)
     begun = time.perf_counter()
     try:
         answer, refusal = ask_oracle(masked, holder), None
@@ -196,7 +224,7 @@ def consult_oracle(
 
 def ask_insiders(
     audit: Audit,
-    repetition: int,
+    unit: Unit,
     target: Microdata,
     known: KnownFile,
     tries: Sequence[Outcome],
@@ -210,12 +238,12 @@ def ask_insiders(
     if known.seeds:  # the attacks themselves are those of an insider
         return ()
     found = []
-    labels = match_labels(audit, target, known.data)
+    labels = match_labels(audit, target, known.data, unit.setting.mask)
     ran = {one.spec for one in tries if one.claims is not None}
     for count in INSIDERS:
         if count > len(known.truth) / 2:  # too few people are left to be found
             continue
-        insider = known.with_seeds(count, audit.chance.rng("insider", count, repetition))
+        insider = known.with_seeds(count, audit.chance.rng("insider", count, unit.repetition))
         attacks = {spec: attack for spec, attack in build(insider).items() if attack.by_seeds and spec in ran}
         told = act(attacks, fetcher(target, known.data, labels))
         claims = [one.claims for one in (*told, *tries) if one.claims is not None]
@@ -228,20 +256,21 @@ def ask_insiders(
 
 def run_control(
     audit: Audit,
-    repetition: int,
+    unit: Unit,
     attempts: Sequence[Attempt],
     target: Microdata,
     known: KnownFile,
     build: Callable[[KnownFile], dict[str, Attack]],
 ) -> list[Attempt]:
     """Add how many released records each attack claims to have found in a file that has none of them."""
-    control = draw_control(audit, known, repetition)
+    control = draw_control(audit, known, unit.repetition)
     if control is None:
         return list(attempts)
     rows, strangers = control.rows, control.data
     attacked = target if len(rows) == len(target) else select_records(target, rows)
     attacks = build(replace(known, seeds=control.seeds))
-    tries = act(attacks, fetcher(attacked, strangers, match_labels(audit, attacked, strangers)))
+    labels = match_labels(audit, attacked, strangers, unit.setting.mask)
+    tries = act(attacks, fetcher(attacked, strangers, labels))
     told = [row for row, _ in control.seeds]
     claimed = {
         one.spec: int((~np.isin(one.claims.claimed()[0], told)).sum()) for one in tries if one.claims is not None

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from disclique.cli import advise, attack, audit, clique, example, mask, study
+from disclique.cli import advise, attack, audit, clique, example, mask, masks, study
 from disclique.cli.interrupt import stopping
-from disclique.cli.options import Command, on_screen
+from disclique.cli.options import FIRST, Command, on_screen, reflow, with_whole_help
 from disclique.cli.screen import USUAL, Pace, Screen
 from disclique.errors import DiscliqueError, InputError, MissingDependency
 
@@ -21,6 +21,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit.command,
     "report": audit.report,
     "mask": mask.command,
+    "masks": masks.command,
     "attack": attack.command,
     "study": study.command,
     "compare": study.compare,
@@ -36,14 +37,14 @@ def make_app(pace: Pace = USUAL, kept: list[Path] | None = None) -> typer.Typer:
     made = typer.Typer(
         name="disclique",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         help="Audit what published distances disclose. Run it on your own data, before you release them.",
     )
     made.callback()(_options)
-    made.command("app", cls=Command)(open_app)
+    made.command("app", cls=Command, help=reflow(open_app))(open_app)
     for name, command in COMMANDS.items():
-        made.command(name, cls=Command)(on_screen(command, partial(Screen, pace=pace, kept=kept)))
+        shown = on_screen(command, partial(Screen, pace=pace, kept=kept))
+        made.command(name, cls=Command, help=reflow(command))(with_whole_help(shown) if name in FIRST else shown)
     return made
 
 

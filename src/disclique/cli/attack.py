@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     Files = tuple[Microdata, Microdata]
 
-SEVERAL = 60.0  # seconds of a clique search that must not keep other attacks waiting
-
 
 @with_options(AttackOptions)
 def command(
@@ -72,9 +70,10 @@ def command(
 
     from disclique.attacks import LabelRule, Search, build_attacks, parse_attacks
     from disclique.attacks import attacks as every_attack
+    from disclique.attacks.link import SEVERAL
+    from disclique.attacks.look import inspect
     from disclique.memory import parse_memory
     from disclique.model import Budget
-    from disclique.records.checks import inspect
     from disclique.records.labels import parse_comparator
     from disclique.records.registers import Register
     from disclique.records.write import check_writable
@@ -115,7 +114,7 @@ def command(
             found = inspect(*shown, forgiven=rule.comparators)
         screen.look(found, accept=list_of(options.accept), yes=True)
         with screen.steps("attacking") as step:
-            truth = options.truth if options.key is None else options.id
+            truth: Any = options.truth if options.key is None else options.id or shown[0].ids
             built = build_attacks(specs, knowledge, search)
             results = _carry_out(shown, built, truth, rule, screen, step, work)
     _show(screen, results, shown, {"out": out, "json": json, "plot": plot}, _provenance(target, theirs, known, options))
@@ -151,10 +150,13 @@ def _tell(release: Microdata, known: Microdata | Register, key: Path, options: A
     """Return the release with the ids that its key gives to its records."""
     from dataclasses import replace
 
+    from disclique.records.registers import Register
     from disclique.releases import read_key
 
     if options.truth is not None:
         raise InputError("truth_and_key")
+    if options.id is None and not isinstance(known, Register) and not _columns_in(known):
+        return replace(release, ids=read_key(key, release.name))  # an array, whose records are named by their rows
     if options.id is None or options.id not in _columns_in(known):
         raise InputError("key_without_id", key=key, known=known.name)
     if options.id in release.table.columns:
@@ -166,7 +168,7 @@ def _tell(release: Microdata, known: Microdata | Register, key: Path, options: A
 def _carry_out(
     files: Files,
     attacks: dict[str, Attack | InputError],
-    truth: str | None,
+    truth: str | tuple[object, ...] | None,
     rule: LabelRule,
     screen: Screen,
     step: Any,
@@ -201,11 +203,7 @@ def _carry_out(
 
 def _rank(found: AttackResult | InputError) -> tuple[int, int]:
     """Return a key that puts whoever finds most people first: by the truth, else by what is claimed."""
-    if isinstance(found, InputError):
-        return 1, 0
-    if found.risk is None:
-        return 0, -len(found.matches)
-    return -found.risk.tp, found.risk.fp
+    return (1, 0) if isinstance(found, InputError) else found.rank
 
 
 def _show(
@@ -224,8 +222,9 @@ def _show(
     several = len(results) > 1
     tables = [result.matches.assign(attack=result.attack) if several else result.matches for result in results]
     matches = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    if to["out"] is not None:
-        write_table(matches, to["out"])
+    out = to["out"]
+    if out is not None:
+        write_table(matches, out)
     if to["json"] is not None:
         write_json({"attacks": [_entry(*one) for one in found.items()], **repeat}, to["json"])
     if to["plot"] is not None and results:
@@ -238,7 +237,10 @@ def _show(
         screen.table(pd.DataFrame([_row(result) for result in results]), title="Attacks")
     elif results:
         screen.say(results[0].lines())
-        screen.table(matches, title="Matches")
+        if out is None:
+            screen.table(matches, title="Matches", rest="--out FILE writes them all")
+    if out is not None:
+        screen.say([f"matches: {out}"])
 
 
 def _entry(spec: str, found: AttackResult | InputError) -> dict[str, Any]:
@@ -323,9 +325,9 @@ def _survey_known(
 
 def _length(options: AttackOptions, text: str, name: str, unit: str | None) -> float:
     """Read a length in the unit of the distances; beside metres, which become km, a bare number could be either."""
-    from disclique.units import LENGTH_UNITS, length_in, parse_quantity
+    from disclique.units import DISTANCE_UNITS, length_in, parse_quantity
 
-    found = parse_quantity(text, units=LENGTH_UNITS)
+    found = parse_quantity(text, units=DISTANCE_UNITS)
     if options.unit == "m" and found.value and not found.unit:
         raise InputError("option_without_unit", name=name, text=text, found=str(found))
     return length_in(found, unit, f"{name} {text}")

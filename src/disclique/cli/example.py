@@ -1,9 +1,9 @@
-"""``disclique example``: the paper's two examples and a survey to try things on, from data that the package ships."""
+"""``disclique example``: the paper's two examples, and files of invented people to try things on."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,9 +11,18 @@ from disclique.cli.options import FORCE
 from disclique.cli.screen import Screen
 from disclique.errors import InputError
 
+if TYPE_CHECKING:
+    from disclique.synthetic.files import Files
+
 
 def command(
-    name: Annotated[str, typer.Argument(help="poets, cities or survey.", metavar="poets|cities|survey")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="poets, cities, survey, hospital, names, travel or embeddings.",
+            metavar="poets|cities|survey|hospital|names|travel|embeddings",
+        ),
+    ],
     screen: Screen,
     out: Annotated[
         Path | None,
@@ -21,17 +30,27 @@ def command(
     ] = None,
     force: FORCE = False,
 ) -> None:
-    """Show one of the paper's examples (the attack on the poets, the graph model of four people), or write the survey.
+    """Show an example of the paper (the attack on the poets, the graph model of four people), or write files to try.
 
-    The survey is a table of 500 invented people in Germany with sex, age class, an illness and coordinates, to try
-    commands on.
+    survey: 500 people in Germany with sex, age class, an illness and coordinates. hospital: patients with metres to the
+    nearest hospital, pharmacy and school. names: names and birthdays, and their encodings (CLKs). travel: homes with
+    minutes by car between them. embeddings: texts as vectors. All people are invented.
     """
     from disclique.records.write import check_writable
     from disclique.synthetic.examples import shipped_files
+    from disclique.synthetic.files import example, example_names
 
     shows = {"poets": _poets, "cities": _cities, "survey": _survey}
+    if name in example_names():
+        files = example(name)
+        if out is None:
+            raise InputError("example_to_which_folder", example=name, files=list(files))
+        if out.exists() and not out.is_dir():
+            raise InputError("file_where_folder_goes", path=out)
+        check_writable([out / file for file in files], force=force)
+        return _write_files(files, screen, out)
     if name not in shows:
-        raise InputError("unknown_example", example=name, choices=list(shows))
+        raise InputError("unknown_example", example=name, choices=[*shows, *example_names()])
     if name == "survey":
         if out is None:
             raise InputError("survey_to_which_file")
@@ -48,6 +67,28 @@ _FILES = {  # what is written besides the data of an example
     "poets": ("matches.csv", "result.json", *_PICTURES),
     "cities": ("distances.csv", "graph.png"),
 }
+
+
+def _write_files(files: Files, screen: Screen, out: Path) -> None:
+    import numpy as np
+    import pandas as pd
+
+    from disclique.records.write import whole_file, write_table
+
+    for name, content in files.items():
+        path = out / name
+        if isinstance(content, pd.DataFrame):
+            write_table(content, path)
+            said = f"{len(content)} rows, columns {', '.join(map(str, content.columns[:8]))}"
+            screen.say([f"{path}: {said}{', …' if content.shape[1] > 8 else ''}"])
+            continue
+        with whole_file(path) as draft:
+            if isinstance(content, str):
+                draft.write_text(content, encoding="utf-8")
+            else:
+                with draft.open("wb") as file:
+                    np.save(file, content)
+        screen.say([f"{path}: in the order of the rows"])
 
 
 def _survey(screen: Screen, out: Path | None) -> None:

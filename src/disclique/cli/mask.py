@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from disclique.cli.options import FORCE, LANGUAGE, OUTPUT, RELEASED, with_options
+from disclique.cli.options import FORCE, LANGUAGE, OUTPUT, RELEASED, completing, with_options
 from disclique.cli.screen import Screen
 from disclique.errors import InputError
 from disclique.options.files import FileOptions, refuse_hidden
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from disclique.attacks.calibration import Calibration
 
-SAID = {"km": "in km", "none": "without a unit"}
+SAID = {"km": "in km", "min": "in minutes", "none": "without a unit"}
 NAMED = {"note": "note (goes with the release)", "words": "note in plain words (goes with the release)"}
 KEPT = "keep, do not publish"
 
@@ -29,7 +29,9 @@ def command(
     mask: Annotated[
         str,
         typer.Option(
-            metavar="SPEC", help="How to alter it: gaussian:sigma=500m | km_school=round:100m. There are {masks}."
+            metavar="SPEC",
+            help="How to alter it: gaussian:sigma=500m | km_school=round:100m. There are {masks}.",
+            autocompletion=completing("mask"),
         ),
     ],
     out: Annotated[
@@ -64,6 +66,14 @@ def command(
     key: Annotated[
         Path | None, typer.Option(help="Also write who is who, for your own eyes only.", rich_help_panel=OUTPUT)
     ] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of an audit of this file: the note says what it found of the setting. Without it audits in "
+            "folders beside the file and the release are looked at.",
+        ),
+    ] = None,
     language: LANGUAGE = "en",
     force: FORCE = False,
 ) -> None:
@@ -80,8 +90,11 @@ def command(
     be taken off again: keep it, and do not publish it. A seed of your own is for trials: a short one is found by
     trying, and what is made with it is not for publication.
     """
+    from dataclasses import replace
+
+    from disclique.attacks.look import inspect
+    from disclique.audits.audited import find_audit
     from disclique.masks.registry import refuse_bare
-    from disclique.records.checks import inspect
     from disclique.records.reading import Layout, read
     from disclique.records.write import check_writable, hashes
     from disclique.releases import Use, release, write_release
@@ -95,14 +108,17 @@ def command(
     refuse_bare(options.unit, [mask])
     refuse_hidden(options)
     data = read(file, layout, distances=options.distances, vectors=options.vectors)
-    made = release(data, mask, seed, as_=as_, language=language)
+    made, inputs = release(data, mask, seed, as_=as_, language=language), hashes(read_from)
+    judged = find_audit(audit, [file.parent, out.parent], [digest for _, digest in inputs], made.mask)
+    if judged is not None:
+        made = replace(made, about=replace(made.about, audited=judged[1].tell_of(made.mask, data)))
     kind = choose_kind(made, matrix)
     check_out(made, out)
     screen.look(inspect(data), accept=list_of(options.accept), yes=True)  # before anything is written
     size = None if kind == NO_MATRIX else describe_size(made.masked, kind, Writing(decimals=made.decimals))
     if size is not None:
         screen.say([str(size)])
-    written = write_release(made, out, inputs=hashes(read_from), kind=matrix, key=key, force=force)
+    written = write_release(made, out, inputs=inputs, kind=matrix, key=key, force=force)
     columns = ", ".join(str(column) for column in made.table.columns if column != made.id) or "none"
     unit = "" if made.unit is None or kind == NO_MATRIX else f"; distances {SAID[str(made.unit)]}"
     screen.say([f"released columns: {columns}; {len(made.key)} records in random order; mask {made.mask}{unit}"])
@@ -111,6 +127,7 @@ def command(
         what = f"{one.name} ({KEPT})" if one.use is Use.KEEP else NAMED.get(one.name, one.name)
         screen.say([f"{what}: {one.path}"])
     screen.say(made.warnings)
+    screen.say([f"{made.about.audited}{'' if judged is None else f' ({judged[0]})'}"])
 
 
 def calibrate(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from disclique.cli.screen import Screen
-from disclique.options.table import Options, rows_of
+from disclique.options.table import Options, Row, rows_of
 
 O = TypeVar("O", bound="Options")  # noqa: E741
 
@@ -46,7 +47,14 @@ def with_options(kind: type[O]) -> Callable[[Callable[..., None]], Callable[...,
         default = row.default
         shown = ", ".join(map(str, default if isinstance(default, list) else [default])) if default else False
         names = (f"--{row.flag}",) if row.flag else ()
-        info = typer.Option(*names, help=row.help, rich_help_panel=row.panel, metavar=row.metavar, show_default=shown)
+        info = typer.Option(
+            *names,
+            help=row.help,
+            rich_help_panel=row.panel,
+            metavar=row.metavar,
+            show_default=shown,
+            autocompletion=completing(name, row),
+        )
         hint: Any = Annotated[types[name], info]
         made.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint))
 
@@ -60,6 +68,15 @@ def with_options(kind: type[O]) -> Callable[[Callable[..., None]], Callable[...,
     return decorate
 
 
+def completing(name: str, row: Row | None = None) -> Callable[[str], list[str]] | None:
+    """Return what completes the value of an option in a shell: names of a registry, or the answers that there are."""
+    words = COMPLETED.get(name)
+    if words is not None:
+        return lambda incomplete: [word for word in words() if word.startswith(incomplete)]
+    known = () if row is None else row.choices
+    return (lambda incomplete: [word for word in known if word.startswith(incomplete)]) if known else None
+
+
 def on_screen(function: Callable[..., None], opened: Callable[[bool], Screen]) -> Callable[..., None]:
     """Give a command the screen that is its parameter, and the command line an option for a quiet one."""
 
@@ -69,6 +86,33 @@ def on_screen(function: Callable[..., None], opened: Callable[[bool], Screen]) -
 
     quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QUIET)
     return _with_parameters(command, function, "screen", [quiet])
+
+
+def with_whole_help(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command whose help shows its first options alone an option for all of them."""
+
+    def command(**given: Any) -> None:
+        given.pop("help_all")
+        function(**given)
+
+    own = list(inspect.signature(function).parameters.values())
+    whole = inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HELP_ALL)
+    command.__signature__ = inspect.Signature([*own, whole])  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in (*own, whole)}
+    command.__doc__, command.__name__, command.__module__ = function.__doc__, function.__name__, function.__module__
+    return command
+
+
+def _show_whole_help(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        ctx.meta[WHOLE] = True
+        typer.echo(ctx.get_help(), nl=False)  # what rich prints by itself leaves nothing to say
+        raise typer.Exit
+
+
+HELP_ALL = Annotated[
+    bool, typer.Option("--help-all", callback=_show_whole_help, is_eager=True, help="Show all options, by subject.")
+]
 
 
 def _with_parameters(
@@ -86,6 +130,11 @@ def _with_parameters(
     return command
 
 
+def reflow(function: Callable[..., None]) -> str:
+    """Return the docstring of a command with each paragraph on one line, which a terminal breaks where it ends."""
+    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(function.__doc__ or "").split("\n\n"))
+
+
 def _registry(room: str, name: str) -> Any:
     return getattr(import_module(f"disclique.{room}"), name)
 
@@ -100,8 +149,30 @@ NAMES: dict[str, Callable[[], Iterable[str]]] = {  # what stands for names of a 
 }
 
 
+# What most people need of commands with many options: what a short help shows.
+FIRST: dict[str, tuple[str, ...]] = {
+    "audit": ("out", "id", "label", "coordinates", "distances", "mask", "max_risk", "overlap"),
+    "advise": ("out", "limit", "purpose", "id", "label", "coordinates", "distances", "overlap"),
+    "attack": ("label", "coordinates", "target_distances", "known_distances", "attack", "within", "truth", "out"),
+    "mask": ("mask", "out", "id", "label", "coordinates", "distances", "as_", "key"),
+    "masks": ("coordinates", "distances", "vectors", "text", "encodings", "metric", "unit", "crs"),
+    "study": ("out", "preset", "mask", "repetitions", "people", "label", "attack", "processes"),
+}
+COMPLETED: dict[str, Callable[[], Iterable[str]]] = {
+    "mask": NAMES["{masks}"],
+    "attack": lambda: list(_registry("attacks", "attack_names")()),
+    "solver": NAMES["{solvers}"],
+    "utility": NAMES["{measures}"],
+    "recipient": NAMES["{recipients}"],
+}
+WHOLE = "disclique.whole_help"
+
+
 class Command(TyperCommand):
-    """A command in whose help texts a word in braces, such as ``{solvers}``, stands for the names of a registry."""
+    """A command in whose help texts a word in braces, such as ``{solvers}``, stands for the names of a registry.
+
+    One with many options shows the ``FIRST`` of them, and all with ``--help-all``.
+    """
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help with the names filled in."""
@@ -109,4 +180,26 @@ class Command(TyperCommand):
         for option in options:
             for word in (word for word in NAMES if word in option.help):
                 option.help = option.help.replace(word, ", ".join(NAMES[word]()))
-        super().format_help(ctx, formatter)
+        first = () if ctx.meta.get(WHOLE) else FIRST.get(str(self.name), ())
+        with _shown_alone(self, first):
+            super().format_help(ctx, formatter)
+
+
+@contextmanager
+def _shown_alone(command: TyperCommand, first: Sequence[str]) -> Iterator[None]:
+    """Hide the options of a command but for the first ones, which stand in one panel in their order."""
+    if not first:
+        yield
+        return
+    before = [(one, one.hidden, one.rich_help_panel) for one in command.params if isinstance(one, TyperOption)]
+    order = command.params
+    place = {name: number for number, name in enumerate((*first, "help_all"))}
+    for one, _, _ in before:
+        one.hidden, one.rich_help_panel = one.name not in place, None
+    command.params = sorted(order, key=lambda one: place.get(str(one.name), -1))
+    try:
+        yield
+    finally:
+        command.params = order
+        for one, hidden, panel in before:
+            one.hidden, one.rich_help_panel = hidden, panel

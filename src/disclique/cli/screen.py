@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pace:
-    """When progress is told in plain lines: seconds until the first one, and between the others."""
+    """How much is told: seconds until the first line of progress and between the others, rows of a long table."""
 
     soon: float = 0.8
     every: float = 15.0
+    rows: int = 10
 
 
 USUAL = Pace()
@@ -70,13 +71,23 @@ class Screen:
                 raise typer.Exit(2)
         return checked
 
-    def table(self, frame: pd.DataFrame, title: str = "") -> None:
-        """Print a table: with a frame on a terminal, tab-separated in a pipe."""
+    def table(self, frame: pd.DataFrame, title: str = "", *, rest: str = "") -> None:
+        """Print a table: with a frame on a terminal, tab-separated and whole in a pipe.
+
+        A terminal shows the first rows of a long one if it is said how to get the ``rest``.
+        """
         if self.quiet:
             return
         if not self.out.is_terminal:
-            frame.to_csv(sys.stdout, sep="\t", index=False)
+            frame.map(_shorten).to_csv(sys.stdout, sep="\t", index=False)
             return
+        if rest and len(frame) > self.pace.rows:
+            self._draw_table(frame.head(self.pace.rows), title)
+            self.say([f"… and {len(frame) - self.pace.rows} more rows: {rest}"])
+        else:
+            self._draw_table(frame, title)
+
+    def _draw_table(self, frame: pd.DataFrame, title: str) -> None:
         from rich.table import Table
         from rich.text import Text
 
@@ -166,6 +177,13 @@ class Screen:
             with _Lines(self, lambda: _join(counter), 0.0) as lines:
                 yield counter
                 lines.say()
+
+
+def _shorten(value: object, digits: int = 6) -> object:
+    """Return a number as it is shown in a pipe: 0.424, not the 0.42400000000000004 that a sum left; ids stay whole."""
+    if not isinstance(value, float) or value.is_integer():
+        return value
+    return float(f"{value:.{digits}g}") if abs(value) < 10**digits else round(value, 1)
 
 
 def _is_figure(value: object) -> bool:

@@ -64,7 +64,7 @@ def command(
     written = result.save(out)
     if figures:
         written += draw_all(result, out)
-    screen.table(result.averages().round(4), title="averages")
+    screen.table(result.averages().round(4), title="averages", rest=str(out / "summary.csv"))
     screen.say(result.lines())
     screen.say([f"{len(written)} files in {out}: {', '.join(path.name for path in written)}"])
 
@@ -155,5 +155,6 @@ def compare(
             draft.write_text(comparison.markdown(found), encoding="utf-8")
     elif out is not None:
         write_table(found.cells, out)
-    screen.table(found.cells.drop(columns="dataset_sd").round(4), title="ours and the paper's")
+    rest = "--out FILE writes them all" if out is None else str(out)
+    screen.table(found.cells.drop(columns="dataset_sd").round(4), title="ours and the paper's", rest=rest)
     screen.say(found.lines())

@@ -18,7 +18,7 @@ from disclique.messages import percent
 from disclique.model import Agreement
 from disclique.spaces import shared_unit
 from disclique.spaces.base import Distances
-from disclique.units import LENGTH_UNITS, Quantity, length_in, measured, parse_quantity
+from disclique.units import DISTANCE_UNITS, Quantity, length_in, measured, parse_quantity
 from disclique.values import FloatArray
 
 _TINY = float(np.nextafter(0, 1))
@@ -37,7 +37,7 @@ def _length(given: object, what: str) -> float | Quantity:
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         return given
     try:
-        found = parse_quantity(given, units=LENGTH_UNITS)
+        found = parse_quantity(given, units=DISTANCE_UNITS)
     except InputError as problem:
         raise InputError("given_wrong", what=what, problem=problem) from None
     return found if found.unit else found.value
@@ -133,7 +133,7 @@ class Between:
         kinds = {isinstance(end, Quantity) for end in ends}
         if len(kinds) > 1:
             raise InputError("between_units_differ", lo=lo, hi=hi)
-        low, high = (end.km if isinstance(end, Quantity) else end for end in ends)
+        low, high = (end.size if isinstance(end, Quantity) else end for end in ends)
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InputError("between_not_an_interval", lo=lo, hi=hi)
         object.__setattr__(self, "lo", ends[0])
@@ -190,13 +190,10 @@ def fit_agreement(agreement: Agreement, target: Distances, known: Distances) -> 
     Within(x=0.5)
     """
     fit = getattr(agreement, "in_unit", None)
-    if fit is None or fit(_ANY) is agreement:
-        return agreement
+    if fit is None or not any(isinstance(end, Quantity) for end in vars(agreement).values()):
+        return agreement  # it has no unit, and none can be wrong
     fitted: Agreement = fit(shared_unit(target, known))
     return fitted
-
-
-_ANY = "km"  # in which every length can be said: an agreement that it leaves alone has no unit
 
 
 def say_agreement(agreement: Agreement, unit: str | None) -> str:

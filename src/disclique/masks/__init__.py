@@ -19,22 +19,30 @@ from disclique.masks.base import (
     one_of,
     whole,
 )
+from disclique.masks.clkhash import Clkhash
 from disclique.masks.dhs import Dhs
 from disclique.masks.displacement import Disc, Donut, Gaussian, Laplace
 from disclique.masks.encoding import Bloom, MinHash, TextMask, TwoStep
 from disclique.masks.noise import MatrixGaussian, MatrixLaplace, Multiplicative, Round, TopCode
 from disclique.masks.placement import Affine, GridCells, Rotation, Swap, Voronoi
 from disclique.masks.publishing import AsTheyAre, Lipschitz, Nearest, Projection, Withheld
+from disclique.masks.registries import Abf, Clkrbf, Mainzelliste, Ons, Rbf
 from disclique.masks.registry import masks, parse_mask, register_mask, usage, usages
+from disclique.masks.scheme_files import Described
+from disclique.masks.within import Within
 
 __all__ = [
     "LENGTH",
     "LENGTH_OR_ZERO",
     "PLACE",
     "RATE",
+    "Abf",
     "Affine",
     "AsTheyAre",
     "Bloom",
+    "Clkhash",
+    "Clkrbf",
+    "Described",
     "Dhs",
     "Disc",
     "Donut",
@@ -43,14 +51,17 @@ __all__ = [
     "GridCells",
     "Laplace",
     "Lipschitz",
+    "Mainzelliste",
     "Mask",
     "MatrixGaussian",
     "MatrixLaplace",
     "MinHash",
     "Multiplicative",
     "Nearest",
+    "Ons",
     "PointMask",
     "Projection",
+    "Rbf",
     "Rotation",
     "Round",
     "Swap",
@@ -59,6 +70,7 @@ __all__ = [
     "TwoStep",
     "Voronoi",
     "Withheld",
+    "Within",
     "between",
     "masks",
     "one_of",

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC, Spread
@@ -20,8 +21,8 @@ from disclique.model import Microdata
 from disclique.spaces import Points, full_matrix, matrix_like
 from disclique.spaces.base import ENCODINGS, TEXTS, Distances
 from disclique.units import (
+    DISTANCE_UNITS,
     KM,
-    LENGTH_UNITS,
     PLACE_UNITS,
     RATE_UNITS,
     Quantity,
@@ -92,8 +93,8 @@ def _positive(quantity: Quantity, *, zero: bool = False) -> Quantity:
 
 
 PLACE: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=PLACE_UNITS))}
-LENGTH: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=LENGTH_UNITS))}
-LENGTH_OR_ZERO: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=LENGTH_UNITS), zero=True)}
+LENGTH: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=DISTANCE_UNITS))}
+LENGTH_OR_ZERO: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=DISTANCE_UNITS), zero=True)}
 RATE: Parameter = {"read": lambda text: _positive(parse_quantity(text, units=RATE_UNITS))}
 
 
@@ -119,8 +120,10 @@ class Mask:
     function that was drawn for the whole file: whoever finds out that function tells all people apart. One that
     ``withholds`` publishes no distances. ``tried`` are the parameters with which advice tries the mask, each with a
     range of a dial: ``{near}`` and ``{far}`` are lengths of the file, ``{twice}`` is twice the first, ``{half}`` half
-    of its records and ``{columns}`` how many columns its vectors have. None: the dial from near to far; none at all: it
-    is not tried.
+    of its records, ``{columns}`` how many columns its vectors have and ``{group}`` a column that makes groups of near
+    records; without one such a parameter is not tried. None: the dial from near to far; none at all: it is not tried.
+    ``leading`` is a parameter whose name may be left out of a spec: ``clkhash:schema.json``. ``writes`` is how its
+    encodings are written, where it says so.
     """
 
     name: ClassVar[str]
@@ -138,6 +141,8 @@ class Mask:
     replayed: ClassVar[bool] = False
     withholds: ClassVar[bool] = False
     tried: ClassVar[tuple[str, ...] | None] = None
+    leading: ClassVar[str | None] = None
+    writes: ClassVar[str | None] = None
 
     def __init_subclass__(cls) -> None:
         """Keep the unit whatever ``apply`` returns: a mask of one's own makes lengths of lengths, too."""
@@ -168,6 +173,22 @@ class Mask:
         """Return the mask that knows what columns of the file say of its records; itself where it needs nothing."""
         return self
 
+    @property
+    def inner(self) -> Mask:
+        """What is done to each distance, of a mask that publishes only those within groups; else the mask itself."""
+        return self
+
+    def find_groups(self, data: Microdata) -> NDArray[np.int64] | None:
+        """Return the groups of people that a release shows: whose distances are published; None if it shows none.
+
+        Those of whom none is known have a number of their own each.
+        """
+        return None
+
+    def select(self, rows: NDArray[np.integer]) -> Mask:
+        """Return the mask of some records of the file for which it was prepared."""
+        return self
+
     def apply(self, distances: Distances, rng: np.random.Generator) -> Distances:
         """Return the masked distances: points of coordinates, encodings of text, else a matrix (NaN is unpublished)."""
         raise NotImplementedError
@@ -195,11 +216,40 @@ class Mask:
                 length_in(value, unit, _where(self, parameter.name))
 
     @property
+    def secret(self) -> bool:
+        """Whether something must be known to do as the holder did, such as a key; False where everybody can."""
+        return True
+
+    @property
+    def noise(self) -> float:
+        """The probability that a published bit of an encoding is not the one that follows from text and key."""
+        return 0.0
+
+    @property
+    def faked(self) -> float:
+        """How many records of invented people are added to a release, as a share of its own."""
+        return 0.0
+
+    @property
+    def copies(self) -> int:
+        """How often an encoding shows each bit."""
+        return 1
+
+    def without_noise(self) -> Mask:
+        """Return the same mask without the noise on bits."""
+        return self
+
+    @property
+    def compares(self) -> str | None:
+        """The distance of strings that an encoding keeps; None where only encodings of one's own tell it."""
+        return None
+
+    @property
     def spec(self) -> str:
         """The text that ``parse_mask`` reads back as this mask."""
         told = [
             parameter.name
-            for parameter in dataclasses.fields(self)
+            for parameter in list_parameters(type(self))
             if not parameter.metadata.get("extra") or getattr(self, parameter.name) != parameter.default
         ]
         return self._spec(told)
@@ -209,7 +259,7 @@ class Mask:
         """The spec without parameters that are as by default, but for the dial: what people need to tell settings."""
         told = [
             parameter.name
-            for parameter in dataclasses.fields(self)
+            for parameter in list_parameters(type(self))
             if parameter.name == self.dial or getattr(self, parameter.name) != parameter.default
         ]
         return self._spec(told)
@@ -409,6 +459,11 @@ def place_in(points: Points, mask: Mask, parameter: str) -> tuple[float, str]:
             raise InputError("degrees_off_the_earth", where=_where(mask, parameter))
         return quantity.value, "deg"
     return parameter_in(points.unit, mask, parameter), quantity.unit and "km"
+
+
+def list_parameters(kind: type[Mask]) -> list[dataclasses.Field[Any]]:
+    """Return the parameters of a mask as a spec lists them: what is added comes last."""
+    return sorted(dataclasses.fields(kind), key=lambda one: bool(one.metadata.get("extra")))
 
 
 def spec_name(parameter: str) -> str:

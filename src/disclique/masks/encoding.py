@@ -7,26 +7,24 @@ sees how the encoding treats similar strings.
 from __future__ import annotations
 
 import hashlib
-import hmac
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from disclique.errors import InputError
 from disclique.masks.base import Mask, between, extra, one_of, whole
+from disclique.masks.hardening import RECORD, Bits, Hardening
+from disclique.masks.hashing import BLOOM_HASHES, KEY_BYTES, chance_of, derive
 from disclique.masks.registry import register_mask
+from disclique.masks.schemes import Field, Scheme
+from disclique.masks.tokens import Tokens
 from disclique.messages import Message
 from disclique.spaces import Encodings, Texts
 from disclique.spaces.base import Distances
 from disclique.spaces.strings import Grams, find_grams
 
-KEY_BYTES = 32
-RECORD = "record"
-Bits = NDArray[np.uint8]
 _AT_A_TIME = 64  # hash functions of a MinHash that are computed together
 
 
@@ -38,6 +36,11 @@ class TextMask(Mask):
     conditional: ClassVar[bool] = True
     simulated_files: ClassVar[int] = 4
     metric: ClassVar[str] = "dice"
+
+    @property
+    def compares(self) -> str | None:
+        """The distance of strings that it keeps; bigrams where nobody says another."""
+        return "dice:q=2"
 
     def apply(self, distances: Distances, rng: np.random.Generator) -> Encodings:
         """Return the strings encoded under a key drawn from ``rng``."""
@@ -56,51 +59,125 @@ class TextMask(Mask):
         raise NotImplementedError
 
 
-def derive(key: bytes, purpose: str) -> bytes:
-    """Return the part of a secret key that serves one purpose."""
-    return hashlib.blake2b(purpose.encode(), key=key, digest_size=KEY_BYTES).digest()
-
-
-def chance_of(key: bytes, purpose: str) -> np.random.Generator:
-    """Return chance that follows from a secret key: what both owners of the key draw alike."""
-    return np.random.default_rng(int.from_bytes(derive(key, purpose), "big"))
-
-
-def double_hash(token: bytes, keys: Sequence[bytes], bits: int, length: int) -> list[int]:
-    """Return the positions of one gram by two keyed hashes: h1 + i·h2, as in clkhash's ``doubleHash``."""
-    first = int.from_bytes(hmac.digest(keys[0], token, "sha1"), "big") % length
-    step = int.from_bytes(hmac.digest(keys[1], token, "md5"), "big") % length
-    return [(first + i * step) % length for i in range(bits)]
-
-
-def blake_hash(token: bytes, keys: Sequence[bytes], bits: int, length: int) -> list[int]:
-    """Return the positions of one gram by independent pieces of keyed BLAKE2b, as in clkhash's ``blakeHash``."""
-    digests = (hashlib.blake2b(token, key=keys[0], salt=str(i).encode()).digest() for i in range((bits + 31) // 32))
-    return [int(piece) % length for piece in np.frombuffer(b"".join(digests), dtype="<u2")[:bits]]
-
-
-HASHES: dict[str, Callable[[bytes, Sequence[bytes], int, int], list[int]]] = {
-    "double": double_hash,
-    "blake": blake_hash,
-}
-
-
 def _salt(text: object) -> int | str:
     return RECORD if str(text).strip().lower() == RECORD else int(whole(0)["read"](text))
 
 
-@register_mask
-@dataclass(frozen=True)
-class Bloom(TextMask):
-    """A Bloom filter (cryptographic longterm key): each q-gram sets ``bits`` of ``length`` positions by keyed hashing.
+@dataclass(frozen=True, kw_only=True)
+class SchemeMask(TextMask):
+    """A mask that encodes by one scheme or several, and hardens what they make; subclasses say which in ``schemes``.
 
-    What is added, in this order: ``salt`` hashes each gram together with one of that many values, which stand for an
-    attribute that does not change, such as the year of birth (``record``: one for each record); records with different
-    salts look unrelated. ``diffuse`` makes each bit the exclusive or of that many secret positions. ``flip`` turns each
-    bit round with that probability (BLIP). ``balance`` appends the complement and shuffles, so that all weights are
-    equal. ``hash`` is ``double`` (any length) or ``blake`` (a length of 2^k up to 65,536), as clkhash has them.
+    ``salt`` hashes each token together with one of that many values, which stand for an attribute that does not change,
+    such as the year of birth (``record``: one for each record); records with different salts look unrelated.
+    ``xor_fold`` lays the halves of a filter upon each other so many times, ``rule90`` makes each bit the exclusive or
+    of its neighbours so many times, and ``rehash`` fills a new filter from windows of that many bits. ``diffuse`` makes
+    each bit the exclusive or of that many secret positions. ``flip`` turns each bit round with that probability (BLIP;
+    randomized response that replaces a share f of the bits at random is ``flip`` of f/2). ``balance`` appends the
+    complement and shuffles, so that all weights are equal, and ``permute`` shuffles by key. ``fakes`` adds records of
+    invented people to the release, as many as this share of its own.
 
     The salt of a record follows from the key and its row: two files under one key in the same order share it.
+    """
+
+    dial: ClassVar[str | None] = "flip"
+    other_dials: ClassVar[dict[str, bool]] = {
+        "salt": True,
+        "xor_fold": True,
+        "rule90": True,
+        "rehash": True,
+        "diffuse": True,
+        "fakes": True,
+    }
+
+    salt: int | str = field(default=0, metadata=extra({"read": _salt}))
+    xor_fold: int = field(default=0, metadata=extra(whole(0)))
+    rule90: int = field(default=0, metadata=extra(whole(0)))
+    rehash: int = field(default=0, metadata=extra(whole(0)))
+    diffuse: int = field(default=0, metadata=extra(whole(0)))
+    flip: float = field(default=0.0, metadata=extra(between(0, 0.5, closed=True)))
+    balance: str = field(default="no", metadata=extra(one_of("no", "yes")))
+    permute: str = field(default="no", metadata=extra(one_of("no", "yes")))
+    fakes: float = field(default=0.0, metadata=extra(between(0, 10, closed=True)))
+
+    def schemes(self) -> tuple[Scheme, ...]:
+        """Return how a person is encoded, once for each encoding that they get."""
+        raise NotImplementedError
+
+    @property
+    def hardening(self) -> Hardening:
+        """What is done to each encoding."""
+        steps = {name: getattr(self, name) for name in ("salt", "xor_fold", "rule90", "rehash", "diffuse", "flip")}
+        return Hardening(**steps, balance=self.balance == "yes", permute=self.permute == "yes")
+
+    @property
+    def secret(self) -> bool:
+        """Whether a key is needed to encode as the holder does: False where everybody can."""
+        return all(scheme.keyed for scheme in self.schemes())
+
+    @property
+    def faked(self) -> float:
+        """How many records of invented people are added to a release, as a share of its own."""
+        return self.fakes
+
+    @property
+    def noise(self) -> float:
+        """The probability that a published bit is not the one that follows from text and key."""
+        return self.flip
+
+    @property
+    def copies(self) -> int:
+        """How often it shows each bit: the complement is another copy."""
+        return 2 if self.balance == "yes" else 1
+
+    @property
+    def compares(self) -> str | None:
+        """Nothing: what it keeps of several columns only encodings under keys of one's own tell."""
+        return None
+
+    def without_noise(self) -> SchemeMask:
+        """Return the same mask without the noise."""
+        return replace(self, flip=0.0)
+
+    def encode(self, distances: Distances, key: bytes, rng: np.random.Generator) -> Encodings:
+        """Return the strings encoded under a key; two files under one key can be linked. ``rng`` is for noise."""
+        texts = distances.texts()
+        if texts is None:
+            raise InputError("mask_needs_text", name=self.name)
+        if self.salt and not self.secret:
+            raise InputError("salt_needs_a_key", name=self.name)
+        parts = [part for scheme in self.schemes() for part in self._parts(scheme, texts, key)]
+        hardened = [self._harden(bits, place, key, rng, len(parts)) for place, bits in enumerate(parts)]
+        lengths = tuple(bits.shape[1] for bits in hardened)
+        return Encodings(np.packbits(np.concatenate(hardened, axis=1), axis=1), sum(lengths), self.metric, lengths)
+
+    def _parts(self, scheme: Scheme, texts: Texts, key: bytes) -> list[Bits]:
+        """Return the filters of one scheme, hardened as that says; the salt is that of the mask."""
+        own = replace(scheme.hardening, salt=self.salt)
+        secret, none = (key if scheme.keyed else b""), np.random.default_rng(0)
+        found = replace(scheme, hardening=own).parts(texts, key)
+        return [own.harden(bits, derive(secret, "scheme"), none, place) for place, bits in enumerate(found)]
+
+    def _harden(self, bits: Bits, place: int, key: bytes, rng: np.random.Generator, parts: int) -> Bits:
+        """Return one part hardened; of several, one that a person has not stays missing."""
+        hardened = self.hardening.harden(bits, key if self.secret else b"", rng, place)
+        if parts > 1:
+            hardened[~bits.any(axis=1)] = 0
+        return hardened
+
+    def by_group(self) -> tuple[SchemeMask, SchemeMask] | None:
+        """Return the same without salts, and with one for each record."""
+        if self.salt == RECORD or int(self.salt) < 2:
+            return None
+        return replace(self, salt=0), replace(self, salt=RECORD)
+
+
+@register_mask
+@dataclass(frozen=True)
+class Bloom(SchemeMask):
+    """A Bloom filter (cryptographic longterm key): each q-gram sets ``bits`` of ``length`` positions by keyed hashing.
+
+    ``hash`` is ``double`` (any length) or ``blake`` (a length of 2^k up to 65,536), as clkhash has them. What is added
+    is that of ``SchemeMask``.
 
     >>> from disclique.spaces.strings import Texts
     >>> made = Bloom(length=64, bits=4).apply(Texts(("anna", "hanna", "otto")), np.random.default_rng(0))
@@ -114,87 +191,35 @@ class Bloom(TextMask):
     reference: ClassVar[str] = (
         "Schnell, Bachteler and Reiher 2009, BMC Medical Informatics and Decision Making 9:41; salt: Niedermeyer, "
         "Steinmetzer, Kroll and Schnell 2014, Journal of Privacy and Confidentiality 6(2); flip, balance: Schnell and "
-        "Borgs 2016, IEEE ICDM Workshops; diffuse: Armknecht, Heng and Schnell 2023, PoPETs 2023(2)"
+        "Borgs 2016, IEEE ICDM Workshops; diffuse: Armknecht, Heng and Schnell 2023, PoPETs 2023(2); rule90: Schnell "
+        "and Borgs 2018, IEEE ICDM Workshops; xor-fold: Schnell and Borgs 2016, a paper of the German Record Linkage "
+        "Center"
     )
-    dial: ClassVar[str | None] = "flip"
-    other_dials: ClassVar[dict[str, bool]] = {"bits": True, "salt": True, "diffuse": True}
+    other_dials: ClassVar[dict[str, bool]] = {"bits": True, **SchemeMask.other_dials}
 
     length: int = field(default=1024, metadata=whole(8))
     bits: int = field(default=10, metadata=whole(1))
     q: int = field(default=2, metadata=whole(1))
-    salt: int | str = field(default=0, metadata=extra({"read": _salt}))
-    diffuse: int = field(default=0, metadata=extra(whole(0)))
-    flip: float = field(default=0.0, metadata=extra(between(0, 0.5, closed=True)))
-    balance: str = field(default="no", metadata=extra(one_of("no", "yes")))
-    hash: str = field(default="double", metadata=extra(one_of(*HASHES)))
+    hash: str = field(default="double", metadata=extra(one_of(*BLOOM_HASHES)))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.hash == "blake" and not (self.length & (self.length - 1) == 0 and self.length <= 1 << 16):
-            raise InputError("bloom_length_not_a_power", length=self.length)
-        if self.diffuse > self.length:
-            raise InputError("bloom_diffuses_too_many", diffuse=self.diffuse, length=self.length)
+        for scheme in self.schemes():
+            self.hardening.check(scheme.length)
 
-    def encoded(self, texts: Texts, key: bytes, rng: np.random.Generator) -> Bits:
-        """Return the Bloom filters, hardened as asked for."""
-        grams = find_grams(texts.strings, self.q)
-        salts = self._salts(texts.size, key)
-        tokens, members = _tokens(grams) if salts is None else _salted(grams, salts)
-        keys = [derive(key, "first"), derive(key, "second")]
-        positions = [HASHES[self.hash](token, keys, self.bits, self.length) for token in tokens]
-        bits = _set_bits(members, np.array(positions, dtype=np.int64), self.length)
-        if self.diffuse:
-            bits = _diffused(bits, self.diffuse, chance_of(key, "diffuse"))
-        if self.flip:
-            bits = bits ^ (rng.random(bits.shape, dtype=np.float32) < self.flip)
-        if self.balance == "yes":
-            order = chance_of(key, "balance").permutation(2 * bits.shape[1])
-            bits = np.concatenate([bits, 1 - bits], axis=1)[:, order]
-        return bits
+    def schemes(self) -> tuple[Scheme, ...]:
+        """Return one filter of the whole text."""
+        return (Scheme((Field(tokens=Tokens(sizes=(self.q,)), bits=self.bits, hash=self.hash),), self.length),)
 
-    def by_group(self) -> tuple[Bloom, Bloom] | None:
-        """Return the same without salts, and with one for each record."""
-        if self.salt == RECORD or int(self.salt) < 2:
-            return None
-        return replace(self, salt=0), replace(self, salt=RECORD)
-
-    def _salts(self, records: int, key: bytes) -> NDArray[np.int64] | None:
-        if self.salt == RECORD:
-            return np.arange(records)
-        return chance_of(key, "salt").integers(int(self.salt), size=records) if self.salt else None
+    @property
+    def compares(self) -> str:
+        """The distance of strings that it keeps."""
+        return f"dice:q={self.q}"
 
 
 def _tokens(grams: Grams) -> tuple[list[bytes], Any]:
     """Return what is hashed, and which of it each record has."""
     return [gram.encode() for gram in grams.vocabulary], grams.members
-
-
-def _salted(grams: Grams, salts: NDArray[np.int64]) -> tuple[list[bytes], Any]:
-    """Return what is hashed where every record has a salt: each gram together with each salt it occurs with."""
-    members = grams.members
-    pairs = np.repeat(salts, np.diff(members.indptr)) * len(grams.vocabulary) + members.indices
-    distinct, column = np.unique(pairs, return_inverse=True)
-    salt, gram = np.divmod(distinct, len(grams.vocabulary))
-    tokens = [f"{s}\x1f{grams.vocabulary[g]}".encode() for s, g in zip(salt.tolist(), gram.tolist(), strict=True)]
-    shape = (members.shape[0], len(distinct))
-    return tokens, sparse.csr_matrix((members.data, column.ravel(), members.indptr), shape=shape)
-
-
-def _set_bits(members: Any, positions: NDArray[np.int64], length: int) -> Bits:
-    """Return for each record the positions of all that it has, as bits."""
-    bits = np.zeros((members.shape[0], length), dtype=np.uint8)
-    owner = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
-    bits[owner[:, None], positions[members.indices]] = 1
-    return bits
-
-
-def _diffused(bits: Bits, count: int, secret: np.random.Generator) -> Bits:
-    """Return bits of which each is the exclusive or of ``count`` distinct positions, the same for every record."""
-    found = np.zeros_like(bits)
-    for position in range(bits.shape[1]):
-        chosen = secret.choice(bits.shape[1], size=count, replace=False)
-        found[:, position] = np.bitwise_xor.reduce(bits[:, chosen], axis=1)
-    return found
 
 
 @register_mask
@@ -220,6 +245,11 @@ class MinHash(TextMask):
 
     length: int = field(default=1024, metadata=whole(8))
     q: int = field(default=2, metadata=whole(1))
+
+    @property
+    def compares(self) -> str:
+        """The distance of strings that it keeps."""
+        return f"dice:q={self.q}"
 
     def encoded(self, texts: Texts, key: bytes, rng: np.random.Generator) -> Bits:
         """Return the last bit of the smallest hash of each record's grams, for every hash function."""
@@ -264,6 +294,11 @@ class TwoStep(TextMask):
     bits: int = field(default=10, metadata=whole(1))
     q: int = field(default=2, metadata=whole(1))
     length: int = field(default=16384, metadata=whole(8))
+
+    @property
+    def compares(self) -> str:
+        """The distance of strings that it keeps."""
+        return f"dice:q={self.q}"
 
     def encoded(self, texts: Texts, key: bytes, rng: np.random.Generator) -> Bits:
         """Return the sets of numbers as bits."""

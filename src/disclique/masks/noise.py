@@ -11,15 +11,15 @@ from disclique.masks.base import LENGTH, EntryMask, between, parameter_in
 from disclique.masks.distance_laws import CutOff, DistanceLaw, Factor, GaussianNoise, LaplaceNoise, Rounded
 from disclique.masks.registry import register_mask
 from disclique.messages import Message
-from disclique.units import KM_IN, Quantity
+from disclique.units import Quantity
 from disclique.values import FloatArray
 
 _KENTHAPADI = "Kenthapadi, Korolova, Mironov and Mishra 2013, Journal of Privacy and Confidentiality 5(1):39-71"
 
 
 def _number(quantity: Quantity) -> float:
-    """Return kilometres, or the number as it stands where it has no unit."""
-    return quantity.km if quantity.unit in KM_IN else quantity.value
+    """Return kilometres or minutes, or the number as it stands where it has no unit."""
+    return quantity.size
 
 
 @register_mask

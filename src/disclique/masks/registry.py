@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from disclique.arguments import show
 from disclique.errors import InputError, guess_meant
-from disclique.masks.base import Mask, km_of, spec_name
+from disclique.masks.base import Mask, km_of, list_parameters, spec_name
 from disclique.spaces.base import Distances
 from disclique.specs import Parameter, parse_spec, write_spec
 from disclique.units import KM, parse_quantity
@@ -128,7 +128,7 @@ def _is_bare(text: str) -> bool:
 def usage(cls: type[Mask]) -> str:
     """Return the form of a mask's spec: ``donut:min=…,max=…``, parameters with a default in brackets."""
     parts = []
-    for parameter in dataclasses.fields(cls):
+    for parameter in list_parameters(cls):
         default = parameter.default
         shown = f"{spec_name(parameter.name)}=…"
         parts.append(
@@ -151,6 +151,8 @@ def _parameters(spec: str, parameters: Iterable[Parameter], cls: type[Mask]) -> 
     given: dict[str, Any] = {}
     for part in parameters:
         key, value = part.key, part.value
+        if not value and cls.leading is not None and key not in known:
+            key, value = cls.leading, key
         if not value:
             raise InputError("mask_parameter_malformed", spec=spec, text=part.text, form=usage(cls))
         if key not in known:

@@ -24,7 +24,7 @@ from disclique.masks.numbers import (
 from disclique.masks.registry import find_ends, parse_mask
 from disclique.records.coarsening import AS_THEY_ARE, DROP, NONE, RULES, Recoding, parse_recoding
 from disclique.specs import parse_rule, parse_spec, write_spec
-from disclique.units import KM_IN, Quantity
+from disclique.units import KM_IN, MINUTES_IN, Quantity
 
 SEARCHED = 17  # settings among which the smallest sufficient one is searched
 SPREAD = 5  # settings shown of a range when no limit is given
@@ -203,8 +203,9 @@ def measure_dial(mask: Mask, like: Mask, dial: str) -> float:
         raise InputError("range_not_of_numbers", name=mask.name, key=spec_name(dial), value=value)
     if not isinstance(value, Quantity) or value.unit == unit.unit:
         return float(value)
-    if value.unit in KM_IN and unit.unit in KM_IN:
-        return value.km / KM_IN[unit.unit]
+    for units in (KM_IN, MINUTES_IN):
+        if value.unit in units and unit.unit in units:
+            return value.size / units[unit.unit]
     if value.unit.startswith("/") and unit.unit.startswith("/"):
         return value.per_km * KM_IN[unit.unit[1:]]
     first, last = unit, value
@@ -241,4 +242,4 @@ def measured_in(setting: Setting, dial: str) -> str:
     ['length', 'length', 'deg']
     """
     unit = getattr(read_dial(setting, dial), "unit", "")
-    return "length" if unit in KM_IN else "rate" if unit.startswith("/") else unit
+    return "length" if unit in KM_IN else "time" if unit in MINUTES_IN else "rate" if unit.startswith("/") else unit

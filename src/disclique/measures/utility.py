@@ -17,7 +17,7 @@ import pandas as pd
 from disclique.arguments import check_rng, check_whole, show
 from disclique.errors import InputError
 from disclique.masks import Mask, TextMask
-from disclique.masks.encoding import KEY_BYTES
+from disclique.masks.hashing import KEY_BYTES
 from disclique.measures.before_after import NEIGHBOURS, PROBABILITIES, BeforeAfter, cluster, estimate_errors
 from disclique.measures.map_measures import centre_drift, density_kept, ripley_change, ways_kept
 from disclique.messages import Message, mark, percent

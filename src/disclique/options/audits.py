@@ -27,7 +27,7 @@ class SnooperFields:
 
     given: bool = False
     overlap: float | None = planned(
-        "Share of the people in it, among others.",
+        "Share of the released people whom the snooper's file has, among others (all of them).",
         SNOOPER,
         metavar="R",
         called=mark("called_overlap"),
@@ -274,7 +274,7 @@ class PlanFields:
         default=0,
         called=mark("called_seed"),
         bounds=Bounds(0, wanted=mark("wanted_seed")),
-        title=mark("Seed of all chance"),
+        title=mark("Random seed"),
         hint=mark("The same number gives the same result again."),
     )
     person_trials: int | None = planned(
@@ -314,6 +314,12 @@ class PlanFacts(PlanFields):
 
 
 PLAN_ROWS, SNOOPER_ROWS = rows_of(PlanFields), rows_of(SnooperFields)
+PLAN_DOORS = {  # what the command line and TOML files call an option, which Python understands too
+    row.door: name
+    for rows in (PLAN_ROWS, SNOOPER_ROWS)
+    for name, row in rows.items()
+    if row.door and not row.opposite and name != "masks"
+}
 
 
 _PlanOptions = at_doors("_PlanOptions", (PlanFields, SnooperFields), (Options,))
@@ -372,6 +378,14 @@ class AuditOptions(_PlanOptions, FileOptions):  # type: ignore[misc, valid-type]
         title=mark("Side of a cell"),
         hint=mark("If the points of the population are middles of cells: a length such as 100m."),
     )
+    dictionary: Path | None = option(
+        "What columns of text may say, in columns of the same names: public lists of names, places and dates, by which "
+        "encodings of people on no list are read (all that the file itself says, and every day between its dates).",
+        SNOOPER,
+        metavar="FILE",
+        title=mark("A dictionary of names, places and dates"),
+        hint=mark("Has the columns of text of your file. Without one, all that your file says is taken to be in it."),
+    )
     recipient: list[str] | None = option(
         "Somebody who gets the release, instead of one snooper: {recipients}; repeatable. A TOML file describes others "
         "in blocks [[recipient]].",
@@ -406,7 +420,12 @@ class AuditOptions(_PlanOptions, FileOptions):  # type: ignore[misc, valid-type]
             {name: row.to_python(getattr(self, row.door or name)) for name, row in rows.items()}
             for rows in (PLAN_ROWS, SNOOPER_ROWS)
         )
-        return plan, snooper | {"given": self.known is not None}
+        return plan, snooper | {"given": self.known is not None or self.has_names}
+
+    @property
+    def has_names(self) -> bool:
+        """Encodings made elsewhere are audited, and the names in them are given, too: a snooper may know them."""
+        return bool(self.texts) and self.encodings is not None
 
 
 AUDIT_ROWS = rows_of(AuditOptions)

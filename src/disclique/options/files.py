@@ -46,7 +46,7 @@ class ReadOptions(Options):
     coordinates: str | None = option("Coordinate columns; two, or any number.", INPUT, metavar="LON,LAT")
     text: list[str] | None = option("Columns of text to compare (names).", INPUT, default=[], metavar="COL,COL")
     encodings: str | None = option(
-        "Column, or file, of encodings: 0/1, hex, base64.",
+        "Columns, or files, of encodings: 0/1, hex, base64, sets of numbers; several (clk1,clk2) are of one person.",
         INPUT,
         metavar="COL|FILE",
         path=True,
@@ -69,11 +69,18 @@ class ReadOptions(Options):
         hint=mark("Needed for metres of a projection, such as Gauss-Krüger or UTM; leave it empty for degrees."),
     )
     unit: str | None = option(
-        "Unit of distance files and of euclidean coordinates: km, m, or none for what is no length (travel times).",
+        "Unit of distance files: km, m; min, h or s of travel times; none for plain numbers. Of euclidean coordinates: "
+        "km, m or none.",
         INPUT,
         title=mark("Unit of the distances"),
         hint=mark("Of a file of distances, or of coordinates in a plane. Travel times are no lengths."),
-        answers=(("", mark("not said")), ("km", "km"), ("m", "m"), ("none", mark("none: they are no lengths"))),
+        answers=(
+            ("", mark("not said")),
+            ("km", "km"),
+            ("m", "m"),
+            *((unit, unit) for unit in ("min", "h", "s")),
+            ("none", mark("none: they are no lengths")),
+        ),
     )
     generalise: list[str] | None = option(
         "Make a coarser column first: cob=century:yob, age=classes:age:18,65, width, decade, prefix.",
@@ -148,12 +155,14 @@ class ReadOptions(Options):
     @property
     def further_files(self) -> list[Path]:
         """The files of encodings and places that are named, by which a run can be repeated."""
+        from disclique.records.encoded_people import name_files
         from disclique.records.near import parse_wish
 
         named = [getattr(self, name) for name in rows_of(type(self)) if name.endswith("encodings")]
         named += [parse_wish(one).path for one in list_of(self.near)]
         named += [one.partition("=")[2].strip() for one in list_of(self.reference)]
-        return [Path(source) for source in named if source is not None and Path(source).is_file()]
+        paths = [path for source in named if source is not None for path in name_files(str(source))]
+        return [path for path in paths if path.is_file()]
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -227,5 +236,5 @@ def refuse_hidden(options: ReadOptions) -> None:
     layout = Layout(**options.columns)
     hidden = [column.removesuffix(CATEGORY) for column in layout.coordinates or ()]
     for name in (*layout.labels, *(number for number, _ in layout.numbers)):
-        if name in (options.id, LON, LAT, *hidden, *layout.text, layout.encodings):
+        if name in (options.id, LON, LAT, *hidden, *layout.text, *str(layout.encodings or "").split(",")):
             raise InputError("column_is_hidden", name=name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numbers
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
 from types import UnionType
@@ -205,8 +205,13 @@ def differing(value: Any) -> dict[str, Any]:
     return {name: said for name, (said, default) in values.items() if said is not None and said != default}
 
 
-def write_toml(said: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]] | None = None) -> str:
-    """Write options, and sections of them, as a TOML file that ``read_toml`` reads back.
+def write_toml(
+    said: Mapping[str, Any],
+    sections: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    blocks: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+) -> str:
+    """Write options, sections of them, and blocks of which there are several, as a TOML file that can be read back.
 
     >>> print(write_toml({"max_risk": 0.1, "unlinked": True}, {"decision": {"author": "A"}}), end="")
     max-risk = 0.1
@@ -214,11 +219,19 @@ def write_toml(said: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]
     <BLANKLINE>
     [decision]
     author = "A"
+    >>> print(write_toml({}, blocks={"recipient": [{"name": "x", "max_risk": 0.1}]}), end="")
+    [[recipient]]
+    name = "x"
+    max-risk = 0.1
     """
     import tomli_w
 
-    plain = {name.replace("_", "-"): str(value) if isinstance(value, Path) else value for name, value in said.items()}
-    return tomli_w.dumps({**plain, **(sections or {})})
+    def plain(words: Mapping[str, Any]) -> dict[str, Any]:
+        return {name.replace("_", "-"): str(one) if isinstance(one, Path) else one for name, one in words.items()}
+
+    parts = [tomli_w.dumps({**plain(said), **(sections or {})})]
+    parts += [f"[[{name}]]\n{tomli_w.dumps(plain(one))}" for name, each in (blocks or {}).items() for one in each]
+    return "\n".join(part for part in parts if part)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

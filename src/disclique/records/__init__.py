@@ -6,7 +6,8 @@ results are written (``write``, ``provenance``). Nothing here alters a distance,
 """
 
 from disclique.records.labels import Comparator, Exact, candidates, label_tuples
-from disclique.records.reading import Layout, microdata, read, select_records
+from disclique.records.reading import Layout, read
+from disclique.records.tables import microdata, select_records
 from disclique.spaces import Encodings, Matrix, Points, Texts, full_matrix
 from disclique.spaces.metrics import Metric, paired, pairwise
 from disclique.values import canonical

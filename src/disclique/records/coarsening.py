@@ -117,12 +117,15 @@ def _rule(rule: str, argument: str, spec: str) -> Callable[[Any], Any]:
         if rule == "prefix" and int(argument) > 0:
             length = int(argument)
             return lambda value: str(value)[:length]
+        if rule == "join" and len(joined := [part.strip() for part in argument.split(JOINED)]) > 1 and all(joined):
+            return lambda value: argument if str(value) in joined else value
     except ValueError:
         pass
     raise InputError("generaliser_rules", spec=spec)
 
 
-RULES = ("century", "decade", "width", "classes", "prefix", "raw")
+RULES = ("century", "decade", "width", "classes", "prefix", "join", "raw")
+JOINED = "+"  # between the values that one value stands for
 DROP, NONE = "drop:", "none"
 _BAR = "|"
 
@@ -134,7 +137,7 @@ class Recoding:
     A generaliser works on the label that it makes: the label holds the raw values of its source.
 
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey(), ["sex", "age_class"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey(), ["sex", "age_class"], coordinates=["lon", "lat"], id="id")
     >>> coarse = parse_recoding("age_class=width:age_class:20 | drop:sex").apply(people)
     >>> sorted(set(coarse.labels["age_class"]))
     [0, 20, 40, 60]
@@ -202,6 +205,8 @@ def _describe(one: Generaliser) -> Message:
             return Message("label_beginning", column=one.into, length=asked.argument)
         case "classes":
             return Message("label_in_classes_from", column=one.into, edges=asked.argument)
+        case "join":
+            return Message("label_values_joined", column=one.into, joined=asked.argument.split(JOINED))
     return Message("label_by_rule", column=one.into, rule=asked.rule)
 
 

@@ -1,4 +1,4 @@
-"""Files beside a table: distances, vectors, encodings and pairs of people, in the order of its records.
+"""Files beside a table: distances, vectors and pairs of people, in the order of its records.
 
 Distances are a square matrix or a long list, from a file of any format or from a frame.
 """
@@ -28,8 +28,6 @@ from disclique.records.joins import (
     join_square,
     names_of_index,
 )
-from disclique.spaces import Encodings
-from disclique.spaces.bits import COLUMN, encodings_of_array, parse_encodings
 from disclique.spaces.matrix import ROUNDING, Where, check_matrix, same_distance
 from disclique.values import FloatArray, canonical
 
@@ -108,8 +106,8 @@ def read_vectors(path: Path, roster: Roster, *, id: str | None = None, part: Par
         values, order, joined = np.asarray(found.array(path), dtype=float), *roster.order(None, where=str(path))
     elif found is not None and found.grid is not None:
         table = read_table(path, part)
-        named = _id_column(table, id, roster, str(path), words=True)
-        order, joined = _join_rows(table, named, roster, str(path), sure=named is not None and named == id)
+        named = id_column(table, id, roster, str(path), words=True)
+        order, joined = join_rows(table, named, roster, str(path), sure=named is not None and named == id)
         values = numbers_of(table.drop(columns=[] if named is None else [named]), str(path))
     else:
         raise refuse(path, mark("unknown_vector_file"), _holds_numbers)
@@ -123,29 +121,7 @@ def read_vectors(path: Path, roster: Roster, *, id: str | None = None, part: Par
     return values if order is None else values[order], joined
 
 
-def read_encodings(
-    path: Path, roster: Roster, *, id: str | None = None, metric: str = "dice", part: Part = UNSAID
-) -> tuple[Encodings, str]:
-    """Return the encodings of a file in the order of the records, and how they were joined.
-
-    A table has them in its only column beside ``id``, or in the one called ``encoding`` or ``clk``; a column ``id``
-    decides the order. A NumPy array holds 0 and 1, one column a bit, or packed bytes.
-    """
-    name, order, kind = str(path), None, format_of(path)
-    if kind is not None and kind.array is not None:
-        found, joined = encodings_of_array(kind.array(path), metric, name=name), roster.order(None, where=name)[1]
-    else:
-        table = read_table(path, part)
-        column = _column_in(table, id, name)
-        found = parse_encodings(list(table[column]), metric, name=name, column=column)
-        named = _id_column(table.drop(columns=column), id, roster, name)
-        order, joined = _join_rows(table, named, roster, name, sure=named is not None and named == id)
-    if found.size != len(roster.ids):
-        raise InputError("other_number_of_encodings", path=path, encodings=found.size, records=len(roster.ids))
-    return found if order is None else found.select(order), joined
-
-
-def _id_column(table: pd.DataFrame, id: str | None, roster: Roster, name: str, *, words: bool = False) -> str | None:
+def id_column(table: pd.DataFrame, id: str | None, roster: Roster, name: str, *, words: bool = False) -> str | None:
     """Return the column of a file beside the table that names its records: the one called so, else one that could.
 
     With ``words`` a column has to look like one: the others are numbers of vectors.
@@ -172,20 +148,11 @@ def _looks_like_ids(column: str, values: list[Any], roster: Roster, *, first: bo
     return first and sorted(values) in (list(range(len(values))), list(range(1, len(values) + 1)))
 
 
-def _join_rows(table: pd.DataFrame, named: str | None, roster: Roster, name: str, *, sure: bool) -> tuple[Order, str]:
+def join_rows(table: pd.DataFrame, named: str | None, roster: Roster, name: str, *, sure: bool) -> tuple[Order, str]:
+    """Return the order of the records in a file beside the table, and how it is joined: by a column, or as it is."""
     if named is None:
         return roster.order(None, where=name)
     return roster.order(list(table[named]), where=Message("named_in_column", file=name, column=named), sure=sure)
-
-
-def _column_in(table: pd.DataFrame, id: str | None, name: str) -> str:
-    others = [str(column) for column in table.columns if column != id]
-    if len(others) == 1:
-        return others[0]
-    named = [column for column in others if column.lower() in (COLUMN, "clk")]
-    if len(named) == 1:
-        return named[0]
-    raise InputError("which_column_of_encodings", file=name, column=COLUMN, columns=others)
 
 
 def entry_of(name: str) -> Where:

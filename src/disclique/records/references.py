@@ -18,9 +18,8 @@ from disclique.model import Microdata
 from disclique.numbers import NumberColumn, Numbers
 from disclique.records.companions import numbers_in
 from disclique.records.formats import no_column, read_table
-from disclique.spaces import Texts
 from disclique.spaces.base import Distances, in_parts
-from disclique.spaces.strings import join_columns
+from disclique.spaces.strings import texts_of
 from disclique.units import KM, NO_UNIT
 from disclique.values import FloatArray
 
@@ -81,7 +80,7 @@ def _read_references(path: Path, data: Microdata) -> Distances:
         columns = list(texts.columns) if set(texts.columns) <= set(table.columns) else list(table.columns)
         if len(columns) != len(texts.columns) and len(columns) != 1:
             raise no_column(str(path), texts.columns[0], table.columns)
-        return Texts(join_columns(table, columns, name=str(path)), texts.metric, texts.columns)
+        return replace(texts_of(table, columns, texts.metric, name=str(path)), columns=texts.columns)
     if vectors is None:
         raise InputError("references_need_records", file=data.name)
     if path.suffix.lower() in ARRAYS:

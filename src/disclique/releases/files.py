@@ -253,6 +253,8 @@ def read_key(path: str | PathLike[str], release: str | PathLike[str] | None = No
 def _check_run(key: Path, run: str, release: Path, records: int) -> None:
     """Raise an error unless the note beside a release names the run of the key, and the table as it is."""
     note = release.with_name(NOTE_NAME.format(release.stem))
+    if not note.is_file():  # vectors and distances lie beside the table whose name the note has
+        note = release.with_name(NOTE_NAME.format(release.stem.removesuffix("_vectors").removesuffix("_distances")))
     if not note.is_file():
         raise InputError("note_missing", key=key, release=release, note=note)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from disclique.masks.settings import Setting
 from disclique.messages import Message, mark, say
@@ -15,9 +15,11 @@ from disclique.releases.described import ReleasedColumn
 from disclique.releases.forms import DISTANCES, ENCODINGS, VECTORS
 
 if TYPE_CHECKING:
+    from disclique.model import Microdata
     from disclique.releases.publish import Release
 
 NOTE, NOTE_NAME, WORDS_NAME = "disclique release", "{}_about.json", "{}_about.txt"
+NOT_AUDITED = Message("setting_not_audited")
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class About:
     """What is said of a release: its columns, what the mask did, and what somebody should know before publishing.
 
     ``in_table`` are the columns of the table that the mask made, ``crs`` is the reference system of its places.
+    ``audited`` says what an audit found of it, or that there was none.
     """
 
     columns: tuple[ReleasedColumn, ...] = ()
@@ -32,9 +35,17 @@ class About:
     warnings: tuple[Message, ...] = ()
     in_table: tuple[str, ...] = ()
     crs: str | None = None
+    audited: Message = NOT_AUDITED
 
 
 NOTHING_SAID = About()
+
+
+class Auditor(Protocol):
+    """The result of an audit, of which a release asks what was found of its setting."""
+
+    def tell_of(self, setting: str, data: Microdata) -> Message:
+        """Say what was found, or that the setting was not audited."""
 
 
 def _list_made(made: Release, held: PlaceColumns | None) -> tuple[str, ...]:
@@ -63,6 +74,7 @@ def write_note(made: Release, run: str, files: list[Path], held: PlaceColumns | 
         "columns": columns,
         "roles": {column.name: column.role for column in made.about.columns},
         "done": [str(message) for message in made.about.done],
+        "audited": str(made.about.audited),
         **({"numbers": numbers} if numbers else {}),
         **({"unit of distances": name_unit(made.masked) or "none"} if made.form in (DISTANCES, ENCODINGS) else {}),
         **({"reference system": made.about.crs} if made.about.crs else {}),
@@ -79,6 +91,7 @@ def write_words(made: Release, files: dict[str, Path], held: PlaceColumns | None
     said += [Message("note_column", column=one.name, what=_describe_column(made, one)) for one in made.about.columns]
     said += [Message("note_column", column=name, what=_describe_made(made, held)) for name in _list_made(made, held)]
     said += [None, Message("note_done"), *(Message("note_item", what=message) for message in made.about.done)]
+    said += [None, made.about.audited]
     return "\n".join("" if line is None else say(line, made.language) for line in said) + "\n"
 
 

@@ -25,11 +25,12 @@ from disclique.locale import texts_in
 from disclique.masks import Mask
 from disclique.masks.settings import Setting
 from disclique.messages import Message
-from disclique.model import NO_SOURCE, Microdata
+from disclique.model import NO_SOURCE, Microdata, Source
 from disclique.numbers import NO_NUMBERS, Numbers
 from disclique.records.formats import PlaceColumns
 from disclique.records.formats.projections import LAT, LON
 from disclique.records.number_columns import round_released, write_numbers
+from disclique.records.tables import select_records
 from disclique.releases.described import describe_columns, describe_mask, measure_change
 from disclique.releases.files import TRIAL, write_release
 from disclique.releases.forms import (
@@ -43,7 +44,7 @@ from disclique.releases.forms import (
     warn_of_form,
     write_places,
 )
-from disclique.releases.note import NOTHING_SAID, About
+from disclique.releases.note import NOTHING_SAID, About, Auditor
 from disclique.spaces import full_matrix
 from disclique.spaces.base import Distances
 from disclique.spaces.bits import COLUMN
@@ -71,9 +72,9 @@ class Release:
     the table, ``id``, numbers its records anew, from 1, and row k of distances or vectors is that of record k. ``form``
     says what of ``masked`` is released: ``distances``, ``places`` or ``encodings``, which are columns of the table,
     ``vectors``, or ``none``. ``numbers`` are those of the table, each with its law. ``mask``, with what is done to
-    labels and numbers, and ``seed`` repeat the release, ``key`` is the row of each released record in the file and
-    ``ids`` its name there: keep these. A release whose seed was given, and is short, is for trying out: it is not
-    ``publishable``, and says so. ``about`` is what the note says, in a ``language``.
+    labels and numbers, and ``seed`` repeat the release, ``key`` is the row of each released record in the file (-1 of
+    invented people) and ``ids`` its name there: keep these. A release whose seed was given, and is short, is for trying
+    out: it is not ``publishable``, and says so. ``about`` is what the note says, in a ``language``.
 
     >>> import disclique as dq
     >>> made = dq.release(dq.cities(), "gaussian:sigma=5km", seed=1)
@@ -175,6 +176,7 @@ def release(
     seed: int | None = None,
     *,
     as_: str | None = None,
+    audit: Auditor | None = None,
     language: str = "en",
 ) -> Release:
     """Return the release of a file: its released columns and what the mask made, shuffled so that no order leads back.
@@ -184,7 +186,8 @@ def release(
     ``plain`` columns, as they are. ``as_`` says what is released of that which the mask makes: ``distances``,
     ``places`` (under the names, and in the reference system, of the file), ``vectors``, ``encodings`` or ``none``; by
     default distances, or encodings where the mask encodes text. Places that are only turned or shifted, all alike, are
-    the true map, and are refused. ``language`` is that of the note.
+    the true map, and are refused. ``audit`` is the result of an audit of the file: the note says what it found of the
+    setting, or that the setting was not audited. ``language`` is that of the note.
 
     Ids, true places, texts, weights and columns without a role are never released: the mask publishes encodings of
     text, or distances. Without a ``seed`` a fresh one of 128 bits is drawn; whoever has the seed can take the noise off
@@ -197,14 +200,16 @@ def release(
     Release(3 records, columns (record, sex), mask gaussian:sigma=5km)
     """
     texts_in(language)
-    return replace(_release(data, mask, seed, as_)[0], language=language)
+    made = replace(_release(data, mask, seed, as_)[0], language=language)
+    return made if audit is None else replace(made, about=replace(made.about, audited=audit.tell_of(made.mask, data)))
 
 
 def _release(
     data: Microdata, mask: str | Mask | Setting, seed: int | None, as_: str | None = None
 ) -> tuple[Release, pd.DataFrame]:
     """Return a release, and the labels in it as they are compared."""
-    setting, drawn, (noise, shuffle, chance) = _begin(data, mask, seed)
+    setting, drawn, (noise, shuffle, chance, invented) = _begin(data, mask, seed)
+    real, data = len(data), _add_fakes(data, setting.mask.faked, invented)
     rule, order = setting.mask.in_unit_of(data.distances), shuffle.permutation(len(data))
     if not (data.distances.are_published or rule.rigid or rule.withholds):
         raise InputError("mask_without_distances", file=data.name, mask=rule.name)
@@ -229,8 +234,20 @@ def _release(
     table = pd.DataFrame({id: np.arange(1, len(data) + 1)} | {str(n): table[n] for n in table.columns} | made)
     about = About(columns, describe_mask(rule, form, change), warnings, tuple(made), held.crs if held else None)
     ids = tuple(data.ids[row] for row in order)
-    found = Release(table, masked, str(spelled), drawn, order, ids, numbers, form, id, about, held)
+    key = np.where(order < real, order, -1)
+    found = Release(table, masked, str(spelled), drawn, key, ids, numbers, form, id, about, held)
     return found, kept.labels.iloc[order]
+
+
+def _add_fakes(data: Microdata, share: float, rng: np.random.Generator) -> Microdata:
+    """Return the file with records of invented people, who have labels, numbers and other columns of records in it."""
+    count = round(share * len(data))
+    if not count:
+        return data
+    like = rng.integers(len(data), size=count)
+    both = select_records(data, np.concatenate([np.arange(len(data)), like]))
+    ids = (*data.ids, *(f"fake {number + 1}" for number in range(count)))
+    return replace(both, distances=data.distances.join(data.distances.invent(count, rng)), ids=ids)
 
 
 def _released_columns(data: Microdata, kept: Microdata, setting: Setting, order: NDArray[np.int64]) -> pd.DataFrame:
@@ -254,12 +271,19 @@ def _made_columns(
 ) -> tuple[dict[str, Any], PlaceColumns | None]:
     """Return the columns of the table that the mask made, and how places are held in a file of geometries."""
     if form == ENCODINGS:
-        column, written = data.source.encodings or COLUMN, data.source.form
-        return {column: masked.cells(written)}, None
+        return _encoded_columns(masked, data.source, data.source.form or rule.writes), None
     points = masked.points()
     if points is None or form not in (PLACES, VECTORS) or (form == VECTORS and not data.source.columns):
         return {}, None
     return write_places(points, rule, data.source)
+
+
+def _encoded_columns(masked: Distances, source: Source, written: str | None) -> dict[str, Any]:
+    """Return the columns of encodings: one for each part, where they are called as in the file."""
+    cells = masked.cells_of_parts(written)
+    usual = [COLUMN] if len(cells) == 1 else [f"{COLUMN}_{number + 1}" for number in range(len(cells))]
+    names = source.encodings if len(source.encodings) == len(cells) else usual
+    return dict(zip(names, cells, strict=True))
 
 
 def free_name(name: str, taken: Collection[object]) -> str:
@@ -277,7 +301,7 @@ def _refuse_columns(data: Microdata, form: str) -> None:
             raise InputError("text_never_released", column=name)
         if name in hidden or name in (LON, LAT):
             raise InputError("column_is_hidden", name=name)
-        if name == (data.source.encodings or COLUMN) and form == ENCODINGS:
+        if name in (data.source.encodings or (COLUMN,)) and form == ENCODINGS:
             raise InputError("label_named_as_encodings", column=name)
 
 
@@ -303,7 +327,7 @@ def mask(
 
     >>> from disclique.records import microdata
     >>> people = pd.DataFrame({"who": ["ada", "bob"], "sex": ["f", "m"]})
-    >>> file = microdata(people, ["sex"], distances=[[0, 7.2], [7.2, 0]], ids="who")
+    >>> file = microdata(people, ["sex"], distances=[[0, 7.2], [7.2, 0]], id="who")
     >>> seen, who = mask(file, "round:to=5", seed=1, key=True)
     >>> seen.distances.values, list(seen.table.columns), seen.ids, who
     (array([[0., 5.],
@@ -319,7 +343,7 @@ def mask(
 def _begin(
     data: object, mask: str | Mask | Setting, seed: int | None
 ) -> tuple[Setting, int, list[np.random.Generator]]:
-    """Return the setting, the seed, and the chance of the noise, that of the order, and that of the numbers.
+    """Return the setting, the seed, and the chance of the noise, of the order, of the numbers, and of invented people.
 
     A fresh seed has random bits below a one, so that it is never a short number by chance.
     """
@@ -327,4 +351,4 @@ def _begin(
     fresh = (1 << LIMITS.drawn_seed_bits) | secrets.randbits(LIMITS.drawn_seed_bits)
     drawn = fresh if seed is None else check_seed(seed)
     setting = mask if isinstance(mask, Setting) else Setting(mask) if isinstance(mask, Mask) else Setting.parse(mask)
-    return setting, drawn, [np.random.default_rng(child) for child in np.random.SeedSequence(drawn).spawn(3)]
+    return setting, drawn, [np.random.default_rng(child) for child in np.random.SeedSequence(drawn).spawn(4)]

@@ -25,7 +25,7 @@ def advice_page(advice: Advice, *, language: str = "en") -> str:
     """Return the page of an advice as one HTML file that needs no network and runs no script.
 
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:30], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:30], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> advice = dq.advise(people, 0.6, masks="grid:cell=90km..900km", attacks="labels", repetitions=2)
     >>> "under a limit of 60" in advice_page(advice)
     True

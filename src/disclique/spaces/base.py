@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disclique.errors import InputError
-from disclique.units import ASK, KM, NO_UNIT
+from disclique.units import ASK, KM, MINUTES, NO_UNIT
 from disclique.values import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from disclique.spaces.bits import Encodings
     from disclique.spaces.lazy import Listed
     from disclique.spaces.matrix import Matrix, ScaledMatrix
     from disclique.spaces.points import Points
@@ -152,6 +153,10 @@ class Distances:
         """Return the strings between which the distances are."""
         return None
 
+    def encodings(self) -> Encodings | None:
+        """Return the bit strings between which the distances are."""
+        return None
+
     def matrix(self) -> Matrix | None:
         """Return the matrix, where the distances are given as one."""
         return None
@@ -166,6 +171,11 @@ class Distances:
         ``form`` is how it is written, as by default where nobody says it.
         """
         return None
+
+    def cells_of_parts(self, form: str | None = None) -> list[list[str | None]]:
+        """Return the cells of each encoding of people who have several, a list of records for each; else all cells."""
+        found = self.cells(form)
+        return [] if found is None else [list(found)]
 
     @property
     def unreleased(self) -> tuple[str, ...]:
@@ -360,6 +370,9 @@ def shared_unit(one: Distances, other: Distances, names: tuple[str, str] = ("tar
     if found[0] == found[1]:
         return found[0]
     if KM not in found:
+        if MINUTES in found:  # times beside numbers of which nobody said what they are could be in hours
+            rest, times = names if found[1] == MINUTES else names[::-1]
+            raise InputError("unit_not_said_beside_times", rest=rest, times=times)
         return NO_UNIT
     names = names if names[0] != names[1] else ("target", "known")
     km, rest = names if found[0] == KM else names[::-1]

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import base64
-import binascii
-import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
 from disclique.arguments import check_whole, show
 from disclique.errors import InputError
-from disclique.messages import Message, mark
+from disclique.messages import mark
 from disclique.spaces.base import ENCODINGS, SIZES, Distances, Sizes, digest, in_parts
 from disclique.units import NO_UNIT
 from disclique.values import FloatArray, IntArray
@@ -25,12 +22,12 @@ from disclique.values import FloatArray, IntArray
 BIT_METRICS = ("dice", "jaccard", "hamming")
 COLUMN = "encoding"  # what a release calls its column of encodings
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1)  # bits set in each byte
-BINARY, HEXADECIMAL, BASE64 = mark("form_binary"), mark("form_hexadecimal"), mark("form_base64")
-_FORMS = {
-    BINARY: re.compile(r"[01]+"),
-    HEXADECIMAL: re.compile(r"(0[xX])?[0-9a-fA-F]+"),
-    BASE64: re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"),
-}
+BINARY, HEXADECIMAL, BASE64, SETS = (
+    mark("form_binary"),
+    mark("form_hexadecimal"),
+    mark("form_base64"),
+    mark("form_sets"),
+)
 
 
 @dataclass(frozen=True)
@@ -99,6 +96,13 @@ class Encodings(Distances):
     ``bits`` has one row a record, packed as by ``np.packbits``. With c bits set in both, a and b in each: ``dice`` is
     1 - 2c/(a + b), ``jaccard`` 1 - c/(a + b - c), and ``hamming`` the share of the bits that differ; two strings
     without any bit are equal.
+
+    Several encodings of one person, such as one for each column, lie one behind the other; ``parts`` has the length of
+    each. Then the distance is the mean of those of the parts that both people have: a part without any bit is missing.
+
+    >>> two = Encodings(np.packbits([[1, 0, 1, 1], [1, 0, 0, 1]], axis=1), 4, parts=(2, 2))
+    >>> two.block(np.array([0]), np.array([1]))
+    array([[0.16666667]])
     """
 
     kind: ClassVar[str] = ENCODINGS
@@ -109,6 +113,7 @@ class Encodings(Distances):
     bits: NDArray[np.uint8]
     length: int
     metric: str = "dice"
+    parts: tuple[int, ...] = ()
     sizes: Sizes = field(default=SIZES, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -125,9 +130,15 @@ class Encodings(Distances):
         if (bits[:, -1] & ((1 << rest) - 1)).any():
             row = int(np.flatnonzero(bits[:, -1] & ((1 << rest) - 1))[0])
             raise InputError("bits_behind_the_last", row=row, length=self.length)
+        parts = tuple(self.parts) or (self.length,)
+        for part in parts:
+            check_whole(part, "parts", 1)
+        if sum(parts) != self.length:
+            raise InputError("parts_of_other_length", parts=list(parts), length=self.length)
         bits.setflags(write=False)
         object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "metric", parse_bit_metric(self.metric))
+        object.__setattr__(self, "parts", parts)
 
     @property
     def size(self) -> int:
@@ -139,9 +150,31 @@ class Encodings(Distances):
         """How many bits each record has set."""
         return np.asarray(_ONES[self.bits].sum(axis=1, dtype=np.int64), dtype=float)
 
+    def encodings(self) -> Encodings:
+        """Return them as they are."""
+        return self
+
+    def opened(self) -> NDArray[np.uint8]:
+        """Return the bits, one row a record and one column a bit."""
+        return self._open(self.bits)
+
     def content(self) -> object:
         """Return the metric, the length and a digest of the bits."""
-        return self.metric, self.length, digest(self.bits)
+        whole = self.metric, self.length, digest(self.bits)
+        return whole if len(self.parts) == 1 else (*whole, self.parts)
+
+    @cached_property
+    def pieces(self) -> tuple[Encodings, ...]:
+        """The encodings of each part by themselves."""
+        if len(self.parts) == 1:
+            return (self,)
+        ends = np.cumsum(self.parts)
+        spans = zip(ends - self.parts, ends, strict=True)
+        opened = self._open(self.bits)
+        return tuple(
+            replace(self, bits=np.packbits(opened[:, begin:end], axis=1), length=int(end - begin), parts=())
+            for begin, end in spans
+        )
 
     def select(self, rows: NDArray[np.integer]) -> Encodings:
         """Return some of the encodings, in the order of ``rows``."""
@@ -149,17 +182,29 @@ class Encodings(Distances):
 
     def append(self, other: Self) -> Self:
         """Return the encodings of both."""
-        if self.length != other.length:
-            raise InputError("encodings_of_two_lengths", one=self.length, other=other.length)
+        if self.length != other.length or self.parts != other.parts:
+            raise InputError("encodings_of_two_lengths", one=_sum(self.parts), other=_sum(other.parts))
         return replace(self, bits=np.concatenate([self.bits, other.bits]))
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return distances from each of ``rows`` to each of ``columns``; all counts are exact."""
+        if len(self.parts) > 1:
+            return self._mean_of_parts(rows, columns)
         found = np.empty((len(rows), len(columns)))
         count, width = self._counter(rows, columns)
         for place, part in in_parts(rows, width, self.sizes.counted):
             found[place] = self._distance(count(part), self.weights[part][:, None] + self.weights[columns])
         return found
+
+    def _mean_of_parts(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return the mean over the parts that both have; those who share no part are as far apart as can be."""
+        total, both = (np.zeros((len(rows), len(columns))) for _ in range(2))
+        for piece in self.pieces:
+            there = (piece.weights[rows] > 0)[:, None] & (piece.weights[columns] > 0)
+            total += np.where(there, piece.block(rows, columns), 0.0)
+            both += there
+        apart = (self.weights[rows] > 0)[:, None] | (self.weights[columns] > 0)  # without any bit they are equal
+        return np.asarray(np.divide(total, both, out=apart.astype(float), where=both > 0))
 
     def _counter(self, rows: IntArray, columns: IntArray) -> tuple[Callable[[IntArray], FloatArray], int]:
         """Return how the bits that some rows share with all columns are counted best, and the width of that work."""
@@ -207,105 +252,25 @@ class Encodings(Distances):
         """Return each encoding as a text that ``parse_encodings`` reads back; by default in hexadecimal digits."""
         if form == BINARY:
             return ["".join(map(str, row)) for row in self._open(self.bits).tolist()]
+        if form == SETS:
+            return ["{" + ", ".join(map(str, np.flatnonzero(row).tolist())) + "}" for row in self._open(self.bits)]
         if form == BASE64 and self.length % 8 == 0:
             return [base64.b64encode(row.tobytes()).decode("ascii") for row in self.bits]
         digits = (self.length + 3) // 4
         return [row.tobytes().hex()[:digits] for row in self.bits]
 
+    def cells_of_parts(self, form: str | None = None) -> list[list[str | None]]:
+        """Return each encoding of every person as texts, one list of all records after the other; None is missing."""
+        if len(self.parts) == 1:
+            return [list(self.cells(form))]
+        return [
+            [cell if weight else None for cell, weight in zip(piece.cells(form), piece.weights, strict=True)]
+            for piece in self.pieces
+        ]
+
     def __repr__(self) -> str:
-        return f"{self.size} encodings of {self.length} bits, {self.metric}"
+        return f"{self.size} encodings of {_sum(self.parts)} bits, {self.metric}"
 
 
-def parse_encodings(values: Sequence[Any], metric: str = "dice", *, name: str, column: str = COLUMN) -> Encodings:
-    """Return the encodings that are written as 0 and 1, in hexadecimal or in base64: the first that fits all records.
-
-    >>> parse_encodings(["8f", "0a"], name="clk.csv").length
-    8
-    >>> parse_encodings(["8f", "z!", "0a"], name="clk.csv")
-    Traceback (most recent call last):
-        ...
-    disclique.errors.InputError: clk.csv: row 2, column 'encoding' = 'z!': neither 0 and 1, hexadecimal, base64
-    """
-    cells = ["" if value is None or value is pd.NA else str(value).strip() for value in values]
-    for row, (value, text) in enumerate(zip(values, cells, strict=True)):
-        if not text or (isinstance(value, float) and np.isnan(value)):
-            raise InputError("encoding_missing", name=name, row=row + 1, column=column)
-        if not isinstance(value, str):
-            raise InputError("encoding_is_number", name=name, row=row + 1, column=column, text=text)
-    form = _form_of(cells, name, column)
-    length = _bits_in(cells[0], form)
-    for row, text in enumerate(cells):
-        if _bits_in(text, form) != length:
-            found = {"text": _short(text), "bits": _bits_in(text, form), "length": length}
-            raise InputError("encodings_differ_in_length", name=name, row=row + 1, column=column, **found)
-    return Encodings(np.stack([_packed(text, form) for text in cells]), length, metric)
-
-
-def form_of(values: Sequence[Any]) -> str | None:
-    """Return how encodings are written; None where no form fits them all.
-
-    >>> form_of(["8f", "0a"]), form_of(["Zg==", "Zw=="])
-    ('form_hexadecimal', 'form_base64')
-    """
-    cells = [str(value).strip() for value in values]
-    return next((form for form, rule in _FORMS.items() if all(rule.fullmatch(text) for text in cells)), None)
-
-
-def _form_of(cells: Sequence[str], name: str, column: str) -> str:
-    """Return how the encodings are written; where nothing fits them all, complain of the first odd one out."""
-    fits = {form: [rule.fullmatch(text) is not None for text in cells] for form, rule in _FORMS.items()}
-    for form, found in fits.items():
-        if all(found):
-            return form
-    odd = next((row for row in range(len(cells)) if not any(found[row] for found in fits.values())), None)
-    usual = max(fits, key=lambda form: sum(fits[form]))  # the first of those that fit the most rows
-    row = fits[usual].index(False) if odd is None else odd
-    if odd is None:
-        like = Message("encoding_unlike_others", form=Message(usual))
-    else:
-        like = Message("encoding_of_no_form", forms=[Message(form) for form in _FORMS])
-    raise InputError("encoding_unreadable", name=name, row=row + 1, column=column, text=_short(cells[row]), like=like)
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else f"{text[:37]}...")
-
-
-def _bits_in(text: str, form: str) -> int:
-    if form == BINARY:
-        return len(text)
-    if form == HEXADECIMAL:
-        return 4 * len(_digits(text))
-    return 8 * (len(text) // 4 * 3 - text.count("="))
-
-
-def _digits(text: str) -> str:
-    return text[2:] if text[:2].lower() == "0x" else text
-
-
-def _packed(text: str, form: str) -> NDArray[np.uint8]:
-    if form == BINARY:
-        return np.packbits(np.frombuffer(text.encode("ascii"), dtype=np.uint8) - ord("0"))
-    try:
-        digits = _digits(text)
-        raw = bytes.fromhex(digits + "0" * (len(digits) % 2)) if form == HEXADECIMAL else base64.b64decode(text)
-    except binascii.Error as error:
-        raise InputError("not_of_form", text=_short(text), form=Message(form), error=str(error)) from None
-    return np.frombuffer(raw, dtype=np.uint8)
-
-
-def encodings_of_array(array: NDArray[Any], metric: str = "dice", *, name: str = "encodings") -> Encodings:
-    """Return the encodings in an array of 0 and 1, one column a bit, or of packed bytes (type uint8).
-
-    >>> encodings_of_array(np.array([[1, 0, 1], [0, 0, 1]])), encodings_of_array(np.array([[255], [3]], np.uint8))
-    (2 encodings of 3 bits, dice, 2 encodings of 8 bits, dice)
-    """
-    if array.ndim != 2 or 0 in array.shape:
-        raise InputError("encodings_no_table", name=name, shape=str(array.shape))
-    if array.dtype == np.uint8 and (array > 1).any():
-        return Encodings(array, 8 * array.shape[1], metric)
-    bad = ~((array == 0) | (array == 1))
-    if bad.any():
-        i, j = map(int, np.argwhere(bad)[0])
-        raise InputError("no_bit", name=name, row=i + 1, column=j + 1, value=array[i, j])
-    return Encodings(np.packbits(array.astype(bool), axis=1), array.shape[1], metric)
+def _sum(parts: Sequence[int]) -> str:
+    return " + ".join(map(str, parts))

@@ -26,7 +26,7 @@ from disclique.spaces.rebuild.landmarks import (
     rebuild_from_landmarks,
 )
 from disclique.spaces.rebuild.least_squares import rebuild_from_noisy
-from disclique.units import NO_UNIT
+from disclique.units import KM
 from disclique.values import FloatArray
 
 Pairs = Sequence[tuple[int, int]]
@@ -126,7 +126,7 @@ def _list_radii(matrix: Matrix, radius: float | None) -> list[float]:
     if radius is not None:
         return [radius]
     longest = float(np.nanmax(matrix.values, initial=0.0))
-    on_earth = matrix.unit != NO_UNIT and longest <= np.pi * EARTH_KM
+    on_earth = matrix.unit in (None, KM) and longest <= np.pi * EARTH_KM
     return [0.0, EARTH_KM] if on_earth else [0.0]
 
 

@@ -15,7 +15,7 @@ from disclique.messages import Message, mark
 from disclique.spaces.base import SIZES, Distances, Sizes, digest, full_matrix, say_unit
 from disclique.spaces.metrics import pairwise
 from disclique.spaces.points import Points
-from disclique.units import KM, KM_IN, check_unit
+from disclique.units import KM, KM_IN, MINUTES, MINUTES_IN, check_unit
 from disclique.values import FloatArray, IntArray
 
 ROUNDING = 512 * np.finfo(float).eps
@@ -94,9 +94,10 @@ class Matrix(Distances):
             values = np.asarray(self.values, dtype=float)
         except (TypeError, ValueError) as error:
             raise InputError("values_not_numbers", error=str(error)) from None
-        if check_unit(self.unit) == "m":
-            values = values * KM_IN["m"]
-            object.__setattr__(self, "unit", KM)
+        said = check_unit(self.unit)
+        if said in KM_IN or said in MINUTES_IN:
+            values = values if said in (KM, MINUTES) else values * {**KM_IN, **MINUTES_IN}[said]
+            object.__setattr__(self, "unit", KM if said in KM_IN else MINUTES)
         values = check_matrix(values, directed=self.directed, unpublished=self.unpublished)
         values.setflags(write=False)
         object.__setattr__(self, "values", values)

@@ -26,7 +26,7 @@ from disclique.spaces.metrics import (
     refuse_first,
     register_measure,
 )
-from disclique.units import KM, KM_IN, check_unit
+from disclique.units import KM, KM_IN, MINUTES_IN, check_unit
 from disclique.values import FloatArray, IntArray
 
 
@@ -77,6 +77,8 @@ class Points(Distances):
     def _check_unit(self) -> str | None:
         """Return the unit as it was said; where the metric has one, that is it, and no other can be said."""
         said, measure = check_unit(self.unit), self.measure
+        if said in MINUTES_IN:
+            raise InputError("coordinates_are_no_times", unit=said)
         if measure.unit is not None:
             if said not in (None, measure.unit):
                 code = mark("metric_in_km") if measure.unit == KM else mark("metric_without_unit")

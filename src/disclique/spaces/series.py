@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from disclique.errors import InputError
 from disclique.spaces.base import SIZES, Distances, Sizes
+from disclique.spaces.bits import Encodings
 from disclique.values import FloatArray, IntArray
 
 
@@ -37,6 +38,15 @@ class ReleaseSeries(Distances):
     def releases(self) -> tuple[Distances, ...]:
         """The releases, to be taken apart."""
         return self.members
+
+    def encodings(self) -> Encodings | None:
+        """Return those of all releases that have some, one behind the other."""
+        there = [found for one in self.members if (found := one.encodings()) is not None]
+        if len(there) < 2:
+            return there[0] if there else None
+        bits = np.packbits(np.concatenate([one.opened() for one in there], axis=1), axis=1)
+        parts = tuple(part for one in there for part in one.parts)
+        return replace(there[0], bits=bits, length=sum(parts), parts=parts)
 
     @property
     def size(self) -> int:

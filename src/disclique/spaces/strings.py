@@ -142,7 +142,8 @@ class Texts(Distances):
     to be inserted, deleted or replaced, ``damerau`` also exchanges of neighbours (the unrestricted distance, a metric;
     not the "optimal string alignment", which is none), ``jaro-winkler`` is 1 minus that similarity, and ``dice:q=2`` 1
     minus the Dice coefficient of the *sets* of q-grams. ``columns`` says where they come from: these columns are never
-    released.
+    released. ``fields`` has the text of every one of these columns as it was written, a record each and empty where
+    there is none, for encodings that treat columns differently; without columns it is the strings themselves.
     """
 
     kind: ClassVar[str] = TEXTS
@@ -154,6 +155,7 @@ class Texts(Distances):
     strings: tuple[str, ...]
     metric: str = DEFAULT
     columns: tuple[str, ...] = ()
+    fields: tuple[tuple[str, ...], ...] = ()
     sizes: Sizes = field(default=SIZES, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -164,7 +166,12 @@ class Texts(Distances):
         for row, text in enumerate(strings):
             if not text:
                 raise InputError("string_empty", row=row, text=repr(self.strings[row]))
+        fields = tuple(tuple(column) for column in self.fields) or (tuple(str(text) for text in self.strings),)
+        for column in fields:
+            if len(column) != len(strings):
+                raise InputError("field_of_other_length", records=len(strings), cells=len(column))
         object.__setattr__(self, "strings", strings)
+        object.__setattr__(self, "fields", fields)
         object.__setattr__(self, "metric", str(parse_text_metric(self.metric)))
         object.__setattr__(self, "columns", tuple(self.columns))
 
@@ -198,15 +205,29 @@ class Texts(Distances):
         >>> Texts(("anna meier", "otto weber", "ida kern")).invent(2, np.random.default_rng(1)).strings
         ('otto kern', 'ida meier')
         """
-        return replace(self, strings=_invent_texts(self, count, rng))
+        if len(self.fields) == 1:
+            return replace(self, strings=_invent_texts(self, count, rng), fields=())
+        return self.with_fields(_invent_fields(self, count, rng))
+
+    def with_fields(self, fields: Sequence[Sequence[str]]) -> Texts:
+        """Return texts whose columns say something else; their strings follow.
+
+        >>> Texts(("ada lee",), fields=(("Ada",), ("Lee",))).with_fields([["Bo", "Ida"], ["Orr", ""]]).strings
+        ('bo orr', 'ida')
+        """
+        return replace(self, strings=tuple(map(_joined, zip(*fields, strict=True))), fields=tuple(map(tuple, fields)))
 
     def select(self, rows: NDArray[np.integer]) -> Texts:
         """Return some of the strings, in the order of ``rows``."""
-        return replace(self, strings=tuple(self.strings[int(row)] for row in rows))
+        chosen = [int(row) for row in rows]
+        fields = tuple(tuple(column[row] for row in chosen) for column in self.fields)
+        return replace(self, strings=tuple(self.strings[row] for row in chosen), fields=fields)
 
     def append(self, other: Self) -> Self:
-        """Return the strings of both."""
-        return replace(self, strings=self.strings + other.strings)
+        """Return the strings of both; columns are kept where both have as many."""
+        same = len(self.fields) == len(other.fields)
+        fields = tuple(one + more for one, more in zip(self.fields, other.fields, strict=True)) if same else ()
+        return replace(self, strings=self.strings + other.strings, fields=fields)
 
     def identities(self) -> list[Hashable]:
         """Return what makes two records the same: their strings."""
@@ -270,6 +291,39 @@ def _invent_texts(texts: Texts, count: int, rng: np.random.Generator, how: Inven
     return tuple(fresh() for _ in range(count))
 
 
+def _invent_fields(
+    texts: Texts, count: int, rng: np.random.Generator, how: Invention = INVENTION
+) -> list[tuple[str, ...]]:
+    """Put people together column by column, each cell drawn from those of the file; none is one of the file.
+
+    Where all combinations are there already, a cell is put together from two.
+    """
+    there, found = set(texts.strings), []
+
+    def drawn(spliced: bool) -> tuple[str, ...]:
+        cells = [column[int(rng.integers(texts.size))] for column in texts.fields]
+        if spliced:
+            place = int(rng.integers(len(cells)))
+            other = texts.fields[place][int(rng.integers(texts.size))]
+            cells[place] = cells[place][: int(rng.integers(len(cells[place]) + 1))] + other[len(other) // 2 :]
+        return tuple(cells)
+
+    def fresh() -> tuple[str, ...]:
+        for spliced in (False, True):
+            for _ in range(how.draws):
+                cells = drawn(spliced)
+                if (text := _joined(cells)) and text not in there:
+                    return cells
+        raise InputError("texts_too_alike_to_invent")
+
+    found = [fresh() for _ in range(count)]
+    return list(zip(*found, strict=True)) if found else [() for _ in texts.fields]
+
+
+def _joined(cells: Iterable[str]) -> str:
+    return " ".join(filter(None, map(normalise, cells)))
+
+
 def _scorer(metric: str) -> tuple[Callable[..., Any], Any]:
     from rapidfuzz.distance import DamerauLevenshtein, JaroWinkler, Levenshtein
 
@@ -281,15 +335,15 @@ def _scorer(metric: str) -> tuple[Callable[..., Any], Any]:
     return scorers[metric]
 
 
-def join_columns(table: pd.DataFrame, columns: Sequence[str], *, name: str) -> tuple[str, ...]:
-    """Return the string of every record: its columns one after the other with a blank between, cells without text out.
+def texts_of(table: pd.DataFrame, columns: Sequence[str], metric: str = DEFAULT, *, name: str) -> Texts:
+    """Return the text of every record: its columns one after the other with a blank between, cells without text out.
 
-    >>> join_columns(pd.DataFrame({"first": ["Ada", "Bo"], "last": ["Lee", None]}), ["first", "last"], name="people")
+    >>> texts_of(pd.DataFrame({"first": ["Ada", "Bo"], "last": ["Lee", None]}), ["first", "last"], name="p").strings
     ('ada lee', 'bo')
     """
     if not columns:
         raise InputError("no_column_of_text", name=name)
-    parts = []
+    fields = []
     for column in columns:
         if column not in table.columns:
             raise InputError(
@@ -297,15 +351,21 @@ def join_columns(table: pd.DataFrame, columns: Sequence[str], *, name: str) -> t
             )
         if isinstance(table[column], pd.DataFrame):
             raise InputError("columns_of_one_name", path=name, column=column)
-        parts.append([_cell(value) for value in table[column]])
-    joined = tuple(" ".join(filter(None, row)) for row in zip(*parts, strict=True))
+        fields.append(tuple(map(_cell, table[column])))
+    joined = tuple(map(_joined, zip(*fields, strict=True)))
     for row, text in enumerate(joined):
         if not text:
             where = [repr(str(column)) for column in columns]
             raise InputError("text_missing", name=name, row=row + 1, columns=where)
-    return joined
+    return Texts(joined, metric, tuple(map(str, columns)), tuple(fields))
+
+
+def find_texts(table: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.bool_]:
+    """Say of every record whether one of its columns has text to be compared; columns that are missing have none."""
+    fields = [list(map(_cell, table[one])) for one in columns if one in table.columns and table[one].ndim == 1]
+    return np.array([bool(_joined(cells)) for cells in zip(*fields, strict=True)], dtype=bool)
 
 
 def _cell(value: Any) -> str:
     found = value if isinstance(value, str) else canonical(value)
-    return "" if found is None else normalise(str(found))
+    return "" if found is None else str(found).strip()

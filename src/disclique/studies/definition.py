@@ -233,11 +233,15 @@ PRESETS: dict[str, Json] = {
 OPTIONS = tuple(rows_of(StudyOptions))
 
 
+OTHER_NAMES = {"attacks": "attack", "masks": "mask"}  # as an audit calls them in Python
+
+
 def define_study(options: Mapping[str, Any]) -> Study:
     """Define the study that options name, as on the command line or in a TOML file.
 
     ``preset`` is filled in first, then the other options; ``sigma`` gives the values of the mask's dial.
     """
+    options = {OTHER_NAMES.get(name, name): value for name, value in options.items()}
     strange = sorted(set(options) - set(OPTIONS))
     if strange:
         meant = guess_meant(strange[0], OPTIONS)

@@ -23,7 +23,8 @@ from disclique.measures.risk import Truth
 from disclique.model import Candidates, Claims, Microdata
 from disclique.records.coarsening import AS_THEY_ARE, Recoding, parse_recoding
 from disclique.records.labels import candidates
-from disclique.records.reading import Layout, microdata, read
+from disclique.records.reading import Layout, read
+from disclique.records.tables import microdata
 from disclique.runs import Unit
 from disclique.spaces.base import Distances
 from disclique.studies.definition import FULL, Study

@@ -212,8 +212,16 @@ def misspell(texts: Texts, rng: np.random.Generator, share: float = 0.5) -> Text
     """
     letters = [letter for text in texts.strings for letter in text if not letter.isspace()]
     wrong = rng.random(texts.size) < share
-    strings = [_with_error(text, letters, rng) if bad else text for text, bad in zip(texts.strings, wrong, strict=True)]
-    return replace(texts, strings=tuple(strings))
+    if len(texts.fields) == 1:
+        pairs = zip(texts.strings, wrong, strict=True)
+        strings = tuple(_with_error(text, letters, rng) if bad else text for text, bad in pairs)
+        return replace(texts, strings=strings, fields=())
+    fields = [list(column) for column in texts.fields]
+    for row in np.flatnonzero(wrong):
+        long = np.array([len(column[row].strip()) for column in fields])
+        place = int(rng.choice(len(fields), p=long / long.sum()))  # every letter is as easily mistyped
+        fields[place][row] = _with_error(fields[place][row], letters, rng)
+    return texts.with_fields(fields)
 
 
 def _with_error(text: str, letters: list[str], rng: np.random.Generator) -> str:

@@ -17,6 +17,13 @@
     if (back && window.history.length > 1) { event.preventDefault(); window.history.back(); }
     const button = event.target.closest("[data-copy]");
     if (button) { copy(button); }
+    const filling = event.target.closest("[data-fill]");
+    if (filling) {
+      const field = document.getElementById(filling.dataset.fill);
+      field.value = filling.dataset.with;
+      field.dispatchEvent(new Event("change", { bubbles: true }));
+      field.focus();
+    }
   });
 
   // A chart is an element with data-chart whose text is its specification; the library is loaded with the page.
@@ -86,3 +93,34 @@
   document.addEventListener("htmx:afterSettle", function () { grow(); tell(); });
 })();
 // End of Run.
+
+// Open: a table of many columns shows those that contain what is typed. All are sent, whatever is shown.
+(function () {
+  function filter(field) {
+    const wanted = field.value.trim().toLowerCase(), rows = document.querySelectorAll("#" + field.dataset.filter + " tbody tr");
+    let shown = 0;
+    rows.forEach(function (row) {
+      const select = row.querySelector("select");
+      const role = select ? select.options[select.selectedIndex].text : "";
+      const cells = Array.from(row.cells).filter(function (cell) { return !cell.contains(select); });
+      const text = cells.map(function (cell) { return cell.textContent; }).concat(role).join(" ").toLowerCase();
+      row.hidden = wanted !== "" && !text.includes(wanted);
+      shown += row.hidden ? 0 : 1;
+    });
+    const count = field.parentElement.querySelector("[data-filter-count]");
+    count.textContent = wanted ? count.dataset.filterCount.replace("%s", shown).replace("%a", rows.length) : "";
+  }
+  document.addEventListener("DOMContentLoaded", function () {
+    document.querySelectorAll("[data-filter-for]").forEach(function (part) { part.hidden = false; });
+  });
+  document.addEventListener("input", function (event) {
+    if (event.target.matches("[data-filter]")) { filter(event.target); }
+  });
+  document.addEventListener("change", function (event) {  // before the form hears of it, to which it says nothing
+    if (event.target.matches("[data-filter]")) { event.stopPropagation(); }
+  }, true);
+  document.addEventListener("keydown", function (event) {
+    if (event.key === "Enter" && event.target.matches("[data-filter]")) { event.preventDefault(); }
+  });
+})();
+// End of Open.

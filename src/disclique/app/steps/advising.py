@@ -51,7 +51,7 @@ async def start(request: Request, form: FormData) -> Response:
         return await ask.show_page(request, before, wishes=form, said=ask.Said(remarks=tuple(said), refused=True))
     accepted = list(dict.fromkeys(one.name for one in doubts)) if confirmed else None
     try:
-        project = await in_thread(site.projects.save, ask.accept(asked, accepted))
+        project = await in_thread(site.projects.change, ask.accept(asked, accepted))
         if keep:
             project = await in_thread(site.projects.keep, project, name)
     except InputError as problem:

@@ -15,25 +15,28 @@ from starlette.routing import Route
 
 from disclique.app.beside import hide_paths, list_choices, suggest_folder, write_plan
 from disclique.app.cards import GROUPS
-from disclique.app.estimates import Expected
+from disclique.app.counts import RecodedColumn, count_dials
+from disclique.app.estimates import Expected, look_at_all, read_audits
 from disclique.app.fields import ASK_FIELDS, SNOOPER_FILES, SNOOPERS, fields_at
-from disclique.app.looks import Finding, Seen, list_findings
+from disclique.app.looks import Finding, Seen
 from disclique.app.number_lines import WAYS
 from disclique.app.pages import changing, go, in_thread, page, site_of
 from disclique.app.pictures import draw_mask
-from disclique.app.projects import AUDIT, FILES, Project
+from disclique.app.projects import AUDIT, Project
 from disclique.app.questions import (
     DECISION,
     HOW,
-    OWN,
     Questions,
     explain_choices,
     offer,
+    read_label_rules,
     read_questions,
-    ready_options,
     show_again,
     show_questions,
 )
+from disclique.app.recipient_cards import OWN as OWN_RECIPIENT
+from disclique.app.recipient_cards import fields_beside, list_ready
+from disclique.app.snoopers import OWN, ready_options
 from disclique.app.wishes import offer_wishes, show_wishes, show_wishes_again
 from disclique.errors import DiscliqueError, InputError
 from disclique.locale import mark
@@ -102,6 +105,26 @@ async def choose_snooper(request: Request, form: FormData) -> Response:
     return page(request, "ask_snooper", project=project, offered=offered, values=values, fields_at=fields_at)
 
 
+async def show_recoded(request: Request, form: FormData) -> Response:
+    """Show what becomes of labels that are made coarser, as the form is filled in at this moment."""
+    site = site_of(request)
+    project = site.projects.get(request.path_params["id"])
+    try:
+        columns = await in_thread(_recode, project, read_label_rules(project, form))
+    except DiscliqueError as problem:
+        return page(request, "ask_recoded", columns=[], problem=hide(problem.message, project, site))
+    return page(request, "ask_recoded", columns=columns, problem=None)
+
+
+def _recode(project: Project, rules: list[str]) -> list[RecodedColumn]:
+    from disclique.audits.from_options import read_target
+
+    data = read_target(
+        Path(project.file), project.with_said(generalise=[*project.fixed_rules, *rules]).options.filled()
+    )
+    return count_dials(data.labels, rules, file=project.shown)
+
+
 async def estimate(request: Request, form: FormData) -> Response:
     """Find out what the audit will take, beside the server."""
     site = site_of(request)
@@ -112,7 +135,7 @@ async def estimate(request: Request, form: FormData) -> Response:
             raise InputError(NO_MASK)
         forced = project.forced and asked.forced and _files(asked) == _files(project)  # another file needs another yes
         asked = await in_thread(site.projects.save, accept(asked, project.said.get("accept") if forced else None))
-        request_ = {"file": asked.file, "said": asked.said}
+        request_ = {"file": asked.file, "said": asked.said, "recipients": asked.recipients}
         await in_thread(site.estimates.start, project.id, _key(asked), request_)
     except InputError as problem:
         heard = Expected(problem=hide(problem.message, project, site))
@@ -193,7 +216,7 @@ async def _take(request: Request, form: FormData, accepted: list[str] | None = N
         keep = name and not site.projects.is_kept(before)
         if keep:
             site.places.new_folder(name)  # says what is wrong with it before anything is written
-        project = await in_thread(site.projects.save, asked)
+        project = await in_thread(site.projects.change, asked)
         if keep:
             project = await in_thread(site.projects.keep, project, name)
     except InputError as problem:
@@ -213,9 +236,6 @@ def _read(site: Any, project: Project, form: FormData) -> Project:
 
 def _look_at_all(site: Any, project: Project) -> list[Finding]:
     """Look at all files and masks as the audit will, unless an estimate of the same plan has done so."""
-    from disclique.audits.caveats import inspect_audit
-    from disclique.audits.from_options import read_audit
-
     found = site.estimates.get(project.id)
     if (
         found is not None
@@ -224,9 +244,10 @@ def _look_at_all(site: Any, project: Project) -> list[Finding]:
         and found.heard.does is not None
     ):
         return list(found.heard.look)
-    audit = read_audit(Path(project.file), project.options.filled())
-    audit.check_masks()
-    return list_findings(inspect_audit(audit))
+    audits = read_audits(project)
+    for _, audit in audits:
+        audit.check_masks()
+    return look_at_all(audits)
 
 
 async def show_page(
@@ -272,6 +293,7 @@ async def show_page(
         "values": values,
         "fields": ASK_FIELDS,
         "fields_at": fields_at,
+        **await in_thread(offer_recipients),
         "groups": GROUPS,
         "first": next((n for n, (group, _, _) in enumerate(GROUPS) if _offers(offered, group)), 0),
         "pictures": await in_thread(_pictures, offered),
@@ -288,10 +310,16 @@ async def show_page(
         "shown": digest_doubts(doubts),
         "forced": project.forced if form is None else digest_doubts(doubts) in map(str, form.getlist(CONFIRMED)),
         "kept": site.projects.is_kept(project),
+        "undoable": site.projects.can_undo(project),
         "saved": said.saved,
         **await in_thread(explain_choices, offered.alone),
     }
     return page(request, "ask", 422 if said.problem is not None or said.refused else 200, **content)
+
+
+def offer_recipients() -> dict[str, Any]:
+    """Return what the part of the form needs that says who gets the release."""
+    return {"ready_recipients": list_ready(), "fields_beside": fields_beside, "own_recipient": OWN_RECIPIENT}
 
 
 def _offers(offered: Questions, group: str) -> bool:
@@ -310,7 +338,7 @@ def _folder_of(site: Any, project: Project, form: FormData | None) -> str:
 
 def _files(project: Project) -> dict[str, Any]:
     """Return what decides which mistakes a look can find."""
-    return {name: value for name, value in project.said.items() if name in (*FILES, "label_error")}
+    return {"files": project.files_named, "label_error": project.said.get("label_error"), "to": project.recipients}
 
 
 def digest_doubts(doubts: list[Finding]) -> str:
@@ -325,16 +353,17 @@ def accept(project: Project, names: list[str] | None) -> Project:
 
 def _key(project: Project) -> str:
     """Return a text that only the same question about the same files has."""
-    paths = [project.file, *(str(value) for value in project.said.values() if Path(str(value)).is_absolute())]
+    paths = [project.file, *(str(value) for value in project.files_named if Path(str(value)).is_absolute())]
     stamps = [(path, Path(path).stat().st_mtime_ns) for path in paths if Path(path).exists()]
     said = {name: value for name, value in project.said.items() if name != "accept"}
-    return json.dumps([stamps, said], sort_keys=True, default=str)
+    return json.dumps([stamps, said, project.recipients], sort_keys=True, default=str)
 
 
 routes = [
     Route("/work/{id}/ask", show, methods=["GET"]),
     Route("/work/{id}/ask", changing(save), methods=["POST"]),
     Route("/work/{id}/plan", changing(write), methods=["POST"]),
+    Route("/work/{id}/recoded", changing(show_recoded), methods=["POST"]),
     Route("/work/{id}/snooper", changing(choose_snooper), methods=["POST"]),
     Route("/work/{id}/estimate", follow, methods=["GET"]),
     Route("/work/{id}/estimate", changing(estimate), methods=["POST"]),

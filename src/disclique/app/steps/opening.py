@@ -12,10 +12,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from disclique.app.beside import find_file, hide_paths, list_choices, receive_beside, value_of, write_plan
+from disclique.app.counts import RecodedColumn, count_rules
 from disclique.app.fields import FIELDS, LAYOUT, read_lines, show_value
 from disclique.app.looks import Seen, look_at_first
 from disclique.app.pages import changing, go, in_thread, page, site_of
-from disclique.app.projects import DONE, NEW, PAUSED, RUNNING, Project
+from disclique.app.projects import BLOCK, DONE, NEW, PAUSED, RUNNING, Project
 from disclique.app.roles import (
     EAST,
     ENCODING,
@@ -42,6 +43,7 @@ WORDS = ("metric", "crs", "unit", "sheet", "layer")
 SWITCHES = ("directed", "unpublished", "codes")
 FILES_BESIDE = ("distances", "vectors", "encodings")
 COLUMNS_SHOWN = 400  # columns with a field of their own
+MANY_COLUMNS = 30  # from so many on the table has a height of its own, and a field to filter it
 
 
 async def resume(request: Request) -> Response:
@@ -102,8 +104,37 @@ async def confirm(request: Request, form: FormData) -> Response:
     accepted = list(dict.fromkeys(one.name for one in seen.doubts)) if forced else None
     asked = replace(asked, checked=True, forced=forced).with_said(accept=accepted)
     if asked != project:
-        site.projects.save(asked)
+        site.projects.change(asked)
     return go(f"/work/{project.id}/ask", request)
+
+
+async def undo(request: Request, form: FormData) -> Response:
+    """Ask again what was asked before the last change."""
+    site = site_of(request)
+    project = site.projects.get(request.path_params["id"])
+    before = await in_thread(site.projects.undo, project)
+    return go(f"/work/{project.id}/{'ask' if before.checked else 'open'}", request)
+
+
+async def show_made(request: Request, form: FormData) -> Response:
+    """Show the values of columns that are made by the rules of the form, as it is filled in at this moment."""
+    site = site_of(request)
+    project = site.projects.get(request.path_params["id"])
+    try:
+        columns = await in_thread(_count_made, project, form)
+    except DiscliqueError as problem:
+        return page(request, "ask_recoded", columns=[], problem=_hide(problem.message, project, site))
+    return page(request, "ask_recoded", columns=columns, problem=None)
+
+
+def _count_made(project: Project, form: FormData) -> list[RecodedColumn]:
+    from disclique.records.formats import Part, read_table
+
+    rules = read_lines(str(form.get("generalise", "")))
+    if not rules:
+        return []
+    sheet, layer = (str(form.get(name, "")) or None for name in ("sheet", "layer"))
+    return count_rules(read_table(Path(project.file), Part(sheet, layer, bool(form.get("codes")))), rules)
 
 
 async def add_file(request: Request) -> Response:
@@ -125,7 +156,7 @@ async def add_file(request: Request) -> Response:
             problem=_hide(problem.message, project, site),
         )
     name = taken.fields.get("as", "")
-    if name not in FIELDS:
+    if name not in (*FIELDS, BLOCK):
         raise InputError("form_without_purpose")
     if request.headers.get("hx-request") != "true":
         return go(f"/work/{project.id}/{'open' if name in FILES_BESIDE else 'ask'}", request)
@@ -173,6 +204,8 @@ async def _page(
         "guesses": guesses[:COLUMNS_SHOWN],
         "more": len(guesses) - COLUMNS_SHOWN,
         "roles": ROLES,
+        "undoable": site.projects.can_undo(project),
+        "many": MANY_COLUMNS,
         "choices": choices,
         "values": values,
         "problem": problem,
@@ -223,6 +256,8 @@ def _guesses(project: Project, found: Preview | None, form: FormData | None) -> 
 
 
 def _roles_of(project: Project, names: list[str]) -> dict[str, str]:
+    from disclique.records.encoded_people import name_columns
+
     options = project.options
     found = dict.fromkeys(names, "")
     places = [part.strip() for part in str(options.coordinates or "").split(",")] if options.coordinates else []
@@ -240,8 +275,7 @@ def _roles_of(project: Project, names: list[str]) -> dict[str, str]:
         found |= dict.fromkeys(names_of or [], role)
     if options.weight is not None:
         found[options.weight] = WEIGHT
-    if options.encodings in found:
-        found[str(options.encodings)] = ENCODING
+    found |= dict.fromkeys(name_columns(options.encodings, found), ENCODING)
     if options.id is not None:
         found[options.id] = ID
     return {name: found[name] for name in names}
@@ -264,12 +298,10 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
     for role, what in (*alone, (WEIGHT, mark("the_weight"))):
         if len(having(role)) > 1:
             raise InputError("one_column_only", columns=map(repr, having(role)), what=Message(what))
-    if len(having(ENCODING)) > 1:
-        raise InputError("one_column_of_encodings", columns=map(repr, having(ENCODING)))
     if bool(having(EAST)) != bool(having(NORTH)):
         raise InputError("coordinate_alone", alone=[*having(EAST), *having(NORTH)][0])
     places = [*having(EAST), *having(NORTH), *having(NUMBER)]
-    for name in (*places, *having(TEXT)):
+    for name in (*places, *having(TEXT), *(having(ENCODING) if len(having(ENCODING)) > 1 else ())):
         if "," in name or name != name.strip() or not name:
             raise InputError("column_name_unusable", name=name)
     return {
@@ -278,7 +310,7 @@ def _layout_of(roles: dict[str, str]) -> dict[str, Any]:
         "number": [f"{name}:{UNIT_OF[role]}" for name, role in roles.items() if role in UNIT_OF],
         "coordinates": ",".join(places) or None,
         "text": having(TEXT),
-        "encodings": next(iter(having(ENCODING)), None),
+        "encodings": ",".join(having(ENCODING)) or None,
         "sensitive": having(SENSITIVE),
         "plain": having(UNCHANGED),
         "weight": next(iter(having(WEIGHT)), None),
@@ -354,5 +386,7 @@ routes = [
     Route("/work/{id}/open", show, methods=["GET"]),
     Route("/work/{id}/open", changing(confirm), methods=["POST"]),
     Route("/work/{id}/look", changing(look), methods=["POST"]),
+    Route("/work/{id}/made", changing(show_made), methods=["POST"]),
+    Route("/work/{id}/undo", changing(undo), methods=["POST"]),
     Route("/work/{id}/file", add_file, methods=["POST"]),
 ]

@@ -34,9 +34,9 @@ async def show(request: Request) -> Response:
     """Show the verdict and the report."""
     site, project = site_of(request), await _project(request)
     if not project.result.exists():
-        return go(f"/work/{project.id}/{'advice' if project.answer.exists() else 'run'}", request)
+        return go(f"/work/{project.id}/{project.answer_step if project.answer.exists() else 'run'}", request)
     result = await in_thread(site.results.get, project)
-    others = [] if project.advice else [one for one in await in_thread(_finished, request) if one.id != project.id]
+    others = [] if project.parent else [one for one in await in_thread(_finished, request) if one.id != project.id]
     headline = await in_thread(_status, result)
     return page(request, "read", project=project, here="read", result=result, headline=headline, others=others)
 
@@ -79,6 +79,8 @@ async def ask_exposed(request: Request) -> Response:
 async def show_exposed(request: Request, form: FormData) -> Response:
     """Show the risk of every single record, the highest first."""
     site, project = site_of(request), await _project(request)
+    if not project.result.exists():
+        raise Missing(project.id)
     result = await in_thread(site.results.get, project)
     spec = str(form.get("setting") or result.verdict.setting)
     wanted = str(form.get("page", "1"))
@@ -92,6 +94,8 @@ async def show_exposed(request: Request, form: FormData) -> Response:
 async def show_exposed_report(request: Request, form: FormData) -> Response:
     """Show the report with places and ids, which an audit makes only if it is told to."""
     site, project = site_of(request), await _project(request)
+    if not project.result.exists():
+        raise Missing(project.id)
     text = await in_thread(site.results.report_with_records, project, language_of(request))
     if text is None:
         raise Missing(project.id)

@@ -85,6 +85,7 @@ class BendAttack(Attack):
     name: ClassVar[str] = "bend"
     needs: ClassVar[Message | str] = Message("attack_needs_bend")
     summary: ClassVar[Message | str] = Message("attack_does_bend")
+    who: ClassVar[Message | str] = Message("attack_who_bend")
     by_evidence: ClassVar[bool] = True
     by_seeds: ClassVar[bool] = True
     most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)

@@ -258,7 +258,7 @@ def judge(problem: Problem, fit: Fit, *, fair: bool = False, crowd: FloatArray |
     residual = problem.target.places[problem.i, : fit.axes] - image[problem.k]
     unsure = np.ones(len(places))
     if fit.inverse is not None:
-        unsure += np.einsum("kf,fg,kg->k", functions, fit.inverse, functions)
+        unsure += _measure_leverage(functions, fit.inverse)
         if fair and fit.weight is not None:
             own = fit.weight * (unsure[problem.k] - 1)
             residual = residual / (1 - np.minimum(own, problem.fitting.own))[:, None]
@@ -284,7 +284,7 @@ def _square_along_sheet(problem: Problem, fit: Fit, off: FloatArray, image: Floa
     if fit.axes <= problem.known.sheet:
         return square
     tangents = _find_tangents(problem, fit)
-    along = np.einsum("pas,pa->ps", tangents[problem.k], off)
+    along = (tangents[problem.k] * off[:, :, None]).sum(axis=1)
     across = np.maximum(square - (along**2).sum(axis=1), 0.0)
     places = problem.target.places[:, : fit.axes] / fit.sd
     nearest = cKDTree(image / fit.sd).query(places)[1]
@@ -324,13 +324,16 @@ def regress(problem: Problem, fit: Fit, weight: FloatArray, *, narrowest: float)
     functions = fit.basis.of(problem.known.places, problem.known)
     if mass < 2 * problem.known.sheet + 2:  # fewer than determine anything
         return fit
-    rows, w = functions[problem.k[use]], weight[use]
+    k, w = problem.k[use], weight[use]
     goal = problem.target.places[problem.i[use], : fit.axes]
-    normal = rows.T @ (rows * w[:, None]) + mass * np.diag(fit.basis.price(functions.shape[1]))
+    # the pairs of a known record have its functions in common: they are added up before these are multiplied
+    many = np.bincount(k, w, len(functions))
+    goals = np.column_stack([np.bincount(k, w * axis, len(functions)) for axis in goal.T])
+    normal = functions.T @ (functions * many[:, None]) + mass * np.diag(fit.basis.price(functions.shape[1]))
     inverse = np.asarray(np.linalg.pinv(normal, rcond=1e-13, hermitian=True), dtype=float)
-    coefficients = inverse @ (rows.T @ (goal * w[:, None]))
-    own = np.minimum(w * np.einsum("ef,fg,eg->e", rows, inverse, rows), problem.fitting.own)
-    residual = (goal - rows @ coefficients) / (1 - own)[:, None]
+    coefficients = inverse @ (functions.T @ goals)
+    own = np.minimum(w * _measure_leverage(functions, inverse)[k], problem.fitting.own)
+    residual = (goal - (functions @ coefficients)[k]) / (1 - own)[:, None]
     sd = np.sqrt((w[:, None] * residual**2).sum(axis=0) / mass)
     common = fit.common
     if problem.common is None:
@@ -343,6 +346,11 @@ def regress(problem: Problem, fit: Fit, weight: FloatArray, *, narrowest: float)
         weight=weight,
         common=common,
     )
+
+
+def _measure_leverage(functions: FloatArray, inverse: FloatArray) -> FloatArray:
+    """Return of each record how much the map follows it: the diagonal of the hat matrix, for a weight of one."""
+    return np.asarray(((functions @ inverse) * functions).sum(axis=1))
 
 
 def anneal(problem: Problem, fit: Fit, widths: Sequence[float], *, rounds: int = 2) -> Fit:

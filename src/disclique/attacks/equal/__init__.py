@@ -74,6 +74,7 @@ class EqualAttack(Attack):
     most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
     needs: ClassVar[Message | str] = Message("attack_needs_equal")
     summary: ClassVar[Message | str] = Message("attack_does_equal")
+    who: ClassVar[Message | str] = Message("attack_who_equal")
 
     knowledge: Knowledge = Knowledge()  # noqa: RUF009 - a frozen value
     seed: int = 0

@@ -23,6 +23,7 @@ from disclique.attacks.oracle.encodings import ask_encodings
 from disclique.attacks.oracle.numbers import ask_numbers
 from disclique.attacks.oracle.places import weigh_placed, weigh_points
 from disclique.attacks.oracle.profiles import WEIGHING, weigh_profiles
+from disclique.attacks.oracle.unkeyed import ask_unkeyed
 from disclique.attacks.oracle.vectors import weigh_vectors
 from disclique.attacks.population import Population, prepare
 from disclique.attacks.posterior import matching_posterior
@@ -97,7 +98,7 @@ def ask_oracle(masked: Sequence[Distances], holder: Holder, by: Asking = ASKING)
     if not any(one.are_published for one in masked):
         return ask_numbers(holder)
     if mask is not None and mask.on == "text":
-        return ask_encodings(masked, holder)
+        return ask_encodings(masked, holder) if mask.secret else ask_unkeyed(masked, holder)
     if mask is not None and (found := _weigh_elsewhere(masked, holder, by)) is not None:
         return Answer.of_claims(found[0], holder, learned=found[1])
     weighed, learned = _weigh_pairs(masked, holder, by), law is not None and law.simulated
@@ -233,8 +234,9 @@ def _list_possible(masked: Sequence[Distances], holder: Holder, places: Places, 
     def find_ends(rows: IntArray, others: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return between which lengths the published distances of some records may truly be."""
         ends = [mask.possible(one.block(rows, others), unit) for one in masked]
-        low = np.max([part[0] for part in ends if part is not None], axis=0)
-        high = np.min([part[1] for part in ends if part is not None], axis=0)
+        # of what is not published every length is possible
+        low = np.max([np.nan_to_num(part[0], nan=0.0) for part in ends if part is not None], axis=0)
+        high = np.min([np.where(np.isnan(part[1]), np.inf, part[1]) for part in ends if part is not None], axis=0)
         itself = rows[:, None] == others[None, :]
         low, high = np.where(itself, 0.0, low), np.where(itself, np.inf, high)
         return low - by.room * np.maximum(low, 1.0), high + by.room * np.maximum(high, 1.0)

@@ -21,6 +21,21 @@ class KnownPairs:
     sought: int
 
 
+@dataclass(frozen=True)
+class Everybody:
+    """Of so many released ``records``, whether or not their people are on the list: who is named or read exactly.
+
+    ``hits`` are those named or read, ``read`` those read against the dictionary, which has all that ``covered`` of
+    them say; ``alike`` is the mean Dice coefficient of what is read and the truth.
+    """
+
+    hits: Hits
+    records: int
+    read: float
+    covered: float
+    alike: float
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """What the oracle says of every person sought (``holder.sought``, in that order).
@@ -28,14 +43,17 @@ class Answer:
     ``chances`` are those to be identified, by scenario; where nothing is known of a person, that of a guess by labels.
     ``learned`` says that the law of the mask was learned from draws of it. Where the secret of the mask is a key,
     ``curve`` says what people find who know some pairs beforehand, from none to all others; the chances are then those
-    against somebody who knows the snooper's seeds, or some pairs where there are none. ``told`` says of every sensitive
-    column what is told about these people.
+    against somebody who knows the snooper's seeds, or some pairs where there are none. ``curve`` is by distances,
+    ``code_curve`` by the code that these pairs show, ``everybody`` counts people on no list, too; the last two only
+    where a dictionary was given. ``told`` says of every sensitive column what is told about these people.
     """
 
     chances: Mapping[str, FloatArray]
     learned: bool = False
     curve: tuple[KnownPairs, ...] = ()
     told: tuple[Told, ...] = ()
+    code_curve: tuple[KnownPairs, ...] = ()
+    everybody: Everybody | None = None
 
     def of(self, scenario: str) -> FloatArray:
         """Return the chance of each person in a scenario."""

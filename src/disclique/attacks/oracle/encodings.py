@@ -1,4 +1,4 @@
-"""The oracle for encodings, whose secret is a key: what is found by distances if some pairs are known beforehand.
+"""The oracle for encodings, whose secret is a key: what is found if some pairs are known beforehand.
 
 Whoever knows a few goes on from what they find: pairs that are clearly right are references in the next round. What a
 distance of two strings becomes under an unknown key is learned by encoding the strings under keys of one's own.
@@ -6,7 +6,7 @@ distance of two strings becomes under an unknown key is learned by encoding the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
+from disclique.attacks.code.learning import Form
 from disclique.attacks.knowledge import Holder
 from disclique.attacks.oracle.answer import Answer, KnownPairs
+from disclique.attacks.oracle.codes import CodeOracle, better, find_form, open_code
 from disclique.attacks.oracle.laws import LEARNING, LearnedLaw, Learning, chance_of, count_draws
 from disclique.attacks.oracle.numbers import ask_numbers
 from disclique.attacks.oracle.profiles import (
@@ -55,8 +57,10 @@ class Insider:
     trials: int = 150  # records of one's own by which it is found how much evidence is worth
     factors: tuple[float, ...] = (1.0, 0.8, 0.6, 0.45, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05)
     matching_rounds: int = 15  # while they go on
+    own_keys: int = 4  # under which strings are encoded where no distance of strings says what an encoding keeps
 
 
+OWN = "own"  # in the place of a metric: the mean distance of encodings under keys of one's own
 INSIDER, NOTHING = Insider(), np.zeros((0, 3), np.int64)
 
 
@@ -95,22 +99,59 @@ def ask_encodings(
         clear = runs[many].clear
     runs[common] = release.know_all(how)
     curve = _rising([_guess(holder), *(KnownPairs(many, found.hits, found.sought) for many, found in runs.items())])
+    code = open_code(masked, holder, _recall(holder).form)
+    by_code = _ask_by_code(code, holder, told, order, list(runs))
+
+    def complete(answer: Answer) -> Answer:
+        return replace(answer, learned=True, curve=curve, code_curve=by_code)
+
     if holder.seeds:
-        found = release.search(holder.seeds, how)
-        return Answer(found.chances, True, curve, found.told)
+        return complete(_add_code(code, release.search(holder.seeds, how), holder.seeds))
     if not usual:
         if not common:
-            return Answer(_guess_chances(holder), True, curve, guess_values(holder))
-        return Answer(runs[common].chances, True, curve, runs[common].told)
+            return complete(Answer(_guess_chances(holder), told=guess_values(holder)))
+        return complete(_add_code(code, runs[common], ()))
     # those who are known to one insider are sought by another
-    here, there = runs[usual], release.search(told(order[-usual:]), how)
+    here, there = told(order[:usual]), told(order[-usual:])
+    answers = _add_code(code, release.search(there, how), there, read=False), _add_code(code, runs[usual], here)
     chances, values = {name: np.zeros(common) for name in SCENARIOS}, guess_values(holder)
-    for found in (there, here):
-        rows = np.isin(holder.truth.pairs[:, 0], found.truth[:, 0])
+    for seeds, answer in zip((there, here), answers, strict=True):
+        rows = np.isin(holder.truth.pairs[:, 0], [row for row, _ in seeds], invert=True)
         for name in SCENARIOS:
-            chances[name][rows] = found.chances[name]
-        values = tuple(one.at(rows, new) for one, new in zip(values, found.told, strict=True))
-    return Answer(chances, True, curve, values)
+            chances[name][rows] = answer.of(name)
+        values = tuple(one.at(rows, new) for one, new in zip(values, answer.told, strict=True))
+    return complete(Answer(chances, told=values, everybody=answers[1].everybody))
+
+
+def _add_code(code: CodeOracle | None, found: _Found, seeds: Pairs, *, read: bool = True) -> Answer:
+    """Return what is found by distances, or by the code that the pairs found so show: whichever finds more."""
+    answer = Answer(found.chances, told=found.told)
+    if code is None:
+        return answer
+    asked = read and code.holder.dictionary is not None
+    enough = all(float(answer.of(name).mean()) >= code.how.found for name in SCENARIOS) if found.sought else True
+    if enough and not asked:
+        return answer
+    named, more = code.search(seeds, found.claims)
+    answer = better(answer, more)
+    return replace(answer, everybody=code.read(named, answer, seeds, found.truth[:, 0]) if asked else None)
+
+
+def _ask_by_code(
+    code: CodeOracle | None, holder: Holder, told: Callable[[Ints], Pairs], order: Ints, points: Sequence[int]
+) -> tuple[KnownPairs, ...]:
+    """Return what those find by the code alone who know so many pairs; only where records are read."""
+    if code is None or holder.dictionary is None:
+        return ()
+    found, guess = [_guess(holder)], _guess_chances(holder)
+    for many in points:
+        seeds = told(order[:many]) if many < len(order) else ()
+        answer = code.know_all() if many == len(order) else code.search(seeds)[1]
+        sought = np.isin(holder.truth.pairs[:, 0], [row for row, _ in seeds], invert=True)
+        least = Answer({name: guess[name][sought] for name in SCENARIOS})
+        best = least if answer is None else better(least, replace(answer, told=()))
+        found.append(KnownPairs(many, best.hits, int(sought.sum())))
+    return _rising(found)
 
 
 def _guess_chances(holder: Holder) -> dict[str, FloatArray]:
@@ -144,6 +185,7 @@ class _Found:
     chances: dict[str, FloatArray]
     clear: Ints  # pairs that served as references besides
     told: tuple[Told, ...] = ()
+    claims: Claims | None = None
 
     @property
     def sought(self) -> int:
@@ -244,7 +286,7 @@ class _Release:
     def _judge(self, claims: Claims, seeds: Pairs, clear: Ints = NOTHING) -> _Found:
         holder = replace(self.holder, seeds=seeds)
         answer = Answer.of_claims(claims, holder)
-        return _Found(holder.sought.pairs, dict(answer.chances), clear, answer.told)
+        return _Found(holder.sought.pairs, dict(answer.chances), clear, answer.told, claims)
 
     def _worth(self, references: int, how: Insider) -> float:
         """Return by which factor the sum of the evidence of so many references counts: they are not independent.
@@ -292,7 +334,8 @@ def _encode(holder: Holder) -> Encoded:
     """Join both files, and say what is known of any two strings and what becomes of it."""
     joined, records, people = _join(holder)
     learned = _recall(holder)
-    codes = learned.law.person.code(full_matrix(_measured(joined, learned.metric)))
+    assert holder.knowledge.mask is not None
+    codes = learned.law.person.code(_compare(joined, learned.metric, holder.knowledge.mask))
     return Encoded(records, people, codes, learned.law, learned.trial, learned.across)
 
 
@@ -304,6 +347,7 @@ class _Learned:
     metric: str
     trial: NDArray[np.uint8]  # (records, records)
     across: LearnedLaw | None = None
+    form: Form | None = None  # of the code by which tokens make bits
 
 
 def _recall(holder: Holder) -> _Learned:
@@ -320,7 +364,7 @@ def _recall(holder: Holder) -> _Learned:
 def _learn(holder: Holder, learning: Learning = LEARNING) -> _Learned:
     """Encode the strings under other keys, and learn the law by which their distances are published.
 
-    They are compared as the file says, or by the grams of the encoding: whichever tells more. Where records fall into
+    They are compared as the file says, or by what the encoding keeps: whichever tells more. Where records fall into
     secret groups there is a law for those of one group and one for those of two.
     """
     mask, exact = holder.knowledge.mask, holder.exact.distances
@@ -336,15 +380,17 @@ def _learn(holder: Holder, learning: Learning = LEARNING) -> _Learned:
         return np.stack([one[other] for one in drawn])
 
     after, found = draw(within), []
-    for metric in dict.fromkeys((str(exact.metric), f"dice:q={getattr(mask, 'q', 2)}")):
-        known = full_matrix(_measured(exact, metric), rows=some.astype(np.int32))[other]
+    for metric in dict.fromkeys((str(exact.metric), mask.compares or OWN)):
+        known = _compare(exact, metric, mask, some.astype(np.int32))[other]
         before = np.broadcast_to(known, after.shape)
         found.append((LearnedLaw.of(after.ravel(), before.ravel(), learning), metric, before))
     law, metric, before = max(found, key=lambda one: one[0].information)
     trial = law.record.code(full_matrix(within.apply(exact, rng)))
-    if groups is None:
-        return _Learned(law, metric, trial)
-    return _Learned(law, metric, trial, LearnedLaw.of(draw(groups[1]).ravel(), before.ravel(), learning, law))
+    across = None
+    if groups is not None:
+        across = LearnedLaw.of(draw(groups[1]).ravel(), before.ravel(), learning, law)
+    texts = exact.texts()
+    return _Learned(law, metric, trial, across, None if texts is None else find_form(mask, texts, rng))
 
 
 def _split(encoded: Encoded, shown: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Ints | None]:
@@ -387,11 +433,16 @@ def find_groups(together: FloatArray, rounds: int = 10) -> Ints:
     return np.asarray(group, dtype=np.int64)
 
 
-def _measured(distances: Distances, metric: str) -> Distances:
-    """Return strings compared in another way."""
+def _compare(distances: Distances, metric: str, mask: Mask, rows: NDArray[np.int32] | None = None) -> FloatArray:
+    """Return the distances of strings, all or those of some, compared in another way."""
     texts = distances.texts()
     assert texts is not None
-    return texts if str(texts.metric) == metric else replace(texts, metric=metric)
+    if metric != OWN:
+        return full_matrix(texts if str(texts.metric) == metric else replace(texts, metric=metric), rows=rows)
+    groups = mask.by_group()
+    plain, rng = (mask if groups is None else groups[0]).without_noise(), chance_of(mask.spec, INSIDER.own_keys)
+    draws = [full_matrix(plain.apply(texts, rng), rows=rows) for _ in range(INSIDER.own_keys)]
+    return np.asarray(np.mean(draws, axis=0))
 
 
 def _join(holder: Holder) -> tuple[Distances, Ints, Ints]:

@@ -50,7 +50,7 @@ from disclique.errors import InputError
 from disclique.masks import Mask
 from disclique.messages import Message
 from disclique.model import Budget, Candidates, Claims, Microdata
-from disclique.progress import tell
+from disclique.progress import Listener, tell, teller
 
 TURNED, REFINED = "turned", "refined"
 
@@ -74,6 +74,8 @@ class Tuning:
     clique_work: float = 0.2  # billions of operations
     cold: tuple[float, float] = (0.04, 0.16)  # between which the last heat of a start is drawn
     batch: int = 4  # starts after which the best alignments are weighed
+    slow_batch: int = 1  # the same where clouds are turned slowly: one start is nearly always enough
+    turns: int = 3  # times that a cloud that was turned slowly is turned by the pairs that agree best
     confirmed: float = 0.85  # share of its pairs that an alignment must confirm to end the search
     by_chance: float = 0.6  # share up to which they may confirm each other by chance
     few: int = 2 * FEWEST_PAIRS  # pairs: fewer may agree by chance
@@ -95,9 +97,10 @@ class ProfilesAttack(Attack):
     name: ClassVar[str] = "profiles"
     needs: ClassVar[Message | str] = Message("attack_needs_profiles")
     summary: ClassVar[Message | str] = Message("attack_does_profiles")
+    who: ClassVar[Message | str] = Message("attack_who_profiles")
     by_evidence: ClassVar[bool] = True
     by_seeds: ClassVar[bool] = True
-    most: ClassVar[tuple[int, int] | None] = (10_000, 20_000)
+    most: ClassVar[tuple[int, int] | None] = (30_000, 30_000)
 
     mask: Mask | None = None
     common: float | None = None
@@ -146,11 +149,14 @@ class ProfilesAttack(Attack):
         with threadpool_limits(1):  # the same sums on every machine; threads are used for whole alignments
             rng = np.random.default_rng(self.chance)
             tuning = self.tuning
+            tell(Message("step_comparing_files"), 0.0)
             theirs, ours = both_sides(target.distances, known.distances, self.mask, rng, tuning.sampling)
             seeds = Pairs(*np.array(self.seeds, np.int64).reshape(-1, 2).T)
             files = Files(theirs, ours, allowed_pairs(candidates), seeds, tuning.scoring, tuning.anchoring)
+            tell(Message("step_comparing_files"), 0.2)
             clouds = Clouds(theirs, ours, files.allowed, rng, tuning.turning)
-            task = Task(files, clouds, self.common, self.chance, tuning)
+            task = Task(files, clouds, self.common, self.chance, tuning, teller())
+            tell(Message("step_comparing_files"), 0.5)
             features = discriminate(theirs, ours, rng, tuning.turning)
             starts = next((n for most, n in tuning.starts if max(sizes) <= most), tuning.fewest_starts)
             joined = align_jointly(files, self.chance, tuning.joining, tuning.turning, self.starts)
@@ -190,8 +196,8 @@ class ProfilesAttack(Attack):
 
         It is none either where an alignment that was confirmed by halves agrees with it; the rehearsal, in which all
         are common, then speaks for it only if nearly everybody is. Displaced points change all distances of a record
-        together, of which the law of single distances knows nothing: there the one that expects more to be right is
-        believed.
+        together, of which the law of single distances knows nothing, and so do errors in the snooper's own list: there
+        the one that expects more to be right is believed.
         """
         claimed, tuning = found.claimed, self.tuning
         sure = found.confirmed > tuning.by_chance and len(claimed) >= tuning.few
@@ -200,7 +206,8 @@ class ProfilesAttack(Attack):
             return found
         weighed = joined.weighed if joined.clear else replace(joined.weighed, confirmed=found.confirmed)
         displaced = self.mask is None or self.mask.on == "coordinates"
-        return found if sure and displaced and found.sure > weighed.sure else weighed
+        unexplained = displaced or found.excess > tuning.anchoring.explained
+        return found if sure and unexplained and found.sure > weighed.sure else weighed
 
     def _check_seeds(self, sizes: tuple[int, int]) -> None:
         """Raise if a seed is no pair of these files."""
@@ -218,6 +225,7 @@ class Task(NamedTuple):
     common: float | None
     chance: int
     tuning: Tuning
+    heard: Listener  # also from the threads in which alignments are weighed
 
 
 class Start(NamedTuple):
@@ -249,7 +257,8 @@ def search(
     chances = np.random.default_rng(task.chance).spawn(starts)
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         while tried < starts and not (best.confirmed >= tuning.confirmed and len(best.claimed) >= tuning.few):
-            numbers = range(tried, min(tried + tuning.batch, starts))
+            batch = tuning.slow_batch if task.clouds.slow else tuning.batch
+            numbers = range(tried, min(tried + batch, starts))
             tell(Message("step_alignments", count=len(best.claimed)), tried / starts)
             found = list(pool.map(lambda number: _start(task, features, number, chances[number]), numbers))
             every = [start for many in found for start in many]
@@ -269,8 +278,13 @@ def _promising(files: Files, tried: list[Start]) -> list[Pairs]:
 
 def _start(task: Task, features: tuple[F4, F4], number: int, rng: np.random.Generator) -> list[Start]:
     """Try one start: features weighed at random but for the first two, the clouds turned in one of two ways."""
-    prior = _prior(*features, rng, even=number < 2)
+    prior = _prior(*features, rng, even=number == 0 or (number == 1 and not task.clouds.slow))
     files, (low, high) = task.files, task.tuning.cold
+    if task.clouds.slow:
+        pairs = files.agreeing(files.best(task.clouds.by_heat(prior, task.tuning.turning.coldest)))
+        for _ in range(task.tuning.turns):  # a sample turned it at first: now all records do
+            pairs = files.agreeing(files.best(task.clouds.turned_by(*pairs)))
+        return [Start(files.fit(pairs), pairs, TURNED)]
     found = []
     if number % 4 == 1:
         evidence = task.clouds.by_correlation(prior)
@@ -330,6 +344,7 @@ def _settle(task: Task, pairs: Pairs, look: Callable[[Pairs, Weighed | None, int
         if len(pairs) < (2 * FEWEST_PAIRS if done >= task.tuning.growing else FEWEST_PAIRS):
             return NOTHING
         before = pairs
+        task.heard(Message("step_alignments", count=len(pairs)), None)
         found = weigh_sight(task.files, look(pairs, found, done), task.common, task.chance)
         pairs = with_seeds(found.claimed, task.files.seeds)
         kept = np.isin(_numbers(task, before), _numbers(task, pairs)).mean()

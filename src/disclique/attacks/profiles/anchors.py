@@ -101,6 +101,13 @@ class Files:
         """Return the pairs that are each other's best, and the seeds."""
         return with_seeds(Pairs(*mutual_best(evidence, self.allowed, self.scoring)), self.seeds)
 
+    def agreeing(self, pairs: Pairs) -> Pairs:
+        """Return the pairs that agree best with the others."""
+        if len(pairs) < FEWEST_PAIRS:
+            return pairs
+        best = np.argsort(-self.agreement(pairs), kind="stable")
+        return pairs.some(np.sort(best[: max(int(self.anchoring.kept * len(pairs)), FEWEST_PAIRS)]))
+
     def judge(self, pairs: Pairs) -> Evidence:
         """Return how alike records are in their distances to the pairs that agree best with the others."""
         most = min(max(int(self.anchoring.kept * len(pairs)), FEWEST_PAIRS), self.anchoring.compared)
@@ -222,11 +229,16 @@ def by_anchors(
 
 def _trusted(files: Files, own: Pairs, others: Pairs, shares: tuple[float, ...], rng: np.random.Generator) -> Sight:
     """Look from as many anchors as can be trusted: the first whose pairs have errors of one kind."""
-    bases = [_base(files, own.first(share), others.first(share)) for share in shares]
-    trusted = (base for base in bases if base.mixed <= files.anchoring.one_kind)
-    base = next(trusted, min(bases, key=lambda base: base.mixed))
-    learned = len(files.known.draws) < 2 or base.excess > files.anchoring.explained
-    return _look(files, base, rng, learned=learned)
+    best: Base | None = None
+    for share in shares:
+        base = _base(files, own.first(share), others.first(share))
+        best = base if best is None or base.mixed < best.mixed else best
+        if base.mixed <= files.anchoring.one_kind:
+            best = base
+            break
+    assert best is not None
+    learned = len(files.known.draws) < 2 or best.excess > files.anchoring.explained
+    return _look(files, best, rng, learned=learned)
 
 
 class Base(NamedTuple):
@@ -248,8 +260,10 @@ class Base(NamedTuple):
 
 def _base(files: Files, chosen: Pairs, others: Pairs) -> Base:
     anchors = chosen.evenly(files.anchoring.anchors)
-    anchors = anchors.some(_sound(files, anchors, others))
-    x, y, shown = _distances(files.target, files.known, anchors)
+    seen = _Seen.of(files, anchors)
+    kept = _sound(files, seen, others)
+    anchors = anchors.some(kept)
+    x, y, shown = _distances(seen.some(kept), anchors)
     middle = y.mean(axis=0)
     x, y = x - middle, y - middle
     shown = None if shown is None else shown - middle
@@ -261,14 +275,34 @@ def _base(files: Files, chosen: Pairs, others: Pairs) -> Base:
     return Base(anchors, x, y, shown, mine, theirs, usual / expected, worst / expected)
 
 
-def _distances(target: Side, known: Side, anchors: Pairs) -> tuple[F4, F4, F4 | None]:
-    """Return the distances to the anchors: in the target, expected of known records, and as a release might show them.
+class _Seen(NamedTuple):
+    """Distances to anchors: in the target, expected of known records, and as a release might show them."""
+
+    target: F4
+    known: F4
+    shown: F4 | None
+    anchors: int
+
+    @staticmethod
+    def of(files: Files, anchors: Pairs) -> _Seen:
+        """Look at all records from the anchors."""
+        target, known = files.target, files.known
+        shown = known.profiles(anchors.known, 0) if len(known.draws) > 1 else None
+        return _Seen(target.profiles(anchors.target), known.profiles(anchors.known), shown, len(anchors))
+
+    def some(self, kept: Ints) -> _Seen:
+        """Return the distances to some of the anchors, both ways if directed."""
+        columns = (np.arange(0, self.known.shape[1], self.anchors)[:, None] + kept).ravel()
+        shown = None if self.shown is None else self.shown[:, columns]
+        return _Seen(self.target[:, columns], self.known[:, columns], shown, len(kept))
+
+
+def _distances(seen: _Seen, anchors: Pairs) -> tuple[F4, F4, F4 | None]:
+    """Return the distances to the anchors without those of anchors to themselves.
 
     An anchor's distance to itself says nothing; it is taken to be that to the nearest other anchor, on all sides.
     """
-    x, y = target.profiles(anchors.target), known.profiles(anchors.known)
-    shown = known.profiles(anchors.known, 0) if len(known.draws) > 1 else None
-    width = len(anchors)
+    x, y, shown, width = seen
     among = y[anchors.known][:, :width]
     nearest = np.where(np.isnan(among), np.inf, among).argmin(axis=1)
     for begin in range(0, y.shape[1], width):
@@ -280,14 +314,12 @@ def _distances(target: Side, known: Side, anchors: Pairs) -> tuple[F4, F4, F4 | 
     return x, fill_gaps(y), shown
 
 
-def _sound(files: Files, anchors: Pairs, others: Pairs) -> Ints:
+def _sound(files: Files, seen: _Seen, others: Pairs) -> Ints:
     """Return the anchors to which the pairs' distances agree about as well as to most: a wrong one spoils scores."""
-    target, known = files.target, files.known
-    mean = known.profiles(anchors.known)
-    errors = _squares((target.profiles(anchors.target)[others.target] - mean[others.known]).T)
-    if len(known.draws) > 1:
-        errors = errors / np.maximum(_squares((known.profiles(anchors.known, 0) - mean).T), 1e-30)
-    errors = errors.reshape(-1, len(anchors)).mean(axis=0)  # both directions of a directed file
+    errors = _squares((seen.target[others.target] - seen.known[others.known]).T)
+    if seen.shown is not None:
+        errors = errors / np.maximum(_squares((seen.shown - seen.known).T), 1e-30)
+    errors = errors.reshape(-1, seen.anchors).mean(axis=0)  # both directions of a directed file
     kept = np.flatnonzero(errors <= files.anchoring.sound * np.median(errors))
     return kept if len(kept) >= FEWEST_PAIRS else np.argsort(errors, kind="stable")[:FEWEST_PAIRS]
 

@@ -37,6 +37,11 @@ class Turning:
     pairs_of_dimension: int = 3  # pairs for each dimension of a rotation that they fix
     sinkhorn: int = 15  # rounds
     sample: int = 2000  # records of each file from which a rotation is found
+    many: int = 2500  # records of the smaller file from which on clouds are turned slowly: few of a sample are common
+    slowly: tuple[int, ...] = (4, 6, 8, 10, 12, 16, 20, 25, 30, 40, 50, 60, 80, 100)  # dimensions, in turn
+    coldest: float = 0.01  # share of a cloud's variance within which records pair at last where it is turned slowly
+    larger_sample: int = 4000  # records of each file from which it is turned slowly
+    rows_at_once: int = 2000  # records whose features are found at once: memory is that of the distances alone
     widths: tuple[int, ...] = (10, 50)  # neighbours over which features are averaged
     features: int = 16
     ridge: float = 0.5  # noise that is not learned from a file, relative to the noise that is
@@ -46,8 +51,8 @@ class Turning:
 
 def embed(side: Side, draw: int | None, dimensions: int) -> F4:
     """Return the leading kernel principal components of a file as expected or in one draw, by its landmarks."""
-    closeness = -side.near(draw).astype(float)
-    among = closeness[side.landmarks]
+    near = side.near(draw)
+    among = -near[side.landmarks].astype(float)
     among = (among + among.T) / 2
     columns = among.mean(axis=0)
     centred = among - columns - columns[:, None] + among.mean()
@@ -61,10 +66,14 @@ def embed(side: Side, draw: int | None, dimensions: int) -> F4:
         values, vectors = eigsh(centred, k=kept, which="LA", v0=np.ones(size))
     order = np.argsort(-values)[:kept]
     values, vectors = np.maximum(values[order], 1e-12 * max(values.max(), 1e-300)), vectors[:, order]
-    if len(closeness) == size:
+    if side.size == size:
         return np.asarray(vectors * np.sqrt(values), np.float32)
-    rest = closeness - closeness.mean(axis=1, keepdims=True) - columns + among.mean()  # Nyström
-    return np.asarray(rest @ (vectors / np.sqrt(values)), np.float32)
+    places, found = vectors / np.sqrt(values), np.empty((side.size, kept), np.float32)
+    for begin in range(0, side.size, size):  # Nyström
+        part = -near[begin : begin + size].astype(float)
+        part -= part.mean(axis=1, keepdims=True) + columns - among.mean()
+        found[begin : begin + size] = part @ places
+    return found
 
 
 def sinkhorn(score: F4, rounds: int) -> F4:
@@ -86,7 +95,8 @@ class Clouds:
         width = min(self.target.shape[1], self.known.shape[1])  # a small file has fewer directions
         self.target, self.known = self.target[:, :width], self.known[:, :width]
         self.shown = embed(known, 0, most) if len(known.draws) > 1 else None
-        some = turning.sample
+        self.slow = min(target.size, known.size) > turning.many
+        some = turning.larger_sample if self.slow else turning.sample
         self.rows, self.columns = (
             np.arange(len(side)) if len(side) <= 2 * some else np.sort(rng.choice(len(side), some, replace=False))
             for side in (self.target, self.known)
@@ -101,7 +111,7 @@ class Clouds:
 
     def by_heat(self, prior: Evidence, last: float, inner: int = 2) -> Evidence:
         """Turn the target's cloud, pairing within a distance that shrinks from step to step, down to ``last``."""
-        found, steps = prior, self.turning.steps
+        found, steps = prior, self.turning.slowly if self.slow else self.turning.steps
         for dimensions, heat in zip(steps, np.geomspace(self.turning.heat, last, len(steps)), strict=True):
             y = self.known[:, :dimensions]
             scale = np.float32(1 / np.sqrt(heat * y.var(axis=0).sum() + 1e-30))
@@ -124,6 +134,12 @@ class Clouds:
                 )
                 found = prior.plus(self._weigh(x, y, agreement))
         return found
+
+    def turned_by(self, target: Ints, known: Ints) -> Evidence:
+        """Turn the target's cloud by pairs that may be wrong, all of them alike; every direction counts as it is."""
+        most = self.turning.slowly[-1]
+        cloud = self.known[:, :most]
+        return near(_turn(self.target[:, :most], cloud, target, known, np.ones(len(target), np.float32)), cloud)
 
     def by_pairs(self, target: Ints, known: Ints, weight: F4, *, halves: bool) -> tuple[Evidence, Evidence]:
         """Turn the target's cloud by pairs; return the evidence for it and that for the known file as shown.
@@ -194,20 +210,29 @@ def likelihood(x: F4, y: F4, rho: F4) -> Evidence:
     return Evidence(x * weight, y, (row - level).astype(np.float32), column.astype(np.float32))
 
 
-def features(near: F4, columns: Ints, widths: Sequence[int]) -> F4:
-    """Return the features of every record from its distances to the records ``columns``, shape (records, 5 × 28)."""
-    own, order = _laws(near, columns, max(widths))
-    parts = [own]
-    for width in widths:
-        neighbours = own[columns[order[:, : min(width, max(len(columns) // 4, 1))]]]
-        parts += [neighbours.mean(axis=1), neighbours.std(axis=1)]
-    return np.concatenate(parts, axis=1)
+def features(near: F4, columns: Ints, widths: Sequence[int], at_once: int = Turning.rows_at_once) -> F4:
+    """Return the features of every record from its distances to the records ``columns``, shape (records, 5 × 28).
+
+    So many rows ``at_once`` are ranked, which changes nothing but memory.
+    """
+    starts = range(0, len(near), at_once)
+    laws = [_laws(near, columns, max(widths), slice(row, row + at_once)) for row in starts]
+    own = np.concatenate([law for law, _ in laws])
+    parts = []
+    for law, order in laws:
+        found = [law]
+        for width in widths:
+            neighbours = own[columns[order[:, : min(width, max(len(columns) // 4, 1))]]]
+            found += [neighbours.mean(axis=1), neighbours.std(axis=1)]
+        parts.append(np.concatenate(found, axis=1))
+    return np.concatenate(parts)
 
 
-def _laws(near: F4, columns: Ints, neighbours: int) -> tuple[F4, Ints]:
-    """Return quantiles, mean and spread of each record's distances to others, and its neighbours, nearest first."""
-    values = near.copy()
-    values[columns, np.arange(len(columns))] = np.inf  # itself
+def _laws(near: F4, columns: Ints, neighbours: int, rows: slice) -> tuple[F4, Ints]:
+    """Return quantiles, mean and spread of the distances of some records, and their neighbours, nearest first."""
+    values = near[rows].copy()
+    own = np.flatnonzero((columns >= rows.start) & (columns < rows.stop))
+    values[columns[own] - rows.start, own] = np.inf  # itself
     order = np.argsort(values, axis=1, kind="stable")
     ranked = np.take_along_axis(values, order, axis=1)[:, : max(len(columns) - 1, 1)]
     place = np.concatenate([NEAR_QUANTILES, FAR_QUANTILES]) * (ranked.shape[1] - 1)

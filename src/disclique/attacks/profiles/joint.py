@@ -162,11 +162,13 @@ def find_features(joint: Joint, shown: F4, group: Ints, turning: Turning) -> tup
 
 
 def _features(distances: F4, group: Ints, turning: Turning) -> F4:
-    parts = []
+    """Return features of records from the distances within their groups; one that is alone has those of the average."""
+    width = features(np.zeros((2, 2), np.float32), np.arange(2), turning.widths).shape[1]
+    found = np.full((len(distances), width), np.nan, np.float32)
     for number in np.unique(group):
         rows = np.flatnonzero(group == number)
-        parts.append((rows, features(distances[np.ix_(rows, rows)], np.arange(len(rows)), turning.widths)))
-    found = np.empty((len(distances), parts[0][1].shape[1]), np.float32)
-    for rows, own in parts:
-        found[rows] = own
+        if len(rows) > 1:
+            found[rows] = features(distances[np.ix_(rows, rows)], np.arange(len(rows)), turning.widths)
+    alone = np.isnan(found[:, 0])
+    found[alone] = found[~alone].mean(axis=0) if not alone.all() else 0.0
     return found

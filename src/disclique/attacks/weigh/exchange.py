@@ -106,50 +106,59 @@ def _weigh_homes(model: LikelihoodModel, positions: FloatArray, blur: FloatArray
 def _weigh_release(
     model: LikelihoodModel, homes: tuple[Ints, Ints, FloatArray], chances: _Chances, common: float
 ) -> CandidatePairs:
-    """Return pairs with the log probability that the target took its place, if the known record is released."""
+    """Return pairs with the log probability that the target took its place, if the known record is released.
+
+    The known record lives at the place of some record, who is its partner or itself, and the target took that of the
+    target's own place: summed over all places where it may live, as one product of matrices for some targets at a time.
+    """
     record, known, weight = homes
-    total = np.bincount(known, np.exp(weight), len(model.known_class))
+    size, people = len(chances.positions), len(model.known_class)
+    total = np.bincount(known, np.exp(weight), people)
     lives = np.exp(weight) / np.maximum(total[known], 1e-300)
+    living = csr_array((lives, (record, known)), shape=(size, people))
+    partners = _Partners(model, homes, common)
     parts = []
-    for start in range(0, len(record), ROWS):
-        # some known records at every place they may have, with every record that may have been their partner there
-        chance = chances.rows(record[start : start + ROWS])
-        home = start + np.repeat(np.arange(chance.shape[0]), np.diff(chance.indptr))
-        taken = chance.indices.astype(np.int64)
-        related = np.isfinite(_find_gains(model, taken, known[home]))
-        home, taken = home[related], taken[related]
-        fits = _weigh_partners(model, homes, record[home], taken, common)
-        fits[taken == record[home]] = 1.0
+    for start in range(0, size, partners.step):
+        taken = np.arange(start, min(start + partners.step, size))
+        chance = chances.rows(taken)  # the same there and back
+        chance.data *= partners.weigh(taken, chance)
+        pairs = (chance @ living).tocoo()
+        target, who = pairs.row.astype(np.int64) + start, pairs.col.astype(np.int64)
+        related = np.isfinite(_find_gains(model, target, who))
         with np.errstate(divide="ignore"):
-            parts.append((taken, known[home], np.log(chance.data[related] * fits * lives[home])))
-    if not parts:
-        return gather_pairs(record, known, weight, model)
-    taken, who, value = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return gather_pairs(taken, who, value, model)
+            parts.append((target[related], who[related], np.log(pairs.data[related])))
+    target, who, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return gather_pairs(target, who, value, model)
 
 
-def _list_entries(rows: Ints, start: Ints) -> tuple[Ints, Ints]:
-    """Return the entries of some rows of a table in compressed rows: which of ``rows`` each belongs to, and itself."""
-    counts = np.diff(start)[rows]
-    which = np.repeat(np.arange(len(rows)), counts)
-    return which, np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + start[rows][which]
+class _Partners:
+    """How well a record fits whoever lives at the place that another took; it depends on its label and that place.
 
+    ``step`` is for how many places it is held at a time.
+    """
 
-def _weigh_partners(
-    model: LikelihoodModel, homes: tuple[Ints, Ints, FloatArray], there: Ints, taken: Ints, common: float
-) -> FloatArray:
-    """Return how well the record at one place fits whoever lives at the place that the other took; 1 if unknown."""
-    record, known, weight = homes
-    size = len(model.target_class)
-    released = min(common * size / max(len(model.known_class), 1), 1.0)
-    odds = np.exp(weight) * released
-    total = 1 + np.bincount(record, odds, size)
-    order = np.argsort(record, kind="stable")
-    start = np.searchsorted(record[order], np.arange(size + 1))
-    link, entry = _list_entries(taken, start)
-    entry = order[entry]
-    fit = np.exp(_find_gains(model, there[link], known[entry])) * odds[entry] / total[taken][link]
-    return np.asarray(1 / total[taken] + np.bincount(link, fit, len(taken)))
+    def __init__(self, model: LikelihoodModel, homes: tuple[Ints, Ints, FloatArray], common: float) -> None:
+        record, known, weight = homes
+        size, related = len(model.target_class), model.related
+        released = min(common * size / max(len(model.known_class), 1), 1.0)
+        odds = np.exp(weight) * released
+        self.total = 1 + np.bincount(record, odds, size)  # odds that somebody known, or nobody, lives at each place
+        self.of_record = model.target_class
+        many = 1 + int(max(related.known.max(initial=0), model.known_class.max(initial=0)))
+        theirs = model.known_class[known]
+        there = theirs >= 0
+        self.living = csr_array((odds[there], (record[there], theirs[there])), shape=(size, many))
+        told = np.exp(related.gain), related.known, related.start
+        self.labels = csr_array(told, shape=(len(related.start) - 1, many)).T.tocsr()
+        self.step = max(min(ROWS, 4_000_000 // max(self.labels.shape[1], 1)), 1)
+
+    def weigh(self, taken: Ints, chance: csr_array) -> FloatArray:
+        """Return it of each entry of ``chance``, whose rows are places taken; 1 where a record kept its own."""
+        fits = (self.living[taken] @ self.labels).toarray()  # by places and classes of records
+        row, other = np.repeat(np.arange(len(taken)), np.diff(chance.indptr)), chance.indices
+        own = self.of_record[other]
+        fit = np.where(own >= 0, fits[row, own] if fits.shape[1] else 0.0, 0.0)
+        return np.where(taken[row] == other, 1.0, (1 + fit) / self.total[taken][row])
 
 
 def _find_gains(model: LikelihoodModel, target: Ints, known: Ints) -> FloatArray:

@@ -20,7 +20,7 @@ from disclique.records.checks.numbers import inspect_numbers
 from disclique.records.checks.pairs import Encounter, inspect_pair
 from disclique.records.checks.places import inspect_places
 from disclique.records.checks.released import inspect_released
-from disclique.records.checks.values import FileLook, Inspection, Remark
+from disclique.records.checks.values import EncodedLook, FileLook, Inspection, Remark
 from disclique.records.near import Near
 
 __all__ = ["FileLook", "Inspection", "Remark", "inspect"]
@@ -42,7 +42,7 @@ def inspect(
     in mind; ``errors`` is the share of the snooper's labels that is declared to be wrong.
 
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey(), ["sex"], coordinates=["lon", "lat"], ids="id", name="survey")
+    >>> people = dq.microdata(dq.survey(), ["sex"], coordinates=["lon", "lat"], id="id", name="survey")
     >>> print(dq.inspect(people))
     survey: 500 records (coordinates)
       extent: longitude 6 to 14.7, latitude 47.5 to 54.6: Germany 98 %, Czechia 1.0 %, Austria 0.4 %, Belgium 0.2 %
@@ -80,11 +80,23 @@ def _inspect_file(data: Microdata) -> tuple[FileLook, list[Remark]]:
         incomplete=groups.incomplete,
         crowd=1 if same is None else max(Counter(same).values(), default=1),
         numbers=numbers,
+        encoded=_look_at_encodings(data),
     )
     remarks = [*of_places, *of_lengths, *groups.remarks, *of_numbers, *inspect_released(data)]
     for near in (column.near for column in data.numbers.columns):
         if isinstance(near, Near):
             remarks += inspect_near(near, data.distances.points(), data.name)
+    if data.textless:
+        remarks.append(Remark(Message("records_without_text", file=data.name, count=data.textless)))
     if len(data) < FEW_RECORDS:
         remarks.append(Remark(Message("few_records", file=data.name, records=len(data))))
     return look, remarks
+
+
+def _look_at_encodings(data: Microdata) -> EncodedLook | None:
+    """Say how encodings were understood; a part without any bit is missing."""
+    made = data.distances.encodings()
+    if made is None:
+        return None
+    missing = sum(int((one.weights == 0).sum()) for one in made.pieces)
+    return EncodedLook(made.parts, missing, made.metric, data.source.form, made.size * len(made.parts))

@@ -22,6 +22,7 @@ from disclique.records.checks.values import Meeting, Remark, say_shares, show_le
 from disclique.records.joins import find_twins
 from disclique.records.labels import label_tuples
 from disclique.spaces import read_in_blocks, spaced
+from disclique.spaces.base import ENCODINGS
 from disclique.spaces.metrics import paired
 from disclique.values import FloatArray, IntArray
 
@@ -278,6 +279,8 @@ def _moved(target: Microdata, known: Microdata, rows: Rows) -> Iterator[Remark]:
     ratio = float(np.median(b[upper & (a > 0)] / a[upper & (a > 0)]))
     if alike < PAIR_LIMITS.related:
         yield Remark(Message("distances_unrelated", alike=alike), mistake=True)
+    elif (target.distances.kind == ENCODINGS) != (known.distances.kind == ENCODINGS):
+        return  # those of encodings and of the texts themselves have each a scale of their own
     elif not PAIR_LIMITS.likely_ratio[0] < ratio < PAIR_LIMITS.likely_ratio[1]:
         message = Message("distances_of_other_length", ratio=ratio, known=known.name, target=target.name)
         yield Remark(message, mistake=not PAIR_LIMITS.possible_ratio[0] < ratio < PAIR_LIMITS.possible_ratio[1])

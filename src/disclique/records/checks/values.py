@@ -152,6 +152,43 @@ class NumberLook(Worded):
 
 
 @dataclass(frozen=True)
+class EncodedLook(Worded):
+    """Encodings as they were understood: how long those of a person are, how many are missing, how they are written.
+
+    ``form`` is the code of how they are written, None where that differs or is not known; ``all`` are those that there
+    would be if none were ``missing``.
+    """
+
+    parts: tuple[int, ...]
+    missing: int
+    metric: str
+    form: str | None = None
+    all: int = 0
+
+    @property
+    def message(self) -> Message:
+        """The encodings in words."""
+        lengths = " + ".join(map(str, self.parts))
+        about = {"count": len(self.parts), "lengths": lengths, "metric": self.metric}
+        form = None if self.form is None else Message("encoded_form", form=Message(self.form))
+        gone = Message("encoded_missing", missing=self.missing, all=self.all) if self.missing else None
+        return Message("encoded_look", about, form=form, gone=gone)
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What encodings tell without their key: what it is called, the sentence, and its figure, a share or correlation.
+
+    ``risk`` is the share of the people who can be read by anybody; None where a leak is no such thing.
+    """
+
+    name: str
+    message: Message
+    figure: float
+    risk: float | None = None
+
+
+@dataclass(frozen=True)
 class FileLook:
     """One file as it was understood.
 
@@ -173,6 +210,7 @@ class FileLook:
     incomplete: int = 0
     crowd: int = 1
     numbers: tuple[NumberLook, ...] = ()
+    encoded: EncodedLook | None = None
 
     @property
     def kind_message(self) -> Message:
@@ -189,6 +227,8 @@ class FileLook:
         yield Message("look_at_file", file=self.name, records=self.records, kind=self.kind_message)
         if self.joined_message is not None:
             yield Message("look_joined", how=self.joined_message)
+        if self.encoded is not None:
+            yield Message("look_encoded", encoded=self.encoded.message)
         if self.extent is not None:
             yield Message("look_extent", extent=self.extent.message)
         if self.lengths is not None:
@@ -228,7 +268,7 @@ class Inspection:
 
     ``files`` are facts about each file, ``shared_ids`` how many ids two files share (None: nobody asked), ``meetings``
     how their label values meet, ``remarks`` what looks wrong. ``accepted`` are the names of those that somebody
-    said to be right so.
+    said to be right so. ``leaks`` are what encodings tell without their key.
 
     >>> import disclique as dq
     >>> dq.inspect(dq.cities())
@@ -240,6 +280,7 @@ class Inspection:
     meetings: tuple[Meeting, ...] = ()
     remarks: tuple[Remark, ...] = ()
     accepted: tuple[str, ...] = ()
+    leaks: tuple[Leak, ...] = ()
 
     @property
     def mistakes(self) -> tuple[Remark, ...]:
@@ -286,6 +327,7 @@ class Inspection:
         if self.shared_ids is not None:
             sizes = [file.records for file in self.files[:2]]
             more.insert(0, Message("look_shared_ids", shared=self.shared_ids, sizes=sizes))
+        more += [Message("look_leak", leak=leak.message) for leak in self.leaks]
         return [*more, *(remark.marked for remark in self.remarks)]
 
     def check(self, *, accept: Iterable[str] = ()) -> Inspection:

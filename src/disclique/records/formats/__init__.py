@@ -123,7 +123,7 @@ def list_written(*, places: bool = False) -> tuple[str, ...]:
     """Return the endings under which tables are written, or those whose files can hold places as geometries.
 
     >>> list_written()
-    ('.csv', '.tsv', '.parquet', '.xlsx', '.dta')
+    ('.csv', '.tsv', '.parquet', '.xlsx', '.dta', '.json')
     """
     known = formats().items()
     if places:

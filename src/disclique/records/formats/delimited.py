@@ -14,6 +14,7 @@ from disclique.records.formats import MISSING, Format, Part
 
 SMALL_BYTES = 4_000_000  # up to which a file is always read whole
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # two bytes a letter: a cut could halve one
+_OTHERS = (b"%PDF-", b"PK\x03\x04", b"{\\rtf", b"%!PS")  # what documents begin with, whatever they are called
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -74,7 +75,7 @@ def _separator(lines: list[str], *, square: bool) -> str:
 
 
 def _decode(path: Path, raw: bytes) -> str:
-    if b"\0" in raw[:4096] and not raw.startswith(_WIDE):
+    if raw.startswith(_OTHERS) or (b"\0" in raw[:4096] and not raw.startswith(_WIDE)):
         raise InputError("not_a_text_file", path=path)
     encoding = "utf-16" if raw.startswith(_WIDE) else "utf-8-sig"
     try:

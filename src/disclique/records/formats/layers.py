@@ -32,7 +32,18 @@ def read_points(path: Path, crs: str | None = None, layer: str | None = None) ->
     The second value says how the file holds its places. ``crs`` says the reference system of a file that does not name
     it; it does not overrule one that does. ``layer`` says which layer is meant where there are several.
     """
-    frame = read_layer(path, layer)
+    return split_points(read_layer(path, layer), path, crs, layer)
+
+
+def is_layer(table: pd.DataFrame) -> bool:
+    """Say whether a table is one of geopandas with a geometry, without loading that for others."""
+    return hasattr(table, "set_geometry") and getattr(table, "_geometry_column_name", None) in table.columns
+
+
+def split_points(
+    frame: Any, path: Path | str, crs: str | None = None, layer: str | None = None
+) -> tuple[pd.DataFrame, PlaceColumns]:
+    """Return the attributes of a table of points with their degrees, and how it holds its places."""
     system, geometry = system_of(frame, path, crs), geometries_of(frame, path)
     for row in np.flatnonzero((geometry.geom_type != "Point").to_numpy()):
         raise InputError("record_not_a_point", path=path, row=row + 1, kind=geometry.geom_type.iloc[row])
@@ -42,7 +53,7 @@ def read_points(path: Path, crs: str | None = None, layer: str | None = None) ->
     return table.assign(**{LON: places.x.to_numpy(), LAT: places.y.to_numpy()}), held
 
 
-def system_of(frame: Any, path: Path, crs: str | None) -> Any:
+def system_of(frame: Any, path: Path | str, crs: str | None) -> Any:
     """Return the reference system of a layer: the one that it names, else the one that was said."""
     stated = frame.crs
     if stated is None and crs is None:
@@ -52,7 +63,7 @@ def system_of(frame: Any, path: Path, crs: str | None) -> Any:
     return read_crs(str(crs)) if stated is None else stated
 
 
-def geometries_of(frame: Any, path: Path) -> Any:
+def geometries_of(frame: Any, path: Path | str) -> Any:
     """Return the geometries of a layer; refuse a record without one."""
     geometry = frame.geometry
     for row in np.flatnonzero((geometry.isna() | geometry.is_empty).to_numpy()):

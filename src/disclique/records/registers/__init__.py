@@ -18,7 +18,7 @@ from disclique.errors import InputError
 from disclique.geodesy import GEOGRAPHIC
 from disclique.model import Microdata
 from disclique.records.placing import check_order
-from disclique.records.reading import Layout, read
+from disclique.records.reading import OTHER_NAMES, Layout, read
 from disclique.records.registers.files import Batch, Label, Piece, Reader, Register
 from disclique.records.registers.streams import (
     InTurn,
@@ -64,7 +64,7 @@ def read_register(
     labels: Sequence[str] = (),
     *,
     coordinates: str | Sequence[str],
-    ids: str | None = None,
+    id: str | None = None,
     **columns: Any,
 ) -> Register:
     """Open a register: a Parquet file, or a folder of them whose subfolders may be called ``column=value``.
@@ -75,10 +75,13 @@ def read_register(
     >>> import disclique as dq, tempfile
     >>> path = f"{tempfile.mkdtemp()}/people.parquet"
     >>> dq.survey().to_parquet(path)
-    >>> len(read_register(path, ["sex"], coordinates=["lon", "lat"], ids="id"))
+    >>> len(read_register(path, ["sex"], coordinates=["lon", "lat"], id="id"))
     500
     """
-    return open_register(check_path(path, "path"), Layout(labels=labels, coordinates=coordinates, id=ids, **columns))
+    named = {OTHER_NAMES.get(name, name): value for name, value in columns.items()}
+    return open_register(
+        check_path(path, "path"), Layout(**{"labels": labels, "coordinates": coordinates, "id": id, **named})
+    )
 
 
 def open_register(path: Path, layout: Layout, *, piece: int = PIECE) -> Register:

@@ -24,7 +24,8 @@ from disclique.model import Microdata
 from disclique.records.coarsening import Generaliser, parse_generaliser
 from disclique.records.formats import plain_dates
 from disclique.records.formats.projections import LAT, LON, check_degrees, to_degrees
-from disclique.records.reading import Layout, microdata, say_unit
+from disclique.records.reading import Layout
+from disclique.records.tables import microdata, say_unit
 from disclique.spaces import Points
 from disclique.values import FloatArray, IntArray, canonical
 
@@ -80,7 +81,7 @@ class Register:
     >>> import disclique as dq, pandas as pd, tempfile
     >>> path = f"{tempfile.mkdtemp()}/people.parquet"
     >>> dq.survey().to_parquet(path)
-    >>> people = dq.read_register(path, ["sex"], coordinates="lon,lat", ids="id")
+    >>> people = dq.read_register(path, ["sex"], coordinates="lon,lat", id="id")
     >>> len(people), [len(batch) for batch in people.batches()]
     (500, [500])
     """

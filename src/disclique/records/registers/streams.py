@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from disclique.errors import InputError
 from disclique.model import Executor, Microdata
-from disclique.records.reading import select_records
 from disclique.records.registers.files import Label, Register
+from disclique.records.tables import select_records
 from disclique.spaces import Points
 from disclique.values import FloatArray, canonical
 

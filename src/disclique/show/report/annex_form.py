@@ -268,11 +268,13 @@ def _tell_measured(result: AuditResult, texts: Texts) -> list[tuple[Cell, ...]]:
     shown = say("none")
     if risk.found is not None:
         shown = say("{risk} by {attack}", risk=share(risk.found.value), attack=risk.found.attack)
+    one = None if setting.everybody is None else (setting.everybody.value, setting.everybody.high)
     rows: list[tuple[Cell, ...]] = [
         (say("Form of the release"), Code(setting.brief or setting.spec)),
         *([] if setting.numbers is None else [(say("Numbers"), setting.numbers.said)]),
         (say("Initial risk: the file as it is, by labels"), initial),
         (say("Residual risk: could be found"), ends(risk.value, risk.high)),
+        *([] if one is None else [(say("Of all released records, on a list or not: named or read"), ends(*one))]),
         (say("Shown in practice by an attack"), shown),
         (say("By guessing from labels"), share(setting.guess)),
         (

@@ -63,7 +63,7 @@ def annex(
     together before.
 
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> made = dq.audit(people, "affine", attacks="labels", repetitions=1, decision={"author": "A. Meyer"})
     >>> "A. Meyer" in dq.annex(made), "Angreifer" in dq.annex(made, language="de")
     (True, True)

@@ -15,6 +15,7 @@ from disclique.audits.result import AuditResult
 from disclique.locale import Texts
 from disclique.masks.settings import Setting, compare_dials, measured_in, read_dial
 from disclique.measures.utility import measures
+from disclique.show.report.curves import draw_curve
 from disclique.show.report.maps import draw_cells, draw_people
 from disclique.show.report.risk_charts import (
     BLUE,
@@ -41,6 +42,7 @@ def charts(result: AuditResult, texts: Texts) -> dict[str, Json]:
         "people": draw_people(result, texts),
         "cells": draw_cells(result, texts),
         "sensitivity": draw_sensitivity(result, texts),
+        "curve": draw_curve(result, texts),
         **{f"groups-{by}": chart for by, chart in (_groups(result, texts) or {}).items()},
         **_dials(result, texts),
         "labels": _labels(result, texts),

@@ -26,6 +26,9 @@ def compose_input(result: AuditResult, texts: Texts) -> tuple[Block, ...]:
         found += paragraphs(look.accepted_by(result.declared.author), look.open_question)
     elif look.files:
         found += paragraphs(say("Nothing looked wrong."))
+    if look.leaks:
+        found += paragraphs(say("What the encodings tell without their key, before any attack:"))
+        found.append(Items(tuple(Paragraph((leak.message,)) for leak in look.leaks), "remarks"))
     extent = draw_extent(result, texts)
     if extent:
         where = (
@@ -82,7 +85,7 @@ def _face_files(look: Inspection, texts: Texts) -> Iterator[tuple[Cell, ...]]:
         )
     yield row(say("records with an empty label"), lambda file: str(file.incomplete))
     if distances:
-        yield row(say("most records that are one to the distances"), lambda file: str(file.crowd))
+        yield row(say("largest number of records that distances cannot tell apart"), lambda file: str(file.crowd))
 
 
 def _tell_groups(file: FileLook, texts: Texts) -> str | None:
@@ -132,5 +135,5 @@ def _tell_point(one: SensitivityPoint, result: AuditResult, texts: Texts) -> tup
     )
     if limit is None:
         return row
-    kept = say("kept") if one.keeps else say("broken") if one.risk > limit else say("not shown to be kept")
+    kept = say("kept") if one.keeps else say("not kept") if one.risk > limit else say("not shown to be kept")
     return (*row, kept)

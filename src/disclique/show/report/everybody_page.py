@@ -23,7 +23,7 @@ def recipients_page(facts: RecipientsFacts, *, language: str = "en") -> str:
     """Render the page of several recipients as HTML that needs no network, in English or German.
 
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> made = dq.audit(people, "affine", recipients=["neighbour"], attacks="labels", repetitions=1)
     >>> "Ein Nachbar" in dq.recipients_page(made, language="de")
     True

@@ -195,7 +195,7 @@ def draw_extent(result: AuditResult, texts: Texts | None = None) -> str:
     """Return the map as SVG; empty where no file lies on the Earth.
 
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> draw_extent(dq.audit(people, "affine", attacks="labels", repetitions=1))[:4]
     '<svg'
     """

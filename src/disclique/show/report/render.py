@@ -18,6 +18,7 @@ from disclique.messages import Message, mark
 from disclique.show.pages import DASH, MODES, SPACE, figure, percent, tell_asked
 from disclique.show.report.charts import charts
 from disclique.show.report.common_parts import compose_input, compose_sensitivity
+from disclique.show.report.curves import name_curves
 from disclique.show.report.page import MEANINGS, STATUS, name_numbers, render
 from disclique.spaces.base import MAPS
 from disclique.specs import parse_spec
@@ -43,7 +44,7 @@ def report(result: AuditResult, *, figures: str = "", language: str = "en", libr
     was put together before.
 
     >>> import disclique as dq
-    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], ids="id")
+    >>> people = dq.microdata(dq.survey().iloc[:20], ["sex"], coordinates=["lon", "lat"], id="id")
     >>> dq.report(dq.audit(people, "affine", attacks="labels", repetitions=1))[:15]
     '<!doctype html>'
     """
@@ -61,7 +62,7 @@ def report(result: AuditResult, *, figures: str = "", language: str = "en", libr
         seeds=sorted({one.seeds for s in result.settings for one in s.seeded}),
         done=done,
         grid=_attacks_by_setting(result, texts),
-        curve=_curve(result.settings),
+        curve=_curve(result.settings, texts),
         useful=partial(_say_usefulness, measure=measures()[result.plan.utility], texts=texts),
         labelled=[s for s in result.settings if s.labels is not None],
         result=result,
@@ -176,19 +177,20 @@ def _cell(grid: Grid, setting: SettingFacts, one: AttackRisk | None, texts: Text
 
 @dataclass(frozen=True)
 class Curve:
-    """What could be found by those who know so many pairs beforehand, of the settings whose secret is a key."""
+    """What could be found by those who know so many pairs beforehand, of the settings whose secret is a key.
+
+    A row has the setting, by what is found, and the shares by how many pairs are known.
+    """
 
     seeds: list[int]
-    rows: list[tuple[SettingFacts, dict[int, float]]]
+    rows: list[tuple[SettingFacts, str, dict[int, float]]]
 
 
-def _curve(settings: tuple[SettingFacts, ...]) -> Curve:
+def _curve(settings: tuple[SettingFacts, ...], texts: Texts) -> Curve:
     rows = [
-        (s, {one.seeds: one.value for one in s.oracle.curve})
-        for s in settings
-        if s.oracle is not None and s.oracle.curve
+        (s, way, {one.seeds: one.value for one in points}) for s in settings for way, points in name_curves(s, texts)
     ]
-    return Curve(sorted({seeds for _, shares in rows for seeds in shares}), rows)
+    return Curve(sorted({seeds for _, _, shares in rows for seeds in shares}), rows)
 
 
 def _say_usefulness(setting: SettingFacts, measure: Measure, texts: Texts) -> str:

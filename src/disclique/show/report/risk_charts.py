@@ -82,6 +82,7 @@ def hint_at_risk(texts: Texts) -> list[Any]:
 def say_source(source: str, texts: Texts) -> str:
     """Say what a figure comes from: the oracle, guessing, an insider, or an attack by its name."""
     words = {"oracle": texts.say("oracle"), "guess": texts.say("guessing"), "insider": texts.say("an insider")}
+    words["dictionary"] = texts.say("a dictionary")
     return words.get(source, source)
 
 
