@@ -6,7 +6,7 @@ RUNS := $(VENV)/runs
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check docs slow bench matching counts coverage posteriors scale schema screenshots texts wheel lowest clean
+.PHONY: help demo test long check docs slow bench matching counts coverage posteriors scale schema screenshots texts wheel wheelhouse dependencies r lowest clean
 
 help:           ## show what can be made
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/ -/'
@@ -91,6 +91,33 @@ wheel: $(READY) ## sdist and wheel in dist/, and the wheel tried in an empty env
 	git archive HEAD | tar -x -C build/tree  # what is committed: a data file that lies about here is nobody else's
 	$(BIN)/python -m build --outdir dist build/tree
 	$(BIN)/python -m pytest -m slow tests/door/test_package.py
+
+dependencies: $(READY) ## write docs/reference/dependencies.md: the closed list of what is installed along, with licences
+	$(BIN)/python docs/tools/dependencies.py
+
+# For rooms without a network: every wheel, a hash for each, the bill of materials; then tried without an index. For another
+# system or Python than this one, run it there.
+HOUSE := dist/wheelhouse
+wheelhouse: $(READY) ## wheels with hashes and an SBOM for air-gapped rooms in dist/wheelhouse/, tried in an empty environment
+	rm -rf $(HOUSE) build/tree build/empty
+	mkdir -p build/tree $(HOUSE)
+	git archive HEAD | tar -x -C build/tree
+	$(BIN)/python -m build --wheel --no-isolation --outdir $(HOUSE) build/tree
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --only-binary :all: -c constraints.txt \
+		-d $(HOUSE) "$$(ls $(HOUSE)/disclique-*.whl)[app,geo,stat]"
+	$(BIN)/python docs/tools/dependencies.py --bundle $(HOUSE)
+	$(BIN)/python -m venv build/empty
+	build/empty/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links $(HOUSE) \
+		--require-hashes -r $(HOUSE)/requirements.txt
+	build/empty/bin/disclique example poets --out build/empty/poets
+
+# The package arrow is only suggested and not everywhere to be had: without it files go as CSV, and the check notes it.
+r: $(RUNS)      ## build and check the R package (needs R with jsonlite, knitr, rmarkdown, testthat, and pandoc)
+	rm -rf build/r && mkdir -p build/r
+	cd build/r && DISCLIQUE=$(CURDIR)/$(BIN)/disclique R CMD build $(CURDIR)/r
+	cd build/r && DISCLIQUE=$(CURDIR)/$(BIN)/disclique _R_CHECK_FORCE_SUGGESTS_=false \
+		R CMD check --no-manual --no-build-vignettes disclique_*.tar.gz
+	! grep -E 'Status:.*(ERROR|WARNING)' build/r/disclique.Rcheck/00check.log
 
 # The lower bounds of pyproject.toml are true as far as this goes. Old libraries warn of newer ones: here warnings pass.
 LOWEST := .venv-lowest

@@ -57,7 +57,6 @@ def stage(folder: Path) -> None:
     shutil.copytree(DOCS / "tools", folder / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "src").symlink_to(ROOT / "src")
     made = {
-        "start/words.md": readme_section("Ten words"),
         "reference/api.md": api_page(),
         "reference/commands.md": commands_page(),
         "reference/every-mask.md": masks_page(),
@@ -73,15 +72,6 @@ def stage(folder: Path) -> None:
         sys.exit(f"pages and navigation differ: {', '.join(sorted(named ^ listed))}")
     for page in pages.rglob("*.md"):
         page.write_text(bring_files(page.read_text(encoding="utf-8"), page, pages), encoding="utf-8")
-
-
-def readme_section(title: str) -> str:
-    """Return a section of the README as a page of its own, so that what it says stands in one place."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
-    if found is None:
-        sys.exit(f"README.md has no section {title!r}")
-    return f"# {title}\n{found[1]}"
 
 
 def bring_files(text: str, page: Path, pages: Path) -> str:

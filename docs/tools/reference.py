@@ -27,7 +27,7 @@ GROUPS = {
         "read_result",
         "load_study",
     ),
-    "Release": ("mask", "release", "parse_mask", "register_mask"),
+    "Release": ("mask", "release", "list_masks", "parse_mask", "register_mask"),
     "Show": ("report", "annex", "recipients_page", "plots"),
     "Examples and invented people": ("survey", "poets", "cities", "germany"),
     "What is asked": (
@@ -81,7 +81,8 @@ def commands_page() -> str:
     """Return a page with every command, its arguments and its options, as ``--help`` has them."""
     group: Any = typer.main.get_command(app)
     parts = [
-        "# The command line\n\n`disclique COMMAND --help` says the same. Exit status: 0 done, 2 bad input (one "
+        "# The command line\n\n`disclique COMMAND --help` has the most needed options, `--help-all` what stands "
+        "here. Exit status: 0 done, 2 bad input (one "
         "sentence says what), 3 and 4 a [verdict](../howto/audit.md#the-verdict), 130 interrupted.\n"
     ]
     for name, command in group.commands.items():
