@@ -55,18 +55,28 @@ LEARNING, CHANCE = Learning(), Chance()
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """Records whose people are known: their bits (one row a record), cells, and how surely each pair is right."""
+    """Records whose people are known: their bits (one row a record), cells, and how surely each pair is right.
+
+    ``number`` is what a pair is called, its place in the lesson unless something else is said.
+    """
 
     bits: Bits
     people: Sequence[Cells]
     weight: Floats
+    number: Ints | None = None
+
+    def __post_init__(self) -> None:
+        if self.number is None:
+            object.__setattr__(self, "number", np.arange(len(self.people)))
 
     def __len__(self) -> int:
         return len(self.people)
 
     def part(self, rows: Ints, columns: Ints | slice = slice(None)) -> Lesson:
         """Return some of the records, and of the bits."""
-        return Lesson(self.bits[rows][:, columns], [self.people[row] for row in rows], self.weight[rows])
+        assert self.number is not None
+        people = [self.people[row] for row in rows]
+        return Lesson(self.bits[rows][:, columns], people, self.weight[rows], self.number[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +100,7 @@ class Code:
     wins: float = 0.5  # share of strangers whom the right person fits better than, of records not learned from
     worth: float = 1.0
     held: Floats = field(default_factory=lambda: np.zeros(0, np.float32))  # how probably each pair is right
+    trials: tuple[Trial, ...] = ()
 
     @property
     def clear(self) -> bool:
@@ -112,13 +123,25 @@ class Code:
     def fit(self, bits: Bits, people: Sequence[Cells]) -> Floats:
         """Return how much more likely the bits of each record are of each person than of anybody (records, people)."""
         turned = self.turn(bits).astype(np.float32)
-        odds, zeros = link_people(self.sums(people), self.link)
+        odds, zeros = self.open(people)
         return (turned @ odds.T + zeros - self.anybody(turned)[:, None]).astype(np.float32)
+
+    def open(self, people: Sequence[Cells]) -> tuple[Floats, Floats]:
+        """Return the log odds of every bit, a row a person, and the log likelihood of no bit at all."""
+        return link_people(self.sums(people), self.link)
 
     def anybody(self, turned: Floats) -> Floats:
         """Return the log likelihood of records by how usual bits are."""
         usual = np.log(self.usual)
         return np.asarray(turned @ (usual - np.log(1 - self.usual)) + np.log(1 - self.usual).sum(), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A code that was learned without some pairs, by which it is tried out."""
+
+    number: Ints  # of the pairs, as the lesson calls them
+    code: Code
 
 
 def link_people(sums: Floats, link: kernels.Link) -> tuple[Floats, Floats]:
@@ -239,6 +262,7 @@ def learn_code(lesson: Lesson, form: Form, how: Learning = LEARNING) -> Code | N
         held.wins,
         held.worth,
         held.right(lesson.weight),
+        held.trials(lesson, form, turned),
     )
 
 
@@ -263,16 +287,18 @@ class _Held:
     by_bit: NDArray[np.float64]  # nats gained at each bit, over all records
     scores: tuple[tuple[Ints, Floats], ...]  # of each fold: rows, and how well each fits each person
     count: int
+    fitted: tuple[tuple[Vocabulary, Fitted], ...]  # of each fold, without it
 
     @classmethod
     def of(cls, lesson: Lesson, form: Form, how: Learning) -> _Held:
         order = np.random.default_rng(1).permutation(len(lesson))
         folds = [np.sort(part) for part in np.array_split(order, min(how.folds, len(lesson)))]
-        sums = np.zeros(lesson.bits.shape, np.float32)
+        sums, every = np.zeros(lesson.bits.shape, np.float32), []
         for fold in folds:
             rest = lesson.part(np.setdiff1d(order, fold))
             vocabulary = Vocabulary(form.way)
-            base, effect, strange = form.fit(vocabulary.learn(rest.people), rest, how)
+            base, effect, strange = fitted = form.fit(vocabulary.learn(rest.people), rest, how)
+            every.append((vocabulary, fitted))
             members, odd = vocabulary.mark([form.way.cut(lesson.people[row]) for row in fold])
             sums[fold] = base + members @ effect + (strange * odd)[:, None]
         link = make_link(sums, lesson.bits, lesson.weight, how)
@@ -284,7 +310,7 @@ class _Held:
             bits = part.bits.astype(np.float32)
             anybody = bits @ (np.log(usual) - np.log(1 - usual)) + np.log(1 - usual).sum()
             scores.append((fold, bits @ odds[fold].T + zeros[fold] - anybody[:, None]))
-        return cls(link, find_usual(lesson), by_bit, tuple(scores), len(lesson))
+        return cls(link, find_usual(lesson), by_bit, tuple(scores), len(lesson), tuple(every))
 
     @property
     def gain(self) -> float:
@@ -311,6 +337,15 @@ class _Held:
             if total > most:
                 best, most = factor, total
         return best
+
+    def trials(self, lesson: Lesson, form: Form, turned: NDArray[np.bool_]) -> tuple[Trial, ...]:
+        """Return the codes that were learned without some of the pairs."""
+        assert lesson.number is not None
+        found = []
+        for (fold, _), (vocabulary, (base, effect, strange)) in zip(self.scores, self.fitted, strict=True):
+            code = Code(vocabulary, base.astype(np.float32), effect, strange, turned, self.link, form.kind, self.usual)
+            found.append(Trial(lesson.number[fold], code))
+        return tuple(found)
 
     def right(self, weight: Floats) -> Floats:
         """Return how probably each pair is right, by how well it fits what other pairs say."""

@@ -5,17 +5,20 @@ Whoever is named surely is learned from in the next round, with everybody who wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from disclique.attacks.code.learning import LEARNING, Code, Floats, Form, Learning, Lesson, choose_form, learn_code
 from disclique.attacks.code.tokens import Cells, list_ways
+from disclique.attacks.meaning import NOBODY as NO_SUM
+from disclique.attacks.meaning import Bells, Meaning, learn_meaning
 from disclique.attacks.posterior import estimated_share, matching_posterior
 from disclique.model import Candidates
 from disclique.progress import tell
+from disclique.spaces import spaced
 
 Bits = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -32,9 +35,13 @@ class Naming:
     rounds: int = 3  # of learning and naming
     grown: float = 0.02  # share of the pairs by which they must become more to learn once more
     share: float = 0.5  # of common records, if it is to be estimated
+    trials: int = 1000  # pairs by which it is learned what scores mean
+    few: int = 100  # trials below which sums of scores are taken to be bell-shaped
 
 
 NAMING = Naming()
+NONE = np.zeros(0, np.int64)
+UNKNOWN = Bells(0.0, 0.0, 1.0, 1.0)  # whether anybody is there, where nothing could be tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +81,13 @@ class Files:
     forms: dict[object, Form] = field(default_factory=dict)  # what was chosen before, for other questions
 
     def teach(self, known: Known) -> Lesson:
-        """Return the lesson of known pairs."""
-        return Lesson(self.bits[known.record], [self.people[k] for k in known.person.tolist()], known.weight)
+        """Return the lesson of known pairs, called by record and person."""
+        people = [self.people[k] for k in known.person.tolist()]
+        return Lesson(self.bits[known.record], people, known.weight, self.number(known.record, known.person))
+
+    def number(self, record: Ints, person: Ints) -> Ints:
+        """Return one number for each pair."""
+        return np.asarray(record * len(self.people) + person)
 
     def form(self, lesson: Lesson, how: Learning) -> Form:
         """Return the form of the code: chosen once by many pairs."""
@@ -109,12 +121,17 @@ class Named:
         return Known(rows.astype(np.int64), people.astype(np.int64), chance.astype(np.float32))
 
 
-NOBODY = Named(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), None)
+NOBODY = Named(NONE, NONE, np.zeros(0), None)
 
 
 def name_people(files: Files, told: Known, found: Known, common: float | None, how: Naming = NAMING) -> Named:
-    """Name people from pairs that are ``told`` and pairs that were ``found`` in another way, which may be wrong."""
-    known, best = told.with_more(found), NOBODY
+    """Name people from pairs that are ``told`` and pairs that were ``found`` in another way, which may be wrong.
+
+    What scores mean is learned from these alone, however many are named by them: who was named because they fit well
+    says nothing about how well others do.
+    """
+    judges = known = told.with_more(found)
+    best = NOBODY
     for round_ in range(how.rounds):
         if len(known) < how.learning.fewest:
             return best
@@ -122,8 +139,8 @@ def name_people(files: Files, told: Known, found: Known, common: float | None, h
         lesson = files.teach(known)
         code = learn_code(lesson, files.form(lesson, how.learning), how.learning)
         if code is None or not code.clear:
-            return best if best.clear else Named(NOBODY.record, NOBODY.person, NOBODY.probability, code)
-        fresh = weigh_pairs(files, code, told, common, how)
+            return best if best.clear else replace(NOBODY, code=code)
+        fresh = weigh_pairs(files, code, told, common, how, judges)
         if fresh.probability.sum() >= best.probability.sum():
             best = fresh
         more = told.with_more(best.sure(how.sure))
@@ -133,9 +150,14 @@ def name_people(files: Files, told: Known, found: Known, common: float | None, h
     return best
 
 
-def weigh_pairs(files: Files, code: Code, told: Known, common: float | None, how: Naming = NAMING) -> Named:
-    """Return the probabilities of pairs by a code; who is told is no more sought."""
-    return weigh_scored(score_pairs(files, code, told, how), files, code, common)
+def weigh_pairs(
+    files: Files, code: Code, told: Known, common: float | None, how: Naming = NAMING, judges: Known | None = None
+) -> Named:
+    """Return the probabilities of pairs by a code; who is told is no more sought.
+
+    ``judges`` are the pairs by which it is learned what scores mean, those the code was learned from if not said.
+    """
+    return weigh_scored(score_pairs(files, code, told, how, judges=judges), files, code, common)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,25 +184,32 @@ def weigh_scored(found: Scores, files: Files, code: Code | None, common: float |
     return Named(found.record, found.person, chance * found.mass, code)
 
 
-def score_pairs(files: Files, code: Code, told: Known, how: Naming = NAMING, rows: Ints | None = None) -> Scores:
+def score_pairs(
+    files: Files,
+    code: Code,
+    told: Known,
+    how: Naming = NAMING,
+    rows: Ints | None = None,
+    judges: Known | None = None,
+) -> Scores:
     """Score records (all, unless ``rows`` says which) against people, in blocks; who is told is left out."""
     people = len(files.people)
+    meaning = try_out(files, code, how, judges)
     sought = np.setdiff1d(np.arange(len(files.bits)) if rows is None else rows, told.record)
     free = np.isin(np.arange(people), told.person, invert=True)
     best = _Best(people, min(how.best, max(len(sought), 1)))
     parts = []
-    for begin in range(0, len(sought), how.block):
-        here = sought[begin : begin + how.block]
-        score = code.worth * code.fit(files.bits[here], files.people).astype(np.float64)
-        open_ = files.candidates.allowed(here[:, None], np.arange(people)[None, :]) & free
-        score = np.where(open_, score, -np.inf)
+    for here, fit in _fit_blocks(files, code, sought, how):
+        score = np.where(free, meaning.slope * fit, -np.inf)
         few = min(how.best, people)
         top = np.argpartition(-score, few - 1, axis=1)[:, :few]
         value = np.take_along_axis(score, top, axis=1)
+        total = np.maximum(_log_sum(value), NO_SUM)
         with np.errstate(divide="ignore", invalid="ignore"):
-            mass = np.nan_to_num(np.exp(_log_sum(value) - _log_sum(score)))
-        parts.append((np.repeat(here, few), top.ravel(), value.ravel(), np.repeat(mass, few)))
-        best.add(here, score, mass)
+            mass = np.nan_to_num(np.exp(total - _log_sum(score)))
+        shift = (meaning.present.odds(total) - total)[:, None]
+        parts.append((np.repeat(here, few), top.ravel(), (value + shift).ravel(), np.repeat(mass, few)))
+        best.add(here, score + shift, mass)
     parts.append(best.pairs())
     record, person, value, mass = (np.concatenate([part[k] for part in parts]) for k in range(4))
     keep = np.isfinite(value) & (record >= 0)
@@ -188,7 +217,83 @@ def score_pairs(files: Files, code: Code, told: Known, how: Naming = NAMING, row
     mass = np.minimum(mass, best.mass()[person])
     _, first = np.unique(record * people + person, return_index=True)
     record, person = record[first], person[first].astype(np.int64)
-    return Scores(record, person, value[first] + files.candidates.log_odds(record, person), mass[first])
+    value, mass = value[first], mass[first]
+    if files.candidates.evidence is not None:  # else how rare labels are is in the sums: only what they allow is there
+        value = value + files.candidates.log_odds(record, person)
+    return Scores(record, person, value, mass)
+
+
+def _fit_blocks(files: Files, code: Code, rows: Ints, how: Naming) -> Iterator[tuple[Ints, NDArray[np.float64]]]:
+    """Return how well records fit every person whom labels allow, a block of records at a time."""
+    odds, zeros = code.open(files.people)
+    every = np.arange(len(files.people))[None, :]
+    for begin in range(0, len(rows), how.block):
+        here = rows[begin : begin + how.block]
+        turned = code.turn(files.bits[here]).astype(np.float32)
+        fit = (turned @ odds.T + zeros - code.anybody(turned)[:, None]).astype(np.float64)
+        yield here, np.where(files.candidates.allowed(here[:, None], every), fit, -np.inf)
+
+
+def try_out(files: Files, code: Code, how: Naming = NAMING, judges: Known | None = None) -> Meaning:
+    """Learn what scores mean: of pairs that a code was not learned from, against everybody else on the list."""
+    learned = np.concatenate([NONE, *(trial.number for trial in code.trials)])
+    number, weight = learned, code.held
+    if judges is not None:
+        number, weight = files.number(judges.record, judges.person), judges.weight
+    some = spaced(len(number), how.trials)
+    number, weight = number[some], weight[some]
+    parts = [_Tried.of(files, trial.code, np.intersect1d(number, trial.number), how) for trial in code.trials]
+    parts.append(_Tried.of(files, code, np.setdiff1d(number, learned), how))
+    tried = _Tried.all(parts)
+    sure = np.asarray(weight[np.argsort(number)][np.searchsorted(np.sort(number), tried.number)], np.float64)
+    return tried.mean(sure, how)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Pairs that were tried out: how well they fit, and how well the best strangers of their records do."""
+
+    number: Ints
+    own: NDArray[np.float64]
+    strangers: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, files: Files, code: Code, number: Ints, how: Naming) -> _Tried:
+        record, person = np.divmod(number, len(files.people))
+        few = min(how.best, len(files.people))
+        own, strangers, done = np.zeros(len(number)), np.zeros((len(number), few)), 0
+        for here, fit in _fit_blocks(files, code, record, how) if len(number) else ():
+            place, rows = np.arange(len(here)), slice(done, done + len(here))
+            own[rows] = fit[place, person[rows]]
+            fit[place, person[rows]] = -np.inf
+            strangers[rows] = np.partition(fit, fit.shape[1] - few, axis=1)[:, -few:]
+            done += len(here)
+        return cls(number, own, strangers)
+
+    @classmethod
+    def all(cls, parts: Sequence[_Tried]) -> _Tried:
+        number, own, strangers = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("number", "own", "strangers")
+        )
+        there = np.isfinite(own)  # labels may exclude what was found in another way
+        return cls(number[there], own[there], strangers[there])
+
+    def mean(self, sure: NDArray[np.float64], how: Naming) -> Meaning:
+        """Learn what scores mean, and once more when it is known which of the pairs are hardly right."""
+        found, weight = None, sure
+        for _ in range(2):
+            found = learn_meaning(self.own, self.strangers, weight, few=how.few, steepest=1.0)
+            if found is None:
+                return Meaning(1.0, UNKNOWN)
+            every = np.column_stack([self.own, self.strangers])
+            rows = np.repeat(np.arange(len(every)), every.shape[1])
+            ratio = found.ratio(rows, every.ravel(), len(every)).reshape(every.shape)
+            with np.errstate(over="ignore"):
+                odds = np.exp(ratio[:, 0]) / (1 + np.exp(ratio[:, 1:]).sum(axis=1))
+            prior = np.clip(sure, 0.01, 0.99) / (1 - np.clip(sure, 0.01, 0.99))
+            weight = np.maximum(prior * odds / (1 + prior * odds), how.learning.wrong)
+        assert found is not None
+        return found
 
 
 def _log_sum(values: NDArray[np.float64]) -> NDArray[np.float64]:

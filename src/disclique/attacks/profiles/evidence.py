@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from sklearn.isotonic import IsotonicRegression
 
+from disclique.attacks.meaning import Meaning, learn_meaning
 from disclique.model import Candidates
 from disclique.spaces import spaced
 from disclique.values import FloatArray
@@ -24,7 +23,6 @@ from disclique.values import FloatArray
 F4 = NDArray[np.float32]
 Ints = NDArray[np.int64]
 NEVER = np.float32(-1e6)  # the score of a pair that the labels exclude
-NOBODY = -1e3  # log of the sum over no candidates
 
 
 @dataclass(frozen=True)
@@ -197,49 +195,9 @@ def best_of_each(evidence: Evidence, allowed: Allowed, scoring: Scoring) -> tupl
     return target, known, score
 
 
-@dataclass(frozen=True, eq=False)
-class Meaning:
-    """Which candidate of a record it is, and whether it is any of them.
-
-    Among the candidates of one record the odds rise with ``slope`` times the score. That it is any of them is told by
-    the sum over all candidates: how often it is so large with and without the right one among them.
-    """
-
-    slope: float
-    present: IsotonicRegression
-
-    def ratio(self, rows: Ints, score: FloatArray, records: int) -> FloatArray:
-        """Return the log likelihood ratio of each pair against strangers."""
-        total = _log_sums(rows, self.slope * score, records)
-        found = self.present.predict(total)
-        odds = np.log(found) - np.log1p(-found)
-        return np.asarray(self.slope * score + (odds - total)[rows])
-
-
-def _log_sums(rows: Ints, value: FloatArray, records: int) -> FloatArray:
-    most = np.full(records, NOBODY)
-    np.maximum.at(most, rows, value)
-    with np.errstate(divide="ignore"):
-        found = most + np.log(np.bincount(rows, weights=np.exp(value - most[rows]), minlength=records))
-    return np.where(np.isfinite(found), found, NOBODY)
-
-
-def learn_meaning(trial: Evidence, allowed: Allowed, rng: np.random.Generator, scoring: Scoring) -> Meaning | None:
+def try_out(trial: Evidence, allowed: Allowed, rng: np.random.Generator, scoring: Scoring) -> Meaning | None:
     """Score known records, as a release might show them, against all known records; None if labels allow none."""
-    own, strangers = _try(trial, allowed, rng, scoring)
-    if not len(own):
-        return None
-
-    def loss(slope: float) -> float:
-        return float(np.logaddexp.reduce(slope * (strangers - own[:, None]), axis=1, initial=0.0).mean())
-
-    slope = float(minimize_scalar(loss, bounds=(0.01, 2.0), method="bounded").x)
-    without = np.maximum(np.logaddexp.reduce(slope * strangers, axis=1), NOBODY)
-    total = np.concatenate([np.logaddexp(without, slope * own), without])
-    there = np.concatenate([np.ones(len(own)), np.zeros(len(own))])
-    edge = 0.5 / (len(own) + 1)
-    present = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip")
-    return Meaning(slope, present.fit(total, there))
+    return learn_meaning(*_try(trial, allowed, rng, scoring))
 
 
 def _try(

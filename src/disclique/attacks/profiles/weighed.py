@@ -9,7 +9,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from disclique.attacks.posterior import estimated_share, matching_posterior
 from disclique.attacks.profiles.anchors import NOBODY_PAIRED, Files, Pairs, Sight
-from disclique.attacks.profiles.evidence import Ints, best_of_each, learn_meaning
+from disclique.attacks.profiles.evidence import Ints, best_of_each, try_out
 from disclique.values import FloatArray
 
 
@@ -56,7 +56,7 @@ def rehearse_chances(found: Weighed, trial: Weighed, kept: float = 0.01) -> Weig
 def weigh_sight(files: Files, look: Sight, common: float | None, chance: int) -> Weighed:
     """Give every pair its probability: scores by what they meant in the trial, labels, and nobody twice."""
     allowed, sizes, scoring = files.allowed, (files.target.size, files.known.size), files.scoring
-    meaning = learn_meaning(look.trial, allowed, np.random.default_rng(chance), scoring)
+    meaning = try_out(look.trial, allowed, np.random.default_rng(chance), scoring)
     if meaning is None:
         return NOTHING
     rows, others, score = best_of_each(look.target, allowed.hard, scoring)
