@@ -6,7 +6,7 @@ their partner are taken to be bell-shaped, with the doubt that so few leave.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from disclique.values import FloatArray
 
 Ints = NDArray[np.int64]
 NOBODY = -1e3  # log of the sum over no candidates
+STEPS = 3  # by which the sums of everybody take the place of those of a trial
 
 
 class Present(Protocol):
@@ -45,6 +46,55 @@ class Steps:
         """Return the log odds of sums."""
         chance = self.found.predict(total)
         return np.asarray(np.log(chance) - np.log1p(-chance))
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Odds by how much more frequent a sum is among all records, some of which have their partner, than without.
+
+    Whoever was found before is easier to find than others: sums of these would say too much of what is expected.
+    """
+
+    found: IsotonicRegression  # that a sum is one of the records', not one without the right partner
+    share: float  # of records with their partner
+    least: float
+
+    @classmethod
+    def of(cls, total: FloatArray, without: FloatArray, weight: FloatArray) -> Mixture:
+        """Learn from sums of all records, and weighed sums without the right partner."""
+        count = float(weight.sum())
+        edge = 0.5 / (count + 1)
+        found = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip")
+        sums = np.concatenate([total, without])
+        there = np.concatenate([np.ones(len(total)), np.zeros(len(without))])
+        found.fit(sums, there, sample_weight=np.concatenate([np.full(len(total), count / len(total)), weight]))
+        order = np.argsort(without)
+        middle = np.searchsorted(np.cumsum(weight[order]), count / 2)
+        usual = found.predict(without[order[middle : middle + 1]])[0]
+        return cls(found, float(np.clip(1 - usual / (1 - usual), edge, 1 - edge)), edge)
+
+    @classmethod
+    def among(cls, total: FloatArray, rest: FloatArray, without: FloatArray, weight: FloatArray) -> Mixture:
+        """Learn from sums of all records, with and without their best, where first a trial tells whose is right.
+
+        A trial is small, and of those who are easy to find. So what it tells is used to take the right ones from the
+        sums of everybody, which are many and of no choice.
+        """
+        law = cls.of(total, without, weight)
+        for _ in range(STEPS):
+            right = law.chance(total) * -np.expm1(np.minimum(rest - total, 0.0))
+            law = cls.of(total, np.concatenate([total, rest]), np.concatenate([1 - right, right]))
+        return law
+
+    def odds(self, total: FloatArray) -> FloatArray:
+        """Return the log odds of sums."""
+        chance = self.found.predict(total)
+        return np.asarray(np.log(np.maximum((chance / (1 - chance) - (1 - self.share)) / self.share, self.least)))
+
+    def chance(self, total: FloatArray) -> FloatArray:
+        """Return how probable it is at each sum that the right one is there."""
+        chance = self.found.predict(total)
+        return np.asarray(np.clip(1 - (1 - self.share) * (1 - chance) / chance, 0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -86,6 +136,14 @@ class Meaning:
 
     slope: float
     present: Present
+    without: FloatArray  # sums of the trial without the right one, and the weight of each
+    weight: FloatArray
+
+    def among(self, total: FloatArray, rest: FloatArray, few: int) -> Meaning:
+        """Return the meaning among records with these sums, and without their best, if there were enough trials."""
+        if not len(total) or self.weight.sum() < few:
+            return self
+        return replace(self, present=Mixture.among(total, rest, self.without, self.weight))
 
     def ratio(self, rows: Ints, score: FloatArray, records: int) -> FloatArray:
         """Return the log likelihood ratio of each pair against strangers."""
@@ -126,4 +184,4 @@ def learn_meaning(
     total = np.concatenate([np.logaddexp(without, slope * own), without])
     there = np.concatenate([np.ones(len(own)), np.zeros(len(own))])
     law = Bells if heavy.sum() < few else Steps
-    return Meaning(slope, law.of(total, there, np.concatenate([heavy, heavy])))
+    return Meaning(slope, law.of(total, there, np.concatenate([heavy, heavy])), without, heavy)

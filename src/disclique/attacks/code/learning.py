@@ -28,7 +28,7 @@ SETS, LEANS = "sets", "leans"
 class Learning:
     """How a code is learned."""
 
-    folds: int = 4  # parts of the pairs, each of which is predicted from the others
+    folds: int = 8  # parts of the pairs, each of which is predicted from the others
     fewest: int = 8  # pairs from which anything is learned
     most: int = 2500  # pairs that are learned from: more add little and take long
     rounds: int = 8  # in which each token is weighed given the others
@@ -141,6 +141,7 @@ class Trial:
     """A code that was learned without some pairs, by which it is tried out."""
 
     number: Ints  # of the pairs, as the lesson calls them
+    right: Floats  # how probably each is right
     code: Code
 
 
@@ -341,10 +342,10 @@ class _Held:
     def trials(self, lesson: Lesson, form: Form, turned: NDArray[np.bool_]) -> tuple[Trial, ...]:
         """Return the codes that were learned without some of the pairs."""
         assert lesson.number is not None
-        found = []
+        found, right = [], self.right(lesson.weight)
         for (fold, _), (vocabulary, (base, effect, strange)) in zip(self.scores, self.fitted, strict=True):
             code = Code(vocabulary, base.astype(np.float32), effect, strange, turned, self.link, form.kind, self.usual)
-            found.append(Trial(lesson.number[fold], code))
+            found.append(Trial(lesson.number[fold], right[fold], code))
         return tuple(found)
 
     def right(self, weight: Floats) -> Floats:

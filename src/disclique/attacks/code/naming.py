@@ -41,7 +41,7 @@ class Naming:
 
 NAMING = Naming()
 NONE = np.zeros(0, np.int64)
-UNKNOWN = Bells(0.0, 0.0, 1.0, 1.0)  # whether anybody is there, where nothing could be tried
+UNKNOWN = Meaning(1.0, Bells(0.0, 0.0, 1.0, 1.0), np.zeros(0), np.zeros(0))  # where nothing could be tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,24 +192,27 @@ def score_pairs(
     rows: Ints | None = None,
     judges: Known | None = None,
 ) -> Scores:
-    """Score records (all, unless ``rows`` says which) against people, in blocks; who is told is left out."""
+    """Score records (all, unless ``rows`` says which) against people, in blocks; who is told is left out.
+
+    Every record is scored by a code that was not learned from it.
+    """
     people = len(files.people)
     meaning = try_out(files, code, how, judges)
     sought = np.setdiff1d(np.arange(len(files.bits)) if rows is None else rows, told.record)
     free = np.isin(np.arange(people), told.person, invert=True)
     best = _Best(people, min(how.best, max(len(sought), 1)))
-    parts = []
-    for here, fit in _fit_blocks(files, code, sought, how):
+    parts, sums, rest = [], np.full(len(files.bits), NO_SUM), np.full(len(files.bits), NO_SUM)
+    for here, fit in _fit_unlearned(files, code, sought, how):
         score = np.where(free, meaning.slope * fit, -np.inf)
         few = min(how.best, people)
         top = np.argpartition(-score, few - 1, axis=1)[:, :few]
         value = np.take_along_axis(score, top, axis=1)
-        total = np.maximum(_log_sum(value), NO_SUM)
+        sums[here] = total = np.maximum(_log_sum(value), NO_SUM)
+        rest[here] = np.maximum(_log_sum(np.where(value < value.max(axis=1, keepdims=True), value, -np.inf)), NO_SUM)
         with np.errstate(divide="ignore", invalid="ignore"):
             mass = np.nan_to_num(np.exp(total - _log_sum(score)))
-        shift = (meaning.present.odds(total) - total)[:, None]
-        parts.append((np.repeat(here, few), top.ravel(), (value + shift).ravel(), np.repeat(mass, few)))
-        best.add(here, score + shift, mass)
+        parts.append((np.repeat(here, few), top.ravel(), value.ravel(), np.repeat(mass, few)))
+        best.add(here, score, mass)
     parts.append(best.pairs())
     record, person, value, mass = (np.concatenate([part[k] for part in parts]) for k in range(4))
     keep = np.isfinite(value) & (record >= 0)
@@ -217,10 +220,24 @@ def score_pairs(
     mass = np.minimum(mass, best.mass()[person])
     _, first = np.unique(record * people + person, return_index=True)
     record, person = record[first], person[first].astype(np.int64)
-    value, mass = value[first], mass[first]
+    shift = meaning.among(sums[sought], rest[sought], how.few).present.odds(sums) - sums
+    value, mass = value[first] + shift[record], mass[first]
     if files.candidates.evidence is not None:  # else how rare labels are is in the sums: only what they allow is there
         value = value + files.candidates.log_odds(record, person)
     return Scores(record, person, value, mass)
+
+
+def _fit_unlearned(files: Files, code: Code, rows: Ints, how: Naming) -> Iterator[tuple[Ints, NDArray[np.float64]]]:
+    """Return the same, each record by a code that was not learned from it, and all by codes of as many pairs."""
+    learned = [trial.number // len(files.people) for trial in code.trials]
+    for trial, some in zip(code.trials, _deal(rows, learned), strict=True):
+        yield from _fit_blocks(files, trial.code, some, how)
+
+
+def _deal(every: Ints, learned: Sequence[Ints]) -> list[Ints]:
+    """Return who is tried by which code: those whom it was not learned from, and all others in turn."""
+    others = np.setdiff1d(every, np.concatenate([NONE, *learned]))
+    return [np.union1d(np.intersect1d(every, some), others[k :: len(learned)]) for k, some in enumerate(learned)]
 
 
 def _fit_blocks(files: Files, code: Code, rows: Ints, how: Naming) -> Iterator[tuple[Ints, NDArray[np.float64]]]:
@@ -236,14 +253,15 @@ def _fit_blocks(files: Files, code: Code, rows: Ints, how: Naming) -> Iterator[t
 
 def try_out(files: Files, code: Code, how: Naming = NAMING, judges: Known | None = None) -> Meaning:
     """Learn what scores mean: of pairs that a code was not learned from, against everybody else on the list."""
-    learned = np.concatenate([NONE, *(trial.number for trial in code.trials)])
-    number, weight = learned, code.held
     if judges is not None:
         number, weight = files.number(judges.record, judges.person), judges.weight
+    else:
+        number = np.concatenate([trial.number for trial in code.trials])
+        weight = np.concatenate([trial.right for trial in code.trials])
     some = spaced(len(number), how.trials)
     number, weight = number[some], weight[some]
-    parts = [_Tried.of(files, trial.code, np.intersect1d(number, trial.number), how) for trial in code.trials]
-    parts.append(_Tried.of(files, code, np.setdiff1d(number, learned), how))
+    shares = _deal(number, [trial.number for trial in code.trials])
+    parts = [_Tried.of(files, trial.code, some, how) for trial, some in zip(code.trials, shares, strict=True)]
     tried = _Tried.all(parts)
     sure = np.asarray(weight[np.argsort(number)][np.searchsorted(np.sort(number), tried.number)], np.float64)
     return tried.mean(sure, how)
@@ -284,7 +302,7 @@ class _Tried:
         for _ in range(2):
             found = learn_meaning(self.own, self.strangers, weight, few=how.few, steepest=1.0)
             if found is None:
-                return Meaning(1.0, UNKNOWN)
+                return UNKNOWN
             every = np.column_stack([self.own, self.strangers])
             rows = np.repeat(np.arange(len(every)), every.shape[1])
             ratio = found.ratio(rows, every.ravel(), len(every)).reshape(every.shape)
