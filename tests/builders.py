@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import disclique as dq
+from disclique.attacks.dictionaries import every_day
 from disclique.spaces import Distances, Listed, ReleaseSeries
 
 
@@ -62,3 +64,14 @@ def refused(code: str, **values: object) -> Iterator[None]:
         yield
     assert error.value.message.code == code
     assert {name: error.value.message.values[name] for name in values} == values
+
+
+def draw_people(count: int, seed: int = 0) -> pd.DataFrame:
+    """Invent people: names of syllables, and days of birth."""
+    draw = rng(seed)
+    ends = ("na", "ro", "ti", "mel", "ko", "sa", "vin", "lu", "der", "ga", "pe", "schi")
+    first = ["".join(draw.choice(ends, 2)) for _ in range(40)]
+    last = ["".join(draw.choice(ends, 3)) for _ in range(90)]
+    days = every_day(["1.1.1950", "31.12.2000"])
+    columns = {"first": draw.choice(first, count), "last": draw.choice(last, count), "born": draw.choice(days, count)}
+    return pd.DataFrame(columns)

@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import disclique as dq
-from builders import refused, rng
+from builders import draw_people, refused, rng
 from disclique.attacks.code.learning import (
     LEANS,
     LEARNING,
@@ -35,17 +35,6 @@ from disclique.spaces.strings import texts_of
 
 SALTED = "bloom:length=512,salt=record"
 JOINED = Form(Way(joined=True), SETS, 0.1)
-
-
-def draw_people(count: int, seed: int = 0) -> pd.DataFrame:
-    """Invent people: names of syllables, and days of birth."""
-    draw = rng(seed)
-    ends = ("na", "ro", "ti", "mel", "ko", "sa", "vin", "lu", "der", "ga", "pe", "schi")
-    first = ["".join(draw.choice(ends, 2)) for _ in range(40)]
-    last = ["".join(draw.choice(ends, 3)) for _ in range(90)]
-    days = every_day(["1.1.1950", "31.12.2000"])
-    columns = {"first": draw.choice(first, count), "last": draw.choice(last, count), "born": draw.choice(days, count)}
-    return pd.DataFrame(columns)
 
 
 def encode(table: pd.DataFrame, mask: str, seed: int = 1) -> tuple[Microdata, Microdata]:
