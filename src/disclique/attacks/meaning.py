@@ -127,6 +127,18 @@ class Bells:
 
 
 @dataclass(frozen=True, eq=False)
+class Least:
+    """The lesser odds of two laws."""
+
+    one: Present
+    other: Present
+
+    def odds(self, total: FloatArray) -> FloatArray:
+        """Return the log odds of sums."""
+        return np.minimum(self.one.odds(total), self.other.odds(total))
+
+
+@dataclass(frozen=True, eq=False)
 class Meaning:
     """Which candidate of a record it is, and whether it is any of them.
 
@@ -144,6 +156,18 @@ class Meaning:
         if not len(total) or self.weight.sum() < few:
             return self
         return replace(self, present=Mixture.among(total, rest, self.without, self.weight))
+
+    def doubted(self, total: FloatArray, rest: FloatArray, few: int) -> Meaning:
+        """Return the meaning where a sum says no more than in the trial, and no more than among these records."""
+        return replace(self, present=Least(self.present, self.among(total, rest, few).present))
+
+    def sums(self, rows: Ints, score: FloatArray, records: int) -> tuple[FloatArray, FloatArray]:
+        """Return the sum over the candidates of each record, and that without the best of them."""
+        value = self.slope * score
+        best = np.full(records, -np.inf)
+        np.maximum.at(best, rows, value)
+        less = value < best[rows]
+        return _log_sums(rows, value, records), _log_sums(rows[less], value[less], records)
 
     def ratio(self, rows: Ints, score: FloatArray, records: int) -> FloatArray:
         """Return the log likelihood ratio of each pair against strangers."""

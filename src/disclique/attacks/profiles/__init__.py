@@ -43,7 +43,7 @@ from disclique.attacks.profiles.evidence import (
 from disclique.attacks.profiles.joint import Joining
 from disclique.attacks.profiles.rehearsal import Joined, align_jointly
 from disclique.attacks.profiles.sides import Sampling, both_sides
-from disclique.attacks.profiles.weighed import NOTHING, Weighed, weigh_sight
+from disclique.attacks.profiles.weighed import NOTHING, Weighed, weigh_again, weigh_sight
 from disclique.attacks.registry import Attack, Fetch
 from disclique.engine.kernels.compiled import count_cores
 from disclique.errors import InputError
@@ -168,6 +168,8 @@ class ProfilesAttack(Attack):
             found, tried = search(task, features, given, joined, starts=self.starts or starts, threads=threads)
             if joined is not None:
                 joined = joined.improved(found)
+            found = weigh_again(files, found, self.common, self.chance)
+            if joined is not None:
                 found = self._choose(found, joined)
         details = {
             "starts": tried,

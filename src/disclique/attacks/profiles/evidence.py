@@ -33,6 +33,7 @@ class Scoring:
     hubs: int = 10  # neighbours by which a record's popularity is judged
     rivals: int = 20  # known records that a target record is weighed against
     trials: int = 1000  # known records by which scores are given a meaning
+    few: int = 100  # trials below which they are not doubted: chance would decide
 
 
 class Evidence(NamedTuple):

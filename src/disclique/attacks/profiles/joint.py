@@ -27,7 +27,7 @@ class Joining:
     grouping: Grouping = Grouping()  # noqa: RUF009
     starting: Starting = Starting()  # noqa: RUF009
     least: int = 40  # records of either file: fewer fit by chance
-    most: int = 2500  # records of the larger file up to which all distances are compared at once
+    most: int = 3500  # records of the larger file up to which all distances are compared at once
     starts: tuple[tuple[int, int], ...] = ((300, 14), (600, 4), (1200, 2))  # tried, by records of the larger file
     fewest: int = 1
     expected: float = 0.97  # of what the right assignment is worth at which no other start is tried

@@ -23,6 +23,7 @@ class Weighed:
     share: float = 0.0
     confirmed: float = 0.0  # share of the claimed pairs that others confirm, by which they were not found
     excess: float = 1.0  # variance of their errors relative to what the mask explains
+    look: Sight | None = None  # from which they were weighed
 
     @property
     def sure(self) -> float:
@@ -53,16 +54,32 @@ def rehearse_chances(found: Weighed, trial: Weighed, kept: float = 0.01) -> Weig
     return replace(found, probability=chances)
 
 
-def weigh_sight(files: Files, look: Sight, common: float | None, chance: int) -> Weighed:
-    """Give every pair its probability: scores by what they meant in the trial, labels, and nobody twice."""
+def weigh_again(files: Files, found: Weighed, common: float | None, chance: int) -> Weighed:
+    """Return the same pairs, whose scores mean no more than they do among the records of the release.
+
+    That is so where pairs differ by more than the mask explains: the trial knows no errors but those of the mask.
+    """
+    if found.look is None or found.excess <= files.anchoring.explained:
+        return found
+    again = weigh_sight(files, found.look, common, chance, doubted=True)
+    return replace(again, confirmed=found.confirmed)
+
+
+def weigh_sight(files: Files, look: Sight, common: float | None, chance: int, *, doubted: bool = False) -> Weighed:
+    """Give every pair its probability: scores by what they meant in the trial, labels, and nobody twice.
+
+    Where the trial is ``doubted``, they mean no more than they do among the records of the release.
+    """
     allowed, sizes, scoring = files.allowed, (files.target.size, files.known.size), files.scoring
     meaning = try_out(look.trial, allowed, np.random.default_rng(chance), scoring)
     if meaning is None:
         return NOTHING
     rows, others, score = best_of_each(look.target, allowed.hard, scoring)
+    if doubted:
+        meaning = meaning.doubted(*meaning.sums(rows, score.astype(float), files.target.size), scoring.few)
     ratio = meaning.ratio(rows, score.astype(float), files.target.size)
     if allowed.table is not None:
         ratio = ratio + allowed.table[allowed.target[rows], allowed.known[others]]
     share = estimated_share(rows, others, ratio, sizes=sizes) if common is None else common
     probability = matching_posterior(rows, others, ratio, sizes=sizes, common=share)
-    return Weighed(rows, others, probability, share, excess=look.excess)
+    return Weighed(rows, others, probability, share, excess=look.excess, look=look)
