@@ -23,6 +23,13 @@ $(READY): $(RUNS)
 	$(PIP) -e '.[dev]'
 	touch $@
 
+# clkhash needs older parts than the tools of a developer: an environment of its own, by which bits are compared.
+CLKHASH := .venv-clkhash
+$(CLKHASH)/ready:
+	test -x $(CLKHASH)/bin/python || $(PYTHON) -m venv $(CLKHASH)
+	$(CLKHASH)/bin/python -m pip install --quiet --disable-pip-version-check 'clkhash==0.18.3'
+	touch $@
+
 demo: $(RUNS)   ## the paper's example, then an audit of a synthetic survey: pictures and report in demo/
 	$(BIN)/disclique example poets --out demo/poets --force
 	$(BIN)/disclique demo --out demo/audit
@@ -137,4 +144,4 @@ lowest: constraints-lowest.txt ## the tests of what depends on libraries, with t
 		-o filterwarnings=default --disable-warnings $(LOWEST_TESTS)
 
 clean:          ## remove what make created
-	rm -rf $(VENV) $(LOWEST) demo build dist site src/*.egg-info
+	rm -rf $(VENV) $(LOWEST) $(CLKHASH) demo build dist site src/*.egg-info

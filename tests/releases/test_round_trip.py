@@ -16,6 +16,7 @@ import pytest
 
 import disclique as dq
 from builders import refused, rng
+from clkhash_peer import read_clks
 from conftest import Run
 from disclique.records.formats import format_of
 from disclique.releases import Use, write_release
@@ -194,15 +195,12 @@ def test_encodings_made_elsewhere_are_released_as_they_were_written(tmp_path: Pa
 
 
 def test_clks_are_read_by_clkhash(tmp_path: Path) -> None:
-    clkhash = pytest.importorskip("clkhash")
-    serialization = pytest.importorskip("clkhash.serialization")
     bits = rng(6).integers(0, 256, (5, 32), dtype=np.uint8)
     people = pd.DataFrame({"clk": [base64.b64encode(row.tobytes()).decode() for row in bits]})
     people.to_csv(tmp_path / "f.csv", index=False)
     made = dq.release(dq.read(tmp_path / "f.csv", encodings="clk"), "none", as_="encodings")
-    read = [serialization.deserialize_bitarray(cell) for cell in made.table["clk"]]
-    assert clkhash
-    assert sorted(one.tobytes() for one in read) == sorted(row.tobytes() for row in bits)
+    ours = ["".join(map(str, np.unpackbits(row))) for row in bits]
+    assert sorted(read_clks(made.table["clk"].tolist())) == sorted(ours)
 
 
 def test_plane_coordinates_in_metres_come_back_in_metres(tmp_path: Path) -> None:
@@ -357,6 +355,13 @@ def test_of_a_few_people_no_mean_move_is_told() -> None:
     """From the mean of one or two the place could be worked out to a circle."""
     few = dq.release(dq.cities(), MASK, 1, as_="places")
     assert [one.code for one in few.about.done] == ["mask_does_gaussian"]
+
+
+@pytest.mark.parametrize(("mask", "code"), [("bloom", "text_was_encoded"), ("mainzelliste", "text_was_encoded_openly")])
+def test_notes_say_whether_there_is_a_key(mask: str, code: str, tmp_path: Path) -> None:
+    pd.DataFrame({"first": ["Anna", "Otto"], "last": ["Maier", "Weber"]}).to_csv(tmp_path / "f.csv", index=False)
+    made = dq.release(dq.read(tmp_path / "f.csv", text=["first", "last"]), mask, 1, as_="encodings")
+    assert code in [one.code for one in made.about.done]
 
 
 def test_every_format_that_is_written_is_read() -> None:

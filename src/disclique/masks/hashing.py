@@ -20,8 +20,9 @@ Hash = Callable[[bytes, Sequence[bytes], int, int], list[int]]
 
 
 def derive(key: bytes, purpose: str) -> bytes:
-    """Return the part of a secret key that serves one purpose."""
-    return hashlib.blake2b(purpose.encode(), key=key, digest_size=KEY_BYTES).digest()
+    """Return the part of a secret key, however long it is, that serves one purpose."""
+    secret = key if len(key) <= BLAKE_KEY else hashlib.blake2b(key).digest()
+    return hashlib.blake2b(purpose.encode(), key=secret, digest_size=KEY_BYTES).digest()
 
 
 def chance_of(key: bytes, purpose: str) -> np.random.Generator:
