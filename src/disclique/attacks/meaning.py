@@ -11,7 +11,8 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from disclique.values import FloatArray
@@ -37,10 +38,12 @@ class Steps:
 
     @classmethod
     def of(cls, total: FloatArray, there: FloatArray, weight: FloatArray) -> Steps:
-        """Learn from sums with and without the right one."""
-        edge = 0.5 / (weight.sum() / 2 + 1)
-        found = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip")
-        return cls(found.fit(total, there, sample_weight=weight))
+        """Learn from sums with and without the right one; a step says no more than the trials on it can."""
+        found = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(total, there, sample_weight=weight)
+        step = np.unique(found.predict(total), return_inverse=True)[1]
+        many, right = np.bincount(step, weight), np.bincount(step, weight * there)
+        share = ((right + 0.5) / (many + 1))[step]  # Jeffreys' prior
+        return cls(IsotonicRegression(out_of_bounds="clip").fit(total, share, sample_weight=weight))
 
     def odds(self, total: FloatArray) -> FloatArray:
         """Return the log odds of sums."""
@@ -48,14 +51,54 @@ class Steps:
         return np.asarray(np.log(chance) - np.log1p(-chance))
 
 
+@dataclass(frozen=True)
+class Tilt:
+    """That the odds of having a partner rise with a sum as a straight line does; ``share`` of the records have one."""
+
+    share: float
+    height: float
+    slope: float
+    middle: float
+    width: float
+
+    @classmethod
+    def of(cls, total: FloatArray, without: FloatArray, weight: FloatArray, share: float) -> Tilt:
+        """Fit the line, and the share from a first guess, to sums of all records and weighed sums without partners."""
+        sums = np.concatenate([total, without])
+        middle, width = float(np.median(sums)), float(sums.std()) + 1e-9
+        place, one = (sums - middle) / width, float(weight.sum()) / len(total)
+        edge = np.quantile(total, 1 - share)
+
+        def lost(line: FloatArray) -> float:
+            law = cls(float(expit(line[0])), line[1], float(np.exp(line[2])), 0.0, 1.0)
+            more = np.logaddexp(np.log1p(-law.share), np.log(law.share) + law.odds(place))  # as frequent among all
+            there, less = -more[: len(total)], more[len(total) :]
+            return float(one * np.logaddexp(0, there).sum() + weight @ np.logaddexp(0, less))
+
+        found = None
+        for steep in (0.0, 1.5, 3.0):
+            start = [logit(share), -np.exp(steep) * (edge - middle) / width, steep]
+            bounds = [(-7.0, 7.0), (-1e3, 1e3), (-3.0, 5.0)]
+            fitted = minimize(lost, start, method="L-BFGS-B", bounds=bounds)
+            found = fitted if found is None or fitted.fun < found.fun else found
+        assert found is not None
+        return cls(float(expit(found.x[0])), float(found.x[1]), float(np.exp(found.x[2])), middle, width)
+
+    def odds(self, total: FloatArray) -> FloatArray:
+        """Return the log odds of sums."""
+        return np.asarray(self.height + self.slope * (total - self.middle) / self.width)
+
+
 @dataclass(frozen=True, eq=False)
 class Mixture:
     """Odds by how much more frequent a sum is among all records, some of which have their partner, than without.
 
-    Whoever was found before is easier to find than others: sums of these would say too much of what is expected.
+    Whoever was found before is easier to find than others: sums of these would say too much of what is expected. Steps
+    follow chance where sums are about as frequent with and without: they may say no more than a straight line does.
     """
 
     found: IsotonicRegression  # that a sum is one of the records', not one without the right partner
+    line: Tilt
     share: float  # of records with their partner
     least: float
 
@@ -71,7 +114,8 @@ class Mixture:
         order = np.argsort(without)
         middle = np.searchsorted(np.cumsum(weight[order]), count / 2)
         usual = found.predict(without[order[middle : middle + 1]])[0]
-        return cls(found, float(np.clip(1 - usual / (1 - usual), edge, 1 - edge)), edge)
+        line = Tilt.of(total, without, weight, float(np.clip(1 - usual / (1 - usual), 0.01, 0.99)))
+        return cls(found, line, float(np.clip(line.share, edge, 1 - edge)), edge)
 
     @classmethod
     def among(cls, total: FloatArray, rest: FloatArray, without: FloatArray, weight: FloatArray) -> Mixture:
@@ -89,17 +133,20 @@ class Mixture:
     def odds(self, total: FloatArray) -> FloatArray:
         """Return the log odds of sums."""
         chance = self.found.predict(total)
-        return np.asarray(np.log(np.maximum((chance / (1 - chance) - (1 - self.share)) / self.share, self.least)))
+        steps = np.log(np.maximum((chance / (1 - chance) - (1 - self.share)) / self.share, self.least))
+        return np.asarray(np.minimum(steps, np.maximum(self.line.odds(total), np.log(self.least))))
 
     def chance(self, total: FloatArray) -> FloatArray:
         """Return how probable it is at each sum that the right one is there."""
-        chance = self.found.predict(total)
-        return np.asarray(np.clip(1 - (1 - self.share) * (1 - chance) / chance, 0.0, 1.0))
+        return np.asarray(expit(self.odds(total) + logit(self.share)))
 
 
 @dataclass(frozen=True)
 class Bells:
-    """Odds of two bells of one width, which is known from few trials only (Student's law)."""
+    """Odds of two bells of one width, which is known from few trials only (Student's law).
+
+    However far apart they are, a sum says no more than so many trials can.
+    """
 
     without: float
     among: float
@@ -123,7 +170,7 @@ class Bells:
             return np.zeros(len(total))
         place = np.clip(total, self.without, self.among)
         far, near = (np.log1p(((place - mean) / self.width) ** 2 / self.freedom) for mean in (self.without, self.among))
-        return np.asarray((self.freedom + 1) / 2 * (far - near))
+        return np.minimum((self.freedom + 1) / 2 * (far - near), np.log(self.freedom + 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,10 +197,11 @@ class Meaning:
     present: Present
     without: FloatArray  # sums of the trial without the right one, and the weight of each
     weight: FloatArray
+    by_gap: bool = False  # that it is any of them is told by how far the best stands out, not by the sum
 
     def among(self, total: FloatArray, rest: FloatArray, few: int) -> Meaning:
         """Return the meaning among records with these sums, and without their best, if there were enough trials."""
-        if not len(total) or self.weight.sum() < few:
+        if not len(total) or self.weight.sum() < few or self.by_gap:
             return self
         return replace(self, present=Mixture.among(total, rest, self.without, self.weight))
 
@@ -175,8 +223,11 @@ class Meaning:
 
     def shift(self, rows: Ints, score: FloatArray, records: int) -> FloatArray:
         """Return what is added to the weighed scores of each record's candidates."""
-        total = _log_sums(rows, self.slope * score, records)
-        return np.asarray(self.present.odds(total) - total)
+        return self.shifted(*self.sums(rows, score, records))
+
+    def shifted(self, total: FloatArray, rest: FloatArray) -> FloatArray:
+        """Return the same from the sum over the candidates of each record, and that without the best of them."""
+        return np.asarray(self.present.odds(total - rest if self.by_gap else total) - total)
 
 
 def _log_sums(rows: Ints, value: FloatArray, records: int) -> FloatArray:
@@ -188,12 +239,19 @@ def _log_sums(rows: Ints, value: FloatArray, records: int) -> FloatArray:
 
 
 def learn_meaning(
-    own: FloatArray, strangers: FloatArray, weight: FloatArray | None = None, *, few: int = 0, steepest: float = 2.0
+    own: FloatArray,
+    strangers: FloatArray,
+    weight: FloatArray | None = None,
+    *,
+    few: int = 0,
+    steepest: float = 2.0,
+    telling: float = 0.0,
 ) -> Meaning | None:
     """Learn from the scores of records with their partner and with the best of the others (a row each).
 
-    ``weight`` is how surely each partner is right; below ``few`` trials sums are taken to be bell-shaped. None where
-    there is no trial.
+    ``weight`` is how surely each partner is right; below ``few`` trials sums are taken to be bell-shaped. Where a sum
+    with the right one is larger than one without in a share of less than ``telling``, records differ more than that:
+    then it is looked at how far the best stands out, if that tells more. None where there is no trial.
     """
     if not len(own):
         return None
@@ -205,7 +263,27 @@ def learn_meaning(
 
     slope = float(minimize_scalar(loss, bounds=(0.01, steepest), method="bounded").x)
     without = np.maximum(np.logaddexp.reduce(slope * strangers, axis=1), NOBODY)
-    total = np.concatenate([np.logaddexp(without, slope * own), without])
+    among = np.logaddexp(without, slope * own)
+    by_gap = False
+    if (told := _tell(among, without, heavy)) < telling:
+        far = _gaps(among, without, slope * np.column_stack([own, strangers]))
+        by_gap = _tell(*far, heavy) > told
+        among, without = far if by_gap else (among, without)
+    total = np.concatenate([among, without])
     there = np.concatenate([np.ones(len(own)), np.zeros(len(own))])
     law = Bells if heavy.sum() < few else Steps
-    return Meaning(slope, law.of(total, there, np.concatenate([heavy, heavy])), without, heavy)
+    return Meaning(slope, law.of(total, there, np.concatenate([heavy, heavy])), without, heavy, by_gap)
+
+
+def _tell(among: FloatArray, without: FloatArray, weight: FloatArray) -> float:
+    """Return how often a figure of a record with the right one is larger than one without."""
+    return float(np.average(np.searchsorted(np.sort(without), among) / len(without), weights=weight))
+
+
+def _gaps(among: FloatArray, without: FloatArray, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how far the best stands out of the others, with the right one (the first column) and without it."""
+    found = []
+    for total, some in ((among, value), (without, value[:, 1:])):
+        rest = np.where(np.arange(some.shape[1]) == some.argmax(axis=1)[:, None], -np.inf, some)
+        found.append(total - np.maximum(np.logaddexp.reduce(rest, axis=1), NOBODY))
+    return found[0], found[1]

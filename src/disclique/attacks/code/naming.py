@@ -35,8 +35,11 @@ class Naming:
     rounds: int = 3  # of learning and naming
     grown: float = 0.02  # share of the pairs by which they must become more to learn once more
     share: float = 0.5  # of common records, if it is to be estimated
+    against: int = 2000  # best people of each record among whom scores mean something: where few stand out, all count
     trials: int = 1000  # pairs by which it is learned what scores mean
     few: int = 100  # trials below which sums of scores are taken to be bell-shaped
+    telling: float = 0.8  # share of a trial from which on sums of scores tell whether anybody on the list is it
+    listed: bool = False  # how many are on the list is known, and need not be learned from sums
 
 
 NAMING = Naming()
@@ -207,10 +210,11 @@ def score_pairs(
         few = min(how.best, people)
         top = np.argpartition(-score, few - 1, axis=1)[:, :few]
         value = np.take_along_axis(score, top, axis=1)
-        sums[here] = total = np.maximum(_log_sum(value), NO_SUM)
-        rest[here] = np.maximum(_log_sum(np.where(value < value.max(axis=1, keepdims=True), value, -np.inf)), NO_SUM)
+        many = score if people <= how.against else np.partition(score, people - how.against, axis=1)[:, -how.against :]
+        sums[here] = np.maximum(_log_sum(many), NO_SUM)
+        rest[here] = np.maximum(_log_sum(np.where(many < many.max(axis=1, keepdims=True), many, -np.inf)), NO_SUM)
         with np.errstate(divide="ignore", invalid="ignore"):
-            mass = np.nan_to_num(np.exp(total - _log_sum(score)))
+            mass = np.nan_to_num(np.exp(_log_sum(value) - _log_sum(score)))
         parts.append((np.repeat(here, few), top.ravel(), value.ravel(), np.repeat(mass, few)))
         best.add(here, score, mass)
     parts.append(best.pairs())
@@ -220,8 +224,9 @@ def score_pairs(
     mass = np.minimum(mass, best.mass()[person])
     _, first = np.unique(record * people + person, return_index=True)
     record, person = record[first], person[first].astype(np.int64)
-    shift = meaning.among(sums[sought], rest[sought], how.few).present.odds(sums) - sums
-    value, mass = value[first] + shift[record], mass[first]
+    value, mass = value[first], mass[first]
+    if not how.listed:  # else a score is what it says: this one against anybody
+        value = value + meaning.among(sums[sought], rest[sought], how.few).shifted(sums, rest)[record]
     if files.candidates.evidence is not None:  # else how rare labels are is in the sums: only what they allow is there
         value = value + files.candidates.log_odds(record, person)
     return Scores(record, person, value, mass)
@@ -230,6 +235,9 @@ def score_pairs(
 def _fit_unlearned(files: Files, code: Code, rows: Ints, how: Naming) -> Iterator[tuple[Ints, NDArray[np.float64]]]:
     """Return the same, each record by a code that was not learned from it, and all by codes of as many pairs."""
     learned = [trial.number // len(files.people) for trial in code.trials]
+    if not np.isin(rows, np.concatenate([NONE, *learned])).any():
+        yield from _fit_blocks(files, code, rows, how)
+        return
     for trial, some in zip(code.trials, _deal(rows, learned), strict=True):
         yield from _fit_blocks(files, trial.code, some, how)
 
@@ -278,7 +286,7 @@ class _Tried:
     @classmethod
     def of(cls, files: Files, code: Code, number: Ints, how: Naming) -> _Tried:
         record, person = np.divmod(number, len(files.people))
-        few = min(how.best, len(files.people))
+        few = min(how.against, len(files.people))
         own, strangers, done = np.zeros(len(number)), np.zeros((len(number), few)), 0
         for here, fit in _fit_blocks(files, code, record, how) if len(number) else ():
             place, rows = np.arange(len(here)), slice(done, done + len(here))
@@ -300,7 +308,7 @@ class _Tried:
         """Learn what scores mean, and once more when it is known which of the pairs are hardly right."""
         found, weight = None, sure
         for _ in range(2):
-            found = learn_meaning(self.own, self.strangers, weight, few=how.few, steepest=1.0)
+            found = learn_meaning(self.own, self.strangers, weight, few=how.few, steepest=1.0, telling=how.telling)
             if found is None:
                 return UNKNOWN
             every = np.column_stack([self.own, self.strangers])

@@ -45,7 +45,9 @@ NAME = "oracle"
 class AskingCode:
     """How much the oracle does to learn a code."""
 
-    naming: Naming = replace(NAMING, learning=replace(LEARNING, folds=2, most=800), rounds=2)  # noqa: RUF009 - frozen
+    naming: Naming = replace(  # noqa: RUF009 - frozen
+        NAMING, learning=replace(LEARNING, folds=4, most=800), rounds=2, listed=True
+    )
     sure: float = 0.9  # pairs that distances claim with that probability are learned from
     folds: int = 3  # in which everybody is named from all others
     read: int = 200  # records of a release that are read, drawn at random
@@ -169,5 +171,16 @@ def better(one: Answer, other: Answer | None) -> Answer:
     told = tuple(
         replace(mine, right=np.fmax(mine.right, theirs.right), certain=mine.certain | theirs.certain)
         for mine, theirs in zip(one.told, other.told, strict=True)
+    )
+    return replace(one, chances=chances, told=told)
+
+
+def prefer(one: Answer, other: Answer | None) -> Answer:
+    """Return what finds more in all: of two ways that find few, nobody knows for whom which one is right."""
+    if other is None:
+        return one
+    chances = {name: max(one.of(name), other.of(name), key=lambda found: float(found.sum())) for name in SCENARIOS}
+    told = tuple(
+        max(both, key=lambda found: float(np.nansum(found.right))) for both in zip(one.told, other.told, strict=True)
     )
     return replace(one, chances=chances, told=told)

@@ -11,14 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
 
-from disclique.attacks.code.learning import Form
 from disclique.attacks.knowledge import Holder
 from disclique.attacks.oracle.answer import Answer, KnownPairs
-from disclique.attacks.oracle.codes import CodeOracle, better, find_form, open_code
-from disclique.attacks.oracle.laws import LEARNING, LearnedLaw, Learning, chance_of, count_draws
+from disclique.attacks.oracle.codes import CodeOracle, better, open_code, prefer
+from disclique.attacks.oracle.encoded import Encoded, encode, recall, some_rows, split
 from disclique.attacks.oracle.numbers import ask_numbers
 from disclique.attacks.oracle.profiles import (
     WEIGHING,
@@ -31,12 +28,11 @@ from disclique.attacks.oracle.profiles import (
     match_scored,
     show_published,
 )
-from disclique.attacks.oracle.values import Told, guess_values
+from disclique.attacks.oracle.values import guess_values
+from disclique.attacks.oracle.weights import weigh_bits
 from disclique.engine.kernels import likelihoods as kernels
-from disclique.masks.base import Mask
 from disclique.measures.risk import SCENARIOS, Hits, find_chances
 from disclique.model import Claims
-from disclique.spaces import full_matrix
 from disclique.spaces.base import Distances
 from disclique.values import FloatArray
 
@@ -57,23 +53,9 @@ class Insider:
     trials: int = 150  # records of one's own by which it is found how much evidence is worth
     factors: tuple[float, ...] = (1.0, 0.8, 0.6, 0.45, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05)
     matching_rounds: int = 15  # while they go on
-    own_keys: int = 4  # under which strings are encoded where no distance of strings says what an encoding keeps
 
 
-OWN = "own"  # in the place of a metric: the mean distance of encodings under keys of one's own
 INSIDER, NOTHING = Insider(), np.zeros((0, 3), np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """Strings of both files as one, what is known of any two of them, and the law of their published distances."""
-
-    records: Ints  # the row of each released record in the joined file
-    people: Ints  # of each known person
-    codes: NDArray[np.uint8]  # (rows, rows): cells of what is known of two strings
-    law: LearnedLaw
-    trial: NDArray[np.uint8]  # (records, records): cells of the distances in a draw of one's own
-    across: LearnedLaw | None = None  # that of records of different groups
 
 
 def ask_encodings(
@@ -81,10 +63,11 @@ def ask_encodings(
 ) -> Answer:
     """Say of every person sought how surely those name them who know some pairs, and by how many they are found."""
     t, k = list_pairs(holder, by)
-    encoded = _encode(holder)
+    encoded = encode(holder)
     shown, which = show_published(masked, np.arange(masked[0].size), directed=False)
-    published, group = _split(encoded, encoded.law.record.code(shown))
-    release = _Release(encoded, published, which, (t, k), holder, by, group)
+    published, group = split(encoded, encoded.law.record.code(shown))
+    weights = weigh_bits(masked, holder, by)
+    release = _Release(encoded, published, which, (t, k), holder, by, weights, group)
     order = np.random.default_rng(0).permutation(len(holder.truth))
     common = len(order)
 
@@ -98,8 +81,10 @@ def ask_encodings(
         runs[many] = release.search(told(order[:many]), how, clear)
         clear = runs[many].clear
     runs[common] = release.know_all(how)
-    curve = _rising([_guess(holder), *(KnownPairs(many, found.hits, found.sought) for many, found in runs.items())])
-    code = open_code(masked, holder, _recall(holder).form)
+    curve = _rising(
+        [_guess(holder, weights), *(KnownPairs(many, found.hits, found.sought) for many, found in runs.items())]
+    )
+    code = open_code(masked, holder, recall(holder).form)
     by_code = _ask_by_code(code, holder, told, order, list(runs))
 
     def complete(answer: Answer) -> Answer:
@@ -124,16 +109,16 @@ def ask_encodings(
 
 
 def _add_code(code: CodeOracle | None, found: _Found, seeds: Pairs, *, read: bool = True) -> Answer:
-    """Return what is found by distances, or by the code that the pairs found so show: whichever finds more."""
-    answer = Answer(found.chances, told=found.told)
+    """Return what is found by distances and by the code that the pairs found so show, or by the number of bits."""
+    answer = found.answer
     if code is None:
-        return answer
+        return prefer(answer, found.by_bits)
     asked = read and code.holder.dictionary is not None
     enough = all(float(answer.of(name).mean()) >= code.how.found for name in SCENARIOS) if found.sought else True
     if enough and not asked:
         return answer
     named, more = code.search(seeds, found.claims)
-    answer = better(answer, more)
+    answer = prefer(better(answer, more), found.by_bits)
     return replace(answer, everybody=code.read(named, answer, seeds, found.truth[:, 0]) if asked else None)
 
 
@@ -161,9 +146,11 @@ def _guess_chances(holder: Holder) -> dict[str, FloatArray]:
     return {name: find_chances(None, holder.truth, alike, (), name) for name in SCENARIOS}
 
 
-def _guess(holder: Holder) -> KnownPairs:
-    """Return what is found by labels and numbers alone."""
+def _guess(holder: Holder, weights: Claims | None = None) -> KnownPairs:
+    """Return what is found by labels and numbers alone, and by how many bits there are."""
     chances = _guess_chances(holder)
+    if weights is not None:
+        chances = dict(prefer(Answer(chances), replace(Answer.of_claims(weights, holder), told=())).chances)
     return KnownPairs(0, Hits(*(float(chances[name].sum()) for name in SCENARIOS)), len(holder.truth))
 
 
@@ -182,10 +169,10 @@ class _Found:
     """What somebody finds of the people whom they do not know beforehand."""
 
     truth: NDArray[np.int64]
-    chances: dict[str, FloatArray]
+    answer: Answer  # by distances
     clear: Ints  # pairs that served as references besides
-    told: tuple[Told, ...] = ()
     claims: Claims | None = None
+    by_bits: Answer | None = None
 
     @property
     def sought(self) -> int:
@@ -193,7 +180,8 @@ class _Found:
 
     @property
     def hits(self) -> Hits:
-        return Hits(*(float(self.chances[name].sum()) for name in SCENARIOS))
+        best = prefer(self.answer, self.by_bits)
+        return Hits(*(float(best.of(name).sum()) for name in SCENARIOS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +194,7 @@ class _Release:
     pairs: tuple[Ints, Ints]
     holder: Holder
     by: Weighing
+    weights: Claims | None = None  # what the number of bits says without a known pair
     group: Ints | None = None  # of each record, if one release falls into some: others than these say nothing of it
 
     def profiles(self, references: References, known: Ints, sure: Ints, how: Insider) -> Profiles:
@@ -286,15 +275,16 @@ class _Release:
     def _judge(self, claims: Claims, seeds: Pairs, clear: Ints = NOTHING) -> _Found:
         holder = replace(self.holder, seeds=seeds)
         answer = Answer.of_claims(claims, holder)
-        return _Found(holder.sought.pairs, dict(answer.chances), clear, answer.told, claims)
+        by_bits = None if self.weights is None else Answer.of_claims(self.weights, holder)
+        return _Found(holder.sought.pairs, answer, clear, claims, by_bits)
 
     def _worth(self, references: int, how: Insider) -> float:
         """Return by which factor the sum of the evidence of so many references counts: they are not independent.
 
         It is the one by which records of a draw of one's own are best told apart.
         """
-        rows = self.encoded.records[_some(self.shown.shape[1], how.trials)]
-        columns = self.encoded.records[_some(self.shown.shape[1], max(references // self.groups, 1))]
+        rows = self.encoded.records[some_rows(self.shown.shape[1], how.trials)]
+        columns = self.encoded.records[some_rows(self.shown.shape[1], max(references // self.groups, 1))]
         trial, codes, table = self.encoded.trial, self.encoded.codes, self.encoded.law.table
         place = np.full(len(trial), -1)
         place[columns] = np.arange(len(columns))
@@ -323,139 +313,3 @@ def _choose(scored: Scored, chance: FloatArray, how: Insider) -> Ints:
         order = order[np.sort(np.unique(side[order], return_index=True)[1])]
     level = len(how.levels) - np.searchsorted(how.levels[::-1], chance[order], side="right")
     return np.column_stack([scored.t[order], scored.k[order], level])
-
-
-def _some(size: int, count: int) -> Ints:
-    """Return some rows, the same whenever they are asked for."""
-    return np.sort(np.random.default_rng(1).permutation(size)[:count])
-
-
-def _encode(holder: Holder) -> Encoded:
-    """Join both files, and say what is known of any two strings and what becomes of it."""
-    joined, records, people = _join(holder)
-    learned = _recall(holder)
-    assert holder.knowledge.mask is not None
-    codes = learned.law.person.code(_compare(joined, learned.metric, holder.knowledge.mask))
-    return Encoded(records, people, codes, learned.law, learned.trial, learned.across)
-
-
-@dataclass(frozen=True, eq=False)
-class _Learned:
-    """The law of published distances, the metric in which strings are compared by it, and a draw of one's own."""
-
-    law: LearnedLaw
-    metric: str
-    trial: NDArray[np.uint8]  # (records, records)
-    across: LearnedLaw | None = None
-    form: Form | None = None  # of the code by which tokens make bits
-
-
-def _recall(holder: Holder) -> _Learned:
-    """Return what is learned of the holder's strings, once for all questions about them."""
-    strings, told = holder.exact.distances.identities(), holder.knowledge.learned
-    assert strings is not None
-    key = ("encodings", tuple(strings))
-    if key not in told:
-        told[key] = _learn(holder)
-    found: _Learned = told[key]
-    return found
-
-
-def _learn(holder: Holder, learning: Learning = LEARNING) -> _Learned:
-    """Encode the strings under other keys, and learn the law by which their distances are published.
-
-    They are compared as the file says, or by what the encoding keeps: whichever tells more. Where records fall into
-    secret groups there is a law for those of one group and one for those of two.
-    """
-    mask, exact = holder.knowledge.mask, holder.exact.distances
-    assert mask is not None
-    groups = mask.by_group()
-    within = mask if groups is None else groups[0]
-    rng = chance_of(mask.spec, exact.size)
-    some = _some(exact.size, learning.records)
-    other = ~np.eye(len(some), dtype=bool)
-
-    def draw(way: Mask) -> FloatArray:
-        drawn = [full_matrix(way.apply(exact, rng), rows=some.astype(np.int32)) for _ in range(count_draws(len(some)))]
-        return np.stack([one[other] for one in drawn])
-
-    after, found = draw(within), []
-    for metric in dict.fromkeys((str(exact.metric), mask.compares or OWN)):
-        known = _compare(exact, metric, mask, some.astype(np.int32))[other]
-        before = np.broadcast_to(known, after.shape)
-        found.append((LearnedLaw.of(after.ravel(), before.ravel(), learning), metric, before))
-    law, metric, before = max(found, key=lambda one: one[0].information)
-    trial = law.record.code(full_matrix(within.apply(exact, rng)))
-    across = None
-    if groups is not None:
-        across = LearnedLaw.of(draw(groups[1]).ravel(), before.ravel(), learning, law)
-    texts = exact.texts()
-    return _Learned(law, metric, trial, across, None if texts is None else find_form(mask, texts, rng))
-
-
-def _split(encoded: Encoded, shown: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], Ints | None]:
-    """Silence the distances between records of different secret groups; return the groups if there is one release.
-
-    The holder finds the groups by what their distances became. A snooper sees them as clusters of the release.
-    """
-    if encoded.across is None:
-        return shown, None
-    inner = encoded.codes[np.ix_(encoded.records, encoded.records)]
-    found, groups = shown.copy(), []
-    for release, one in enumerate(shown):
-        group = find_groups(encoded.law.log_density(one, inner) - encoded.across.log_density(one, inner))
-        found[release][group[:, None] != group[None, :]] = encoded.law.silent
-        groups.append(group)
-    return found, groups[0] if len(groups) == 1 else None
-
-
-def find_groups(together: FloatArray, rounds: int = 10) -> Ints:
-    """Return the group of each record, by the log odds of any two of them to be in one group.
-
-    Groups are joined as long as two records of them are on the mean more probably together than not; then every record
-    goes where it fits best.
-    """
-    odds = (together + together.T) / 2
-    np.fill_diagonal(odds, 0.0)
-    if len(odds) < 2:
-        return np.zeros(len(odds), np.int64)
-    top = float(odds.max())
-    tree = linkage(squareform(top - odds, checks=False), "average")
-    group = fcluster(tree, top, "distance") - 1
-    for _ in range(rounds):
-        member = np.zeros((len(odds), int(group.max()) + 1))
-        member[np.arange(len(odds)), group] = 1.0
-        others = np.maximum(member.sum(axis=0) - member, 1.0)
-        fresh = (odds @ member / others).argmax(axis=1)
-        if np.array_equal(fresh, group):
-            break
-        group = np.unique(fresh, return_inverse=True)[1]
-    return np.asarray(group, dtype=np.int64)
-
-
-def _compare(distances: Distances, metric: str, mask: Mask, rows: NDArray[np.int32] | None = None) -> FloatArray:
-    """Return the distances of strings, all or those of some, compared in another way."""
-    texts = distances.texts()
-    assert texts is not None
-    if metric != OWN:
-        return full_matrix(texts if str(texts.metric) == metric else replace(texts, metric=metric), rows=rows)
-    groups = mask.by_group()
-    plain, rng = (mask if groups is None else groups[0]).without_noise(), chance_of(mask.spec, INSIDER.own_keys)
-    draws = [full_matrix(plain.apply(texts, rng), rows=rows) for _ in range(INSIDER.own_keys)]
-    return np.asarray(np.mean(draws, axis=0))
-
-
-def _join(holder: Holder) -> tuple[Distances, Ints, Ints]:
-    """Return the strings of both files, and the rows of records and of people: those of equal strings share them."""
-    own, theirs = holder.exact.distances, holder.known.distances
-    ours, others = own.identities(), theirs.identities()
-    assert ours is not None
-    assert others is not None
-    rows = np.full(theirs.size, -1)
-    for target, known in holder.truth.pairs.tolist():
-        if ours[target] == others[known]:
-            rows[known] = target
-    rest = np.flatnonzero(rows < 0)
-    rows[rest] = own.size + np.arange(len(rest))
-    joined = own.join(theirs.select(rest)) if len(rest) else own
-    return joined, np.arange(own.size), rows

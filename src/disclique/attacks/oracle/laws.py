@@ -29,6 +29,8 @@ class Learning:
     records: int = 1000  # that are masked in a draw at the most
     cells: int = 60  # of equally many distances; few at both ends have some more
     tail: int = 24  # distances in the last cell at either end
+    own_keys: int = 4  # under which strings are encoded where no distance of strings says what an encoding keeps
+    weighed: int = 8  # draws by which it is learned how many bits a text has
     prior: float = 2.0  # draws that fell anyhow, in every row of the table: nothing that was not drawn is impossible
 
 
