@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
@@ -19,6 +22,7 @@ from disclique.attacks.act import carry_out, fetcher
 from disclique.attacks.profiles.assign import Problem, assign
 from disclique.attacks.profiles.groups import Grouping, find_groups
 from disclique.attacks.profiles.law import Learning, learn_law
+from disclique.attacks.profiles.rehearsal import Yardstick
 from disclique.attacks.profiles.starts import by_colours
 from disclique.measures.risk import Truth, name_records
 from disclique.records.labels import Exact
@@ -131,6 +135,22 @@ def test_noisy_travel_times(share: float, least: float) -> None:
     assert claims.expected <= 1.3 * found * 120
 
 
+@pytest.mark.long
+def test_a_third_in_common_is_not_promised_for_certain() -> None:
+    """Where some anchors are wrong, the trial has wrong ones too: the sum of probabilities is about what is right."""
+    whole = roads(500, 4)
+    expected, right = 0.0, 0
+    for seed in (4, 5):
+        files = Files(
+            whole.select(np.random.default_rng(seed).permutation(500)), "matrix-gaussian:sd=0.027", common=100
+        )
+        claims = files.run()[1]
+        rows, others, probability = claims.claimed()
+        expected, right = expected + probability.sum(), right + int(files.truth.holds(rows, others).sum())
+    assert right >= 80
+    assert 0.8 <= right / expected <= 1.25
+
+
 def test_coarsely_rounded_travel_times() -> None:
     """Only a handful of different distances is left."""
     whole = roads(120)
@@ -188,6 +208,18 @@ def test_strangers_are_not_claimed_where_the_mask_is_known(kind: str) -> None:
     claims = files.run()[1]
     assert len(claims.claimed()[0]) <= 1
     assert claims.doubt is not None
+
+
+@given(spread=st.floats(0.001, 0.1), expected=st.floats(0.5, 2), worth=st.lists(st.floats(-1, 3), max_size=20))
+def test_an_assignment_is_trusted_the_more_it_is_worth(spread: float, expected: float, worth: list[float]) -> None:
+    """One worth what strangers are usually worth is not, unless these tell nothing; the less they vary, the more."""
+    nothing: Any = None
+    one, wide = (Yardstick(0.0, sd, expected, 0.05, nothing, nothing, nothing) for sd in (spread, 2 * spread))
+    trusts = [one.trust(w, 3.0) for w in sorted(worth)]
+    assert all(0 <= trust <= 1 for trust in trusts)
+    assert trusts == sorted(trusts)
+    assert one.trust(0.0, 3.0) < 0.5
+    assert one.trust(6 * spread, 3.0) > wide.trust(6 * spread, 3.0)
 
 
 # Zeros and ties

@@ -16,7 +16,7 @@ from disclique.attacks.profiles.evidence import Scoring
 from disclique.attacks.profiles.sides import Sampling
 from disclique.messages import Message
 from disclique.progress import Step, listening
-from disclique.synthetic.people import misspell
+from disclique.synthetic.people import misspell, mistype
 
 BLOOM = dq.parse_mask("bloom:length=1024,bits=10,q=2")
 SYLLABLES = ("an", "be", "cor", "do", "el", "fi", "ga", "hu", "il", "jo", "ka", "lu", "mar", "ne", "ot", "pa", "ri")
@@ -35,13 +35,16 @@ def invent(count: int, seed: int = 0) -> dq.Texts:
     return dq.Texts(tuple(found))
 
 
-def draw(size: int, common: int, seed: int = 0, errors: float = 0.0) -> tuple[dq.Microdata, dq.Microdata]:
-    """Return two files of invented names that share some people; the release is encoded."""
+def draw(
+    size: int, common: int, seed: int = 0, errors: float = 0.0, letters: float = 0.0
+) -> tuple[dq.Microdata, dq.Microdata]:
+    """Return two files of invented names that share some people; the release is encoded, the list may have errors."""
     texts, rng = invent(2 * size - common, seed), np.random.default_rng(seed)
     order = rng.permutation(texts.size)
     rows = rng.permutation(order[:size]), rng.permutation(order[size - common :])
     names = texts.select(rows[1])
-    files = BLOOM.apply(texts.select(rows[0]), rng), misspell(names, rng, errors) if errors else names
+    spoiled = mistype(misspell(names, rng, errors) if errors else names, rng, letters)
+    files = BLOOM.apply(texts.select(rows[0]), rng), spoiled
     both = (
         dq.microdata(pd.DataFrame({"who": some}), [], distances=found) for some, found in zip(rows, files, strict=True)
     )
@@ -99,6 +102,41 @@ def test_errors_in_the_list_are_no_shield(errors: float, least: float) -> None:
     assert result.risk.recall >= least
     assert result.risk.precision >= 0.9
     assert result.claims.expected == pytest.approx(result.risk.tp, rel=0.1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2])
+def test_an_eighth_in_common_is_found_among_strangers(seed: int) -> None:
+    """Assigned as a whole 400 people have a few right partners at first, which agree best with each other."""
+    risk = dq.attack(*draw(400, 50, seed=seed), by=ProfilesAttack(mask=BLOOM), truth="who").risk
+    assert risk is not None
+    assert risk.recall >= 0.9
+    assert risk.precision >= 0.85
+
+
+@pytest.mark.parametrize("common", [300, pytest.param(180, marks=pytest.mark.long)])
+def test_probabilities_hold_where_every_tenth_letter_of_the_list_is_wrong(common: int) -> None:
+    """Nobody told the snooper of errors: copies of the list with as many are what scores are learned from."""
+    result = attack(draw(360, common, seed=3, letters=0.1), Tuning())
+    assert 0.05 <= result.claims.details["misspelled"] <= 0.2
+    assert result.risk is not None
+    assert result.risk.recall >= 0.6
+    assert result.risk.precision >= 0.85
+    assert result.claims.expected is not None
+    assert 0.9 * result.risk.tp <= result.claims.expected <= result.risk.tp + 0.25 * common
+
+
+def test_no_errors_are_supposed_where_there_are_none() -> None:
+    """A list as the release was made from, half of it of others."""
+    assert attack(draw(200, 100, seed=5), Tuning()).claims.details["misspelled"] == 0
+
+
+@pytest.mark.parametrize("letters", [0.1, pytest.param(0.3, marks=pytest.mark.long)])
+def test_strangers_with_errors_are_nobody(letters: float) -> None:
+    """Supposing errors until two lists of different people look alike must not succeed."""
+    claims = attack(draw(200, 0, seed=6, letters=letters), Tuning()).claims
+    assert (claims.probability > 0.5).sum() == 0
+    assert claims.expected < 0.02 * 200
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from disclique.attacks.weigh.pairs import exclude
 from disclique.audits import run_audit
 from disclique.audits.definition import Attacked, Audit
 from disclique.audits.plan import Plan, Snooper
-from disclique.audits.rates import ReleaseRecord
+from disclique.audits.release_records import ReleaseRecord
 from disclique.audits.unit import run_unit
 from disclique.geodesy import Spread, shift
 from disclique.masks.settings import Setting

@@ -7,6 +7,7 @@ from scipy.stats import chisquare
 
 from builders import rng
 from disclique.errors import InputError
+from disclique.spaces import Texts
 from disclique.spaces.metrics import paired
 from disclique.synthetic.people import (
     area_points,
@@ -14,6 +15,7 @@ from disclique.synthetic.people import (
     germany_settlements,
     home_points,
     inside,
+    mistype,
     population,
     read_table,
     uniform_points,
@@ -141,3 +143,16 @@ def test_refuses(change, says):
     } | change
     with pytest.raises(InputError, match=says):
         population(given.pop("points"), given.pop("shares"), **given, rng=rng())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5])
+def test_a_share_of_the_signs_is_mistyped_and_each_stays_of_its_kind(share):
+    """Digits stay digits and letters letters; what stands between them is kept."""
+    people = Texts(("Anna-Maria Ö. 1950-01-23", "Otto Weber 1988-12-05") * 300)
+    (before,), (after,) = people.fields, mistype(people, rng(), share).fields
+    both = [pair for one, other in zip(before, after, strict=True) for pair in zip(one, other, strict=True)]
+    assert all((one.isdigit(), one.isalpha()) == (other.isdigit(), other.isalpha()) for one, other in both)
+    assert all(one == other for one, other in both if not one.isalnum())
+    signs = [pair for pair in both if pair[0].isalnum()]
+    by_chance = sum((one.isdigit() and 1 / 7) or 1 / 12 for one, _ in signs) / len(signs)  # the same sign again
+    assert np.mean([one != other for one, other in signs]) == pytest.approx(share * (1 - by_chance), abs=0.02)

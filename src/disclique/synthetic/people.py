@@ -25,7 +25,7 @@ from disclique.messages import Message
 from disclique.spaces import Texts
 from disclique.values import FloatArray
 
-__all__ = ["Population", "area_points", "choose_people", "germany", "home_points", "misspell", "population"]
+__all__ = ["Population", "area_points", "choose_people", "germany", "home_points", "misspell", "mistype", "population"]
 
 DrawPlaces = Callable[[int, np.random.Generator], FloatArray]
 PointsSource = str | PathLike[str] | pd.DataFrame | NDArray[np.float64] | DrawPlaces
@@ -222,6 +222,26 @@ def misspell(texts: Texts, rng: np.random.Generator, share: float = 0.5) -> Text
         place = int(rng.choice(len(fields), p=long / long.sum()))  # every letter is as easily mistyped
         fields[place][row] = _with_error(fields[place][row], letters, rng)
     return texts.with_fields(fields)
+
+
+def mistype(texts: Texts, rng: np.random.Generator, share: float) -> Texts:
+    """Return the texts with a share of their letters and digits replaced, each by one of its kind from the file.
+
+    >>> mistype(Texts(("anna meier", "otto weber")), np.random.default_rng(1), share=0.2).strings
+    ('anaa meiew', 'otto wnber')
+    """
+    signs = [sign for column in texts.fields for text in column for sign in text if sign.isalnum()]
+    kinds = [[sign for sign in signs if sign.isdigit() == kind] for kind in (False, True)]
+    columns = []
+    for column in texts.fields:
+        wrong = iter((rng.random(sum(map(len, column))) < share).tolist())
+        columns.append(["".join(_other(sign, kinds, rng) if next(wrong) else sign for sign in text) for text in column])
+    return texts.with_fields(columns)
+
+
+def _other(sign: str, kinds: list[list[str]], rng: np.random.Generator) -> str:
+    """Return a letter for a letter and a digit for a digit, and anything else as it is."""
+    return kinds[sign.isdigit()][int(rng.integers(len(kinds[sign.isdigit()])))] if sign.isalnum() else sign
 
 
 def _with_error(text: str, letters: list[str], rng: np.random.Generator) -> str:

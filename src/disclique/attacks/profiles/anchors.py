@@ -96,6 +96,10 @@ class Files:
     seeds: Pairs
     scoring: Scoring = Scoring()  # noqa: RUF009 - a frozen value
     anchoring: Anchoring = Anchoring()
+    astray: Ints | None = None  # whom each known record is, in trials, when it is an anchor: another one if it is wrong
+    copies: tuple[
+        Side, ...
+    ] = ()  # of the known file with more errors, for its draws in turn: these released, those known
 
     def best(self, evidence: Evidence) -> Pairs:
         """Return the pairs that are each other's best, and the seeds."""
@@ -173,6 +177,17 @@ class Files:
             return 0.0
         return float(np.corrcoef(x[said], y[said])[0, 1] * np.sqrt(len(pairs)))
 
+    def compare_errors(self, pairs: Pairs, who: Ints) -> tuple[float, float]:
+        """Return the usual variance of errors of pairs, and of known records beside their copies.
+
+        Both are relative to what the mask explains.
+        """
+        base = _base(self, *(pairs.some(np.arange(half, len(pairs), 2)) for half in range(2)))
+        assert base.shown is not None
+        expected = max(float(np.median(_squares(base.shown - base.y))), 1e-30)
+        shown, copy = _copied(self, base.anchors, 0)
+        return base.excess, float(np.median(_squares((shown - copy)[who]))) / expected
+
     def anchored(self, anchors: Pairs) -> Evidence:
         """Return how alike the distances to the anchors are, of every pair of records.
 
@@ -196,11 +211,13 @@ class Sight:
     """Evidence for the target's records, and for known records as a release might show them (a trial).
 
     ``excess`` is the variance of the pairs' errors relative to what the mask explains; 1 where no mask is known.
+    ``who`` are the known records of the trial, where these are not all.
     """
 
     target: Evidence
     trial: Evidence
     excess: float = 1.0
+    who: Ints | None = None
 
 
 def by_anchors(
@@ -237,6 +254,8 @@ def _trusted(files: Files, own: Pairs, others: Pairs, shares: tuple[float, ...],
             best = base
             break
     assert best is not None
+    if files.copies:
+        return _look_misspelled(files, best)
     learned = len(files.known.draws) < 2 or best.excess > files.anchoring.explained
     return _look(files, best, rng, learned=learned)
 
@@ -271,8 +290,22 @@ def _base(files: Files, chosen: Pairs, others: Pairs) -> Base:
     best, usual, worst = (max(float(part), 1e-30) for part in np.quantile(_squares(theirs), [0.2, 0.5, 0.9]))
     if shown is None:
         return Base(anchors, x, y, shown, mine, theirs, 1.0, worst / best)
-    expected = max(float(np.median(_squares(shown - y))), 1e-30)
-    return Base(anchors, x, y, shown, mine, theirs, usual / expected, worst / expected)
+    expected = explained = max(float(np.median(_squares(shown - y))), 1e-30)
+    if files.copies:
+        explained = max(float(np.median(_squares(np.subtract(*_copied(files, anchors, 0))))), 1e-30)
+    if files.astray is not None:
+        shown = files.known.profiles(files.astray[anchors.known], 0) - middle
+    return Base(anchors, x, y, shown, mine, theirs, usual / expected, worst / explained)
+
+
+def _copied(files: Files, anchors: Pairs, number: int) -> tuple[F4, F4]:
+    """Return distances to the anchors in a copy and in the draw of the known file that it is compared with."""
+    rows, known = Pairs(anchors.known, anchors.known), anchors.known
+    draw = number % len(files.known.draws)
+    shown, copy = files.known.profiles(known, draw), files.copies[number].profiles(known)
+    shown, copy, _ = _distances(_Seen(shown, copy, None, len(anchors)), rows)
+    middle = copy.mean(axis=0)
+    return fill_gaps(shown) - middle, copy - middle
 
 
 class _Seen(NamedTuple):
@@ -345,6 +378,29 @@ def _look(files: Files, base: Base, rng: np.random.Generator, *, learned: bool) 
     return Sight(*_discriminated((x, y, shown), spread, within, anchoring.telling), base.excess)
 
 
+def _look_misspelled(files: Files, base: Base) -> Sight:
+    """Look by what a draw of the known file is beside a copy with more errors: so is the release beside the file."""
+    anchoring, anchors = files.anchoring, base.anchors
+    numbers = [number for number in range(len(files.copies)) if number % len(files.known.draws)]  # the first is tried
+    law = [_copied(files, anchors, number) for number in numbers]
+    shown, copied = (np.concatenate(sides) for sides in zip(*law, strict=True))
+    lower = shown.mean(axis=0)  # errors make distances longer
+    shown = shown - lower
+    within = _covariance((shown - copied).astype(float))
+    within = within + max(anchoring.rounding * float(copied.var()), 1e-30) * np.eye(len(within))
+    turn, _ = _directions(_symmetric(shown.T @ copied).astype(float) / len(copied), within, anchoring.telling)
+    u, v = shown @ turn, copied @ turn
+    nearer = np.maximum((u * v).mean(axis=0), 0) / (v**2).mean(axis=0)
+    left = np.maximum((u**2).mean(axis=0) - nearer**2 * (v**2).mean(axis=0), 1e-30)
+    scale, total = 1 / np.sqrt(left), (u**2).mean(axis=0) / left
+    trial, trial_copy = _copied(files, anchors, 0)
+
+    def evidence(x: F4, y: F4) -> Evidence:
+        return _likelihood((fill_gaps(x) - lower) @ turn * scale, y @ turn * (nearer * scale), total)
+
+    return Sight(evidence(base.x, base.y), evidence(trial, trial_copy), base.excess)
+
+
 def _squares(errors: F4) -> FloatArray:
     """Return the mean square of the errors of each record, 0 where nothing is published."""
     said = ~np.isnan(errors)
@@ -360,20 +416,23 @@ def _discriminated(
     points: tuple[F4, F4, F4], spread: FloatArray, within: FloatArray, telling: float
 ) -> tuple[Evidence, Evidence]:
     """Return the log likelihood ratios of one person against a stranger, if all is normal."""
-    x, y, shown = points
+    turn, between = _directions(spread, within, telling)
+    total = 1 + np.maximum(between, 0).astype(np.float32)
+    x, y, shown = (side @ turn for side in points)
+    return _likelihood(x, y, total), _likelihood(shown, y, total)
+
+
+def _directions(spread: FloatArray, within: FloatArray, telling: float) -> tuple[F4, FloatArray]:
+    """Return directions in which errors are independent and of variance 1, and how much records vary there."""
     between, directions = eigh(spread, within)
     chosen = np.argsort(-between)[: max(int((between > telling).sum()), 1)]
-    turn = directions[:, chosen].astype(np.float32)
-    total = 1 + np.maximum(between[chosen], 0).astype(np.float32)
-    y = y @ turn
-    column = -((y**2).sum(axis=1)) / 2
+    return directions[:, chosen].astype(np.float32), between[chosen]
 
-    def evidence(points: F4) -> Evidence:
-        points = points @ turn
-        row = -((points**2) @ (1 - 1 / total)) / 2 + np.log(total).sum() / 2
-        return Evidence(points, y, row.astype(np.float32), column)
 
-    return evidence(x), evidence(shown)
+def _likelihood(x: F4, y: F4, total: F4) -> Evidence:
+    """Return the log likelihood ratios of points that lie around ``y`` by 1, and those of strangers by ``total``."""
+    row = -((x**2) @ (1 - 1 / total)) / 2 + np.log(total).sum() / 2
+    return Evidence(x, y, row.astype(np.float32), -((y**2).sum(axis=1)) / 2)
 
 
 def _published(x: F4, y: F4, shown: F4, residual: F4) -> tuple[Evidence, Evidence]:

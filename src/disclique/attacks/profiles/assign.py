@@ -7,6 +7,7 @@ is the log likelihood: the posterior in the mean field, annealed. Hard assignmen
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,6 +31,10 @@ class Annealing:
     settled: float = 0.01  # largest change of a soft pair at which cooling is over
     sharp: float = 0.9  # mean of the surest partners from which on that is looked at
     polished: int = 20  # times that a hard assignment is improved by itself
+    again: int = 4  # times that is cooled down from what the surest pairs say
+    gain: float = 0.01  # of its log likelihood that it must gain to go on
+    surest: float = 0.15  # share of all pairs that are the surest
+    told: float = 2.0  # standard deviation of the log odds that they give
 
 
 ANNEALING = Annealing()
@@ -117,6 +122,33 @@ def assign(problem: Problem, prior: F4, by: Annealing = ANNEALING) -> Assignment
     for _ in range(by.inner):
         soft = sinkhorn(problem.slope(soft) + single, by.sinkhorn)
     return harden(problem, soft, by)
+
+
+def climb(problem: Problem, best: Assignment, by: Annealing, enough: Callable[[Assignment], bool]) -> Assignment:
+    """Cool down again from what the surest pairs of an assignment say, until that is hardly likelier or ``enough``.
+
+    Where most records are strangers everybody is assigned nevertheless, and the few right pairs drown among them. They
+    are those that agree best with the others.
+    """
+    for _ in range(by.again):
+        if enough(best):
+            break
+        found = assign(problem, _from_surest(problem, best, by), by)
+        gain, best = found.value - best.value, max(best, found, key=lambda one: one.value)
+        if not gain > by.gain * abs(best.value):
+            break
+    return best
+
+
+def _from_surest(problem: Problem, found: Assignment, by: Annealing) -> F4:
+    """Return the log odds that the pairs give which agree best with all others."""
+    pairs = np.zeros(problem.shape, np.float32)
+    pairs[found.target, found.known] = 1
+    agreement = problem.slope(pairs)[found.target, found.known]
+    others = np.argsort(-agreement, kind="stable")[max(int(by.surest * len(agreement)), 1) :]
+    pairs[found.target[others], found.known[others]] = 0
+    odds = problem.slope(pairs)
+    return np.asarray(odds * np.float32(by.told / max(float(odds.std()), 1e-30)))
 
 
 def follow(problem: Problem, soft: F4, by: Annealing = ANNEALING) -> Assignment:

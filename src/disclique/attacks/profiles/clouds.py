@@ -16,10 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, polar
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from disclique.attacks.profiles.evidence import F4, Allowed, Evidence, Ints, either, near
 from disclique.attacks.profiles.sides import Side
+from disclique.values import FloatArray
 
 Part = NDArray[np.bool_] | slice
 NEAR_QUANTILES = np.geomspace(1e-3, 0.5, 20)
@@ -60,15 +61,12 @@ def embed(side: Side, draw: int | None, dimensions: int) -> F4:
     kept = min(dimensions, size - 1)
     if kept < 1:
         return np.zeros((side.size, 1), np.float32)
-    if kept > size // 3:
-        values, vectors = np.linalg.eigh(centred)
-    else:
-        values, vectors = eigsh(centred, k=kept, which="LA", v0=np.ones(size))
-    order = np.argsort(-values)[:kept]
-    values, vectors = np.maximum(values[order], 1e-12 * max(values.max(), 1e-300)), vectors[:, order]
+    values, vectors = find_directions(centred, kept, np.ones(size))
+    told = max(int((values > side.sampling.single * values.max()).sum()), 1)  # of the others rounding made what is seen
+    values, vectors = np.maximum(values[:told], 1e-300), vectors[:, :told]
     if side.size == size:
         return np.asarray(vectors * np.sqrt(values), np.float32)
-    places, found = vectors / np.sqrt(values), np.empty((side.size, kept), np.float32)
+    places, found = vectors / np.sqrt(values), np.empty((side.size, told), np.float32)
     for begin in range(0, side.size, size):  # Nyström
         part = -near[begin : begin + size].astype(float)
         part -= part.mean(axis=1, keepdims=True) + columns - among.mean()
@@ -76,13 +74,37 @@ def embed(side: Side, draw: int | None, dimensions: int) -> F4:
     return found
 
 
+def find_directions(matrix: FloatArray, many: int, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the largest eigenvalues of a symmetric matrix, largest first, and their vectors.
+
+    Where records are alike the matrix has few directions, and the search from a vector ends without an answer.
+    """
+    size = len(matrix)
+    if many > size // 3:
+        values, vectors = np.linalg.eigh(matrix)
+    else:
+        try:
+            values, vectors = eigsh(matrix, k=many, which="LA", v0=start)
+        except ArpackError:
+            values, vectors = eigh(matrix, subset_by_index=(size - many, size - 1))
+    order = np.argsort(-values)[:many]
+    return values[order], vectors[:, order]
+
+
 def sinkhorn(score: F4, rounds: int) -> F4:
-    """Return soft pairs: rows that sum to one, columns that sum to the same."""
+    """Return soft pairs: rows that sum to one, columns that sum to the same.
+
+    What is next to nothing is nothing: products with numbers that are too small for their exponent take fifty times as
+    long on many processors.
+    """
     pairs = np.exp(np.minimum(score - score.max(axis=1, keepdims=True), 0))
+    pairs[pairs < np.finfo(np.float32).tiny] = 0
     level = np.float32(pairs.shape[0] / pairs.shape[1])
+    nothing = np.float32(1e-30)
     for _ in range(rounds):
-        pairs *= level / (pairs.sum(axis=0, keepdims=True) + np.float32(1e-30))
-        pairs /= pairs.sum(axis=1, keepdims=True) + np.float32(1e-30)
+        pairs *= level / (pairs.sum(axis=0, keepdims=True) + nothing)
+        pairs /= pairs.sum(axis=1, keepdims=True) + nothing
+    pairs[pairs < nothing] = 0
     return np.asarray(pairs)
 
 
@@ -92,9 +114,10 @@ class Clouds:
     def __init__(self, target: Side, known: Side, allowed: Allowed, rng: np.random.Generator, turning: Turning) -> None:
         self.turning, most = turning, turning.dimensions
         self.target, self.known = embed(target, 0, most), embed(known, None, most)
-        width = min(self.target.shape[1], self.known.shape[1])  # a small file has fewer directions
-        self.target, self.known = self.target[:, :width], self.known[:, :width]
         self.shown = embed(known, 0, most) if len(known.draws) > 1 else None
+        every = (self.target, self.known) if self.shown is None else (self.target, self.known, self.shown)
+        width = min(cloud.shape[1] for cloud in every)  # a small file has fewer directions
+        self.target, self.known = self.target[:, :width], self.known[:, :width]
         self.slow = min(target.size, known.size) > turning.many
         some = turning.larger_sample if self.slow else turning.sample
         self.rows, self.columns = (

@@ -196,18 +196,25 @@ def best_of_each(evidence: Evidence, allowed: Allowed, scoring: Scoring) -> tupl
     return target, known, score
 
 
-def try_out(trial: Evidence, allowed: Allowed, rng: np.random.Generator, scoring: Scoring) -> Meaning | None:
-    """Score known records, as a release might show them, against all known records; None if labels allow none."""
-    return learn_meaning(*_try(trial, allowed, rng, scoring))
+def try_out(
+    trial: Evidence, allowed: Allowed, rng: np.random.Generator, scoring: Scoring, who: Ints | None = None
+) -> Meaning | None:
+    """Score known records, as a release might show them, against all known records; None if labels allow none.
+
+    ``who`` are the known records that the trial shows, where these are not all.
+    """
+    _, own, strangers = try_records(trial, allowed, rng, scoring, who)
+    return learn_meaning(own, strangers)
 
 
-def _try(
-    trial: Evidence, allowed: Allowed, rng: np.random.Generator, scoring: Scoring
-) -> tuple[FloatArray, FloatArray]:
-    """Return the scores of known records with themselves, and the best of those with others."""
+def try_records(
+    trial: Evidence, allowed: Allowed, rng: np.random.Generator, scoring: Scoring, who: Ints | None = None
+) -> tuple[Ints, FloatArray, FloatArray]:
+    """Return some known records, their scores with themselves, and the best of those with others."""
+    who = np.arange(len(trial.right)) if who is None else who
     records = len(trial.right)
-    looked = np.sort(rng.choice(records, min(records, scoring.trials), replace=False))
-    some = Evidence(trial.left[looked], trial.right, trial.row[looked], trial.column)
+    shown = np.sort(rng.choice(len(who), min(len(who), scoring.trials), replace=False))
+    some, looked = Evidence(trial.left[shown], trial.right, trial.row[shown], trial.column), who[shown]
     # the class that each would most probably have in the target
     own_class = np.zeros(records, np.int64) if allowed.table is None else allowed.table.argmax(axis=0)[allowed.known]
     labels = Allowed(own_class[looked], allowed.known, allowed.hard.table)
@@ -220,4 +227,4 @@ def _try(
         most = strangers.shape[1]
         strangers[rows] = np.partition(block, records - most, axis=1)[:, -most:]
     possible = own > NEVER / 2
-    return own[possible], strangers[possible]
+    return looked[possible], own[possible], strangers[possible]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse.linalg import eigsh
 from sklearn.cluster import KMeans
 
+from disclique.attacks.profiles.clouds import find_directions
 from disclique.attacks.profiles.evidence import F4, Ints
 from disclique.values import FloatArray
 
@@ -39,9 +39,8 @@ def find_groups(distances: F4, by: Grouping) -> Ints | None:
     close = close - close.mean(axis=0) - close.mean(axis=1)[:, None] + close.mean()
     if not np.abs(close).max() > 1e-12 * np.abs(rest).max():
         return None
-    values, vectors = eigsh(close, k=most, which="LA", v0=np.random.default_rng(0).random(size))
-    order = np.argsort(-values)
-    values, vectors = np.maximum(values[order], 1e-12), vectors[:, order]
+    values, vectors = find_directions(close, most, np.random.default_rng(0).random(size))
+    values = np.maximum(values, 1e-12)
     ratio = values[:-1] / values[1:]
     gaps = np.argsort(-ratio, kind="stable")[: by.tried]
     counts = sorted({int(gap) + more for gap in gaps if ratio[gap] >= by.gap for more in (2, 3)})

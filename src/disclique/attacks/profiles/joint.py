@@ -30,10 +30,15 @@ class Joining:
     most: int = 3500  # records of the larger file up to which all distances are compared at once
     starts: tuple[tuple[int, int], ...] = ((300, 14), (600, 4), (1200, 2))  # tried, by records of the larger file
     fewest: int = 1
+    climbing: int = 4  # of these, the likeliest, that are gone on from
     expected: float = 0.97  # of what the right assignment is worth at which no other start is tried
     clear: float = 0.7  # of the way from what chance gives to what is expected that an assignment must be worth
     splits: int = 2  # times that the known file is cut into halves and quarters
-    spreads: float = 2.5  # standard deviations of what chance gives by which it must be worth more
+    spreads: float = 2.5  # standard deviations of what chance gives by which it must be worth more, if not trusted
+    trusted: float = 0.9  # probability that it is no chance at which it is trusted
+    freedom: float = 3.0  # degrees of freedom of what strangers are worth
+    scatter: float = 0.05  # of the way from chance to what is expected: how much right assignments differ at least
+    fewer: int = 4  # starts from which strangers are assigned at the most
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +74,9 @@ class Joint:
 
     def part(self, rows: Ints) -> Joint:
         """Return the same of some of the known records."""
-        right = tuple(one[np.ix_(rows, rows)] for one in self.right)
-        return replace(self, right=right, usual=self.usual[rows])
+        right, draws = (tuple(one[np.ix_(rows, rows)] for one in every) for every in (self.right, self.draws))
+        groups = tuple(group[rows] for group in self.groups)
+        return replace(self, right=right, usual=self.usual[rows], draws=draws, groups=groups)
 
 
 def join(target: Side, known: Side, by: Joining) -> tuple[Joint, Ints] | None:

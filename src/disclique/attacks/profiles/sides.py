@@ -31,6 +31,7 @@ class Sampling:
     sparse: float = 0.2  # published share below which gaps are filled by shortest paths
     proportion: float = 1e7  # of the largest distance to the smallest from which on logarithms are compared
     smallest: float = 1e-300  # distance whose logarithm counts as 0
+    single: float = 1e-6  # of the largest direction of a file: smaller ones are the rounding of single precision
     same_scale: float = 0.2  # relative difference of location and spread up to which two files are on one scale
 
 
@@ -39,7 +40,7 @@ class Side:
     """One file: its distances in one or several draws, and those to its landmarks, complete and symmetric.
 
     ``draws`` are held as arrays where the file is small enough. ``expected`` is what a release shows on the mean, if
-    that is known; else it is the mean of all draws but the first, which is left for trials.
+    that is known; else it is the mean of all draws but the first ``spared``, which are left for trials.
     """
 
     draws: tuple[F4 | Distances, ...]
@@ -50,6 +51,7 @@ class Side:
     curve: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None  # bends the scale to that of the other file
     sampling: Sampling = Sampling()
     true: F4 | None = None  # distances before the mask, where the draws are the snooper's own
+    spared: int = 1
 
     @property
     def size(self) -> int:
@@ -75,12 +77,23 @@ class Side:
             found[anchors, begin + np.arange(len(anchors))] = np.nan
         return self._bent(found)
 
+    def part(self, rows: Ints) -> Side:
+        """Return some of the records of a file that is held as a whole."""
+
+        def some(held: F4 | Distances | None) -> F4:
+            assert isinstance(held, np.ndarray)
+            return np.asarray(held[np.ix_(rows, rows)])
+
+        expected, true = (None if one is None else some(one) for one in (self.expected, self.true))
+        draws = tuple(map(some, self.draws))
+        return replace(self, draws=draws, landmarks=np.arange(len(rows)), expected=expected, true=true)
+
     def _shown(self, columns: Ints, draw: int | None) -> F4:
         if draw is not None:
             return _columns(self.draws[draw], columns, self.directed)
         if self.expected is not None:
             return _columns(self.expected, columns, self.directed)
-        return _mean([_columns(source, columns, self.directed) for source in self.draws[1:] or self.draws])
+        return _mean([_columns(source, columns, self.directed) for source in self.draws[self.spared :] or self.draws])
 
     def _bent(self, found: F4) -> F4:
         return found if self.curve is None else np.interp(found, *self.curve).astype(np.float32)
