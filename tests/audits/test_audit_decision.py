@@ -15,7 +15,8 @@ from disclique.attacks import ExtendAttack, attacks
 from disclique.audits import AuditResult, MaskRange, parse_range, run_audit
 from disclique.audits.exposure import Findings
 from disclique.audits.facts import Decision
-from disclique.audits.rates import Attempt, Found, InsiderHits, OracleRecord, OracleRisk, ReleaseRecord, SettingRisk
+from disclique.audits.rates import Found, OracleRisk, SettingRisk
+from disclique.audits.release_records import Attempt, InsiderHits, OracleRecord, ReleaseRecord
 from disclique.audits.search import pareto, search_range
 from disclique.audits.summarise import Context, summarise
 from disclique.audits.verdict import Figures, Judgement, Limits

@@ -104,18 +104,42 @@ def test_a_sentence_says_where_the_curve_crosses_the_limit(found: AuditResult) -
     assert setting.oracle is not None
     curve, code = (tuple(InsiderShare(n, v) for n, v in zip((0, 10, 50), some, strict=True)) for some in _CURVES)
     known = replace(setting, oracle=replace(setting.oracle, curve=curve, code_curve=code))
-    plan = replace(found.plan, max_risk=0.1)
-    said = say_curve(known, plan)[0]  # type: ignore[arg-type]
-    assert (said.code, said.values["before"], said.values["seeds"], said.values["value"]) == (
-        "curve_crosses",
-        10,
-        50,
-        0.6,
-    )
+    for limit, code_of_message, crossed in (
+        (0.04, "curve_crosses", (0, 10, 0.05)),
+        (0.1, "curve_crosses_last", (10, 50, 0.6)),
+    ):
+        said = say_curve(known, replace(found.plan, max_risk=limit))[0]  # type: ignore[arg-type]
+        assert said.code == code_of_message
+        assert (said.values["before"], said.values["seeds"], said.values["value"]) == crossed
+    plan = found.plan
     said = say_curve(known, replace(plan, max_risk=0.7))[0]  # type: ignore[arg-type]
     assert said.code == "curve_below"
     said = say_curve(known, replace(plan, max_risk=0.001))[0]  # type: ignore[arg-type]
     assert said.code == "curve_crosses_at_once"
+
+
+def test_a_curve_reaches_the_risk(found: AuditResult) -> None:
+    """With as many pairs as the risk supposes no curve says that fewer are found."""
+    for one in found.settings:
+        assert one.oracle is not None
+        reached = [point.value for curve in one.oracle.curves for point in curve if point.seeds >= one.oracle.seeds]
+        assert max(reached) >= one.oracle.value
+
+
+def test_a_curve_is_never_below_what_an_attack_found() -> None:
+    """Who knows no pair is not kept out where an attack without any finds everybody: each way has its own curve."""
+    asked = {**FAST, "attacks": ["profiles", "code"]}
+    found = dq.audit(read(draw_file(120)), ["bloom:length=1024"], max_risk=0.1, **asked)  # type: ignore[arg-type]
+    (setting,) = found.settings
+    assert setting.oracle is not None
+    shown = {one.attack: one.risk.value for one in setting.attacks}
+    assert min(shown.values()) > 0.9  # type: ignore[type-var]
+    for name, curve in (("profiles", setting.oracle.curve), ("code", setting.oracle.code_curve)):
+        assert curve[0].seeds == 0
+        assert all(point.value >= shown[name] for point in curve)
+    codes = [reason.code for reason in found.verdict.reasons]
+    assert "curve_crosses_at_once" in codes
+    assert "curve_crosses" not in codes
 
 
 _CURVES = ((0.01, 0.02, 0.03), (0.01, 0.05, 0.6))

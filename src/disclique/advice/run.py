@@ -24,7 +24,7 @@ from disclique.advice.search import EFFORT, Board, Candidate, Effort, FamilySear
 from disclique.advice.unit import STAGES, Rows, Searcher
 from disclique.audits.definition import UNIT_TUNING, Audit
 from disclique.audits.facts import MEETS
-from disclique.audits.rates import Records, ReleaseRecord
+from disclique.audits.release_records import Records, ReleaseRecord
 from disclique.audits.summarise import Context, judge_setting
 from disclique.audits.verdict import Judgement
 from disclique.masks.settings import Setting

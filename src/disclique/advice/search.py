@@ -17,7 +17,8 @@ import numpy as np
 from disclique.advice.families import Arm, Family
 from disclique.advice.purposes import Usefulness
 from disclique.advice.unit import Exposed, Rows, Screened, UseMeasured
-from disclique.audits.rates import Records, ReleaseRecord, SettingRisk
+from disclique.audits.rates import SettingRisk
+from disclique.audits.release_records import Records, ReleaseRecord
 from disclique.audits.verdict import Judgement
 from disclique.masks.settings import Setting
 from disclique.runs import Unit

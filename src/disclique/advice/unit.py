@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from disclique.audits.definition import Audit, People
-from disclique.audits.rates import ReleaseRecord
+from disclique.audits.release_records import ReleaseRecord
 from disclique.audits.unit import UnitRunner
 from disclique.measures.utility import utility
 from disclique.records.tables import select_records

@@ -10,7 +10,8 @@ import numpy as np
 from disclique.attacks import parse_attacks
 from disclique.audits.definition import Attacked, Audit, People, Varied
 from disclique.audits.plan import DRAWS, Plan
-from disclique.audits.rates import ORACLE, ReleaseRecord
+from disclique.audits.rates import ORACLE
+from disclique.audits.release_records import ReleaseRecord
 from disclique.audits.search import SEARCH
 from disclique.audits.sensitivity import find_variants, list_units
 from disclique.audits.unit import UnitRunner, count_groups

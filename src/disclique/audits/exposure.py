@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from disclique.audits.definition import Audit, Varied
 from disclique.audits.facts import CoarseMap, Decision, GroupRisk, MapCell, PeopleRisk
-from disclique.audits.rates import ORACLE, Records, ReleaseRecord, find_best
+from disclique.audits.rates import ORACLE, find_best
+from disclique.audits.release_records import Records, ReleaseRecord
 from disclique.locale import mark
 from disclique.masks.settings import Setting
 from disclique.measures.disclosure import count_members, lay_cells, number_classes

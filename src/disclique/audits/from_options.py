@@ -14,8 +14,8 @@ from disclique.audits.estimate import BESIDE, STAGES, RiskSoFar, describe_work, 
 from disclique.audits.facts import declare
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import Plan, Snooper
-from disclique.audits.rates import ReleaseRecord
 from disclique.audits.recipients import Recipient, refuse_beside
+from disclique.audits.release_records import ReleaseRecord
 from disclique.audits.result import ANNEX, ANNEX_WORD, RECORDS, REPORT, RESULT, AuditResult
 from disclique.audits.run import run_audit
 from disclique.audits.several import Asked, RecipientsResult, place_of, run_recipients

@@ -12,7 +12,8 @@ import numpy as np
 
 from disclique.audits.definition import Audit
 from disclique.audits.facts import InferenceFacts
-from disclique.audits.rates import InferenceRecord, Records, SettingRisk
+from disclique.audits.rates import SettingRisk
+from disclique.audits.release_records import InferenceRecord, Records
 from disclique.measures.bounds import smooth_upper_end
 from disclique.messages import Message
 from disclique.records.sensitive import SensitiveColumn

@@ -18,7 +18,7 @@ from disclique.audits.facts import Decision, SettingFacts, declare
 from disclique.audits.known_figures import describe_figures
 from disclique.audits.known_file import hold_known, hold_others
 from disclique.audits.plan import AS_IT_IS, Plan, Snooper
-from disclique.audits.rates import Records, ReleaseRecord
+from disclique.audits.release_records import Records, ReleaseRecord
 from disclique.audits.result import AuditResult, write_result
 from disclique.audits.search import search_range
 from disclique.audits.sensitivity import choose_variants, list_units

@@ -15,7 +15,8 @@ from functools import reduce
 from disclique.audits.definition import Audit, Varied
 from disclique.audits.facts import Favour, JointRelease, Sensitivity, SensitivityPoint, SettingFacts
 from disclique.audits.plan import Plan
-from disclique.audits.rates import ORACLE, OracleRisk, Records, measure_attack, measure_oracle, measure_risk
+from disclique.audits.rates import ORACLE, OracleRisk, measure_attack, measure_oracle, measure_risk
+from disclique.audits.release_records import Records
 from disclique.errors import InputError
 from disclique.masks.settings import Setting
 from disclique.messages import Message, mark

@@ -20,7 +20,6 @@ import pandas as pd
 from disclique.audits.definition import Audit
 from disclique.audits.facts import Verdict
 from disclique.audits.plan import Plan
-from disclique.audits.rates import ReleaseRecord
 from disclique.audits.recipient_facts import (
     RecipientFacts,
     RecipientsFacts,
@@ -28,6 +27,7 @@ from disclique.audits.recipient_facts import (
     write_recipients,
 )
 from disclique.audits.recipients import Recipient, parse_recipients, refuse_beside
+from disclique.audits.release_records import ReleaseRecord
 from disclique.audits.result import AuditResult, write_result
 from disclique.audits.run import Work, conclude
 from disclique.audits.summarise import Context

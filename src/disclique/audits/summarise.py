@@ -48,8 +48,6 @@ from disclique.audits.inference import measure_inference
 from disclique.audits.known_file import draw_known_file
 from disclique.audits.plan import write_call
 from disclique.audits.rates import (
-    Attempt,
-    Records,
     SettingRisk,
     average_errors,
     average_insiders,
@@ -59,7 +57,9 @@ from disclique.audits.rates import (
     measure_everybody,
     measure_oracle,
     measure_risk,
+    raise_curves,
 )
+from disclique.audits.release_records import Attempt, Records
 from disclique.audits.released import describe_release
 from disclique.audits.result import AuditResult
 from disclique.audits.search import pareto
@@ -253,6 +253,7 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, 
     useful = average_utility(records)
     oracle = measure_oracle(records, plan.scenario, _extra_draws(trials))
     there = [record for record in records.values() if record.seeded]
+    seeded = average_insiders(there, [record.seeded for record in there], plan.scenario)
     return SettingFacts(
         spec=str(setting),
         mask=mask.name,
@@ -268,14 +269,14 @@ def _setting(audit: Audit, setting: Setting, records: Records, trials: Records, 
         open=judged is not None and judged.status == UNPROVEN,
         open_why=None if judged is None else judged.reason,
         guess=_mean_share(records, [record.guess for record in records.values()], plan.scenario),
-        oracle=oracle,
+        oracle=None if oracle is None else raise_curves(oracle, attacks, plan.snooper.seeds, seeded),
         oracle_why=None if oracle is not None else _find_refusal(records),
         again=_again(records, plan.scenario),
         attacks=tuple(attacks),
         utility=useful,
         usefulness=None if useful is None else usefulness(useful, plan.utility),
         person=None if judged is None else judged.figures.person,
-        seeded=average_insiders(there, [record.seeded for record in there], plan.scenario),
+        seeded=seeded,
         brief=setting.brief,
         utility_error=average_errors(records),
         utility_sample=min((one.utility_sample for one in records.values() if one.utility_sample), default=None),

@@ -33,7 +33,8 @@ from disclique.audits.definition import Attacked, Audit, People, Varied, count_c
 from disclique.audits.fitting import Residents, count_fitting
 from disclique.audits.known_file import KnownFile, add_errors, add_fakes, draw_known_file, draw_others, join_files
 from disclique.audits.plan import ALL_ATTACKS, DRAWS
-from disclique.audits.rates import ORACLE, InsiderHits, ReleaseRecord, ToldTrials, Trials
+from disclique.audits.rates import ORACLE
+from disclique.audits.release_records import InsiderHits, ReleaseRecord, ToldTrials, Trials
 from disclique.audits.sensitivity import RELEASED, WITHOUT_NUMBERS, vary
 from disclique.audits.yardsticks import (
     Consulted,

@@ -248,12 +248,17 @@ def say_curve(setting: SettingFacts, plan: Plan) -> list[Message]:
         return []
     by_code = {one.seeds: one.value for one in oracle.code_curve}
     points = [(one.seeds, max(one.value, by_code.get(one.seeds, 0.0))) for one in oracle.curve]
+    most = points[-1][0]
     crossed = next(((seeds, value) for seeds, value in points if value > limit), None)
     if crossed is None:
-        return [Message("curve_below", limit=limit, most=points[-1][0], value=points[-1][1])]
+        return [Message("curve_below", limit=limit, most=most, value=points[-1][1])]
     before = max((seeds for seeds, value in points if seeds < crossed[0]), default=None)
     told = {"limit": limit, "seeds": crossed[0], "value": crossed[1]}
-    return [Message("curve_crosses_at_once", told) if before is None else Message("curve_crosses", told, before=before)]
+    if before is None:
+        return [Message("curve_crosses_at_once", told)]
+    if crossed[0] == most:
+        return [Message("curve_crosses_last", told, before=before)]
+    return [Message("curve_crosses", told, before=before)]
 
 
 def stand(setting: SettingFacts) -> str:

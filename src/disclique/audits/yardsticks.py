@@ -18,7 +18,7 @@ from disclique.attacks.oracle.encodings import INSIDER
 from disclique.attacks.oracle.values import Told, guess_values
 from disclique.audits.definition import Audit
 from disclique.audits.known_file import KnownFile, draw_control
-from disclique.audits.rates import Attempt, InferenceRecord, InsiderHits, OracleRecord
+from disclique.audits.release_records import Attempt, InferenceRecord, InsiderHits, OracleRecord
 from disclique.errors import InputError
 from disclique.masks import Mask
 from disclique.measures.risk import SCENARIOS, Hits, find_chances, judge

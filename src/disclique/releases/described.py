@@ -134,7 +134,8 @@ def describe_mask(mask: Mask, form: str, change: Change) -> tuple[Message, ...]:
     if mask.withholds or form == NONE:
         return (Message("nothing_between_records"),)
     if form == ENCODINGS:
-        return (Message(mark("encodings_as_made_elsewhere") if mask.rigid else mark("text_was_encoded")),)
+        made = mark("text_was_encoded") if mask.secret else mark("text_was_encoded_openly")
+        return (Message(mark("encodings_as_made_elsewhere") if mask.rigid else made),)
     if mask.rigid:
         turned = mark("moved_all_alike") if mask.on == "coordinates" else mark("distances_unaltered")
         return (Message(turned),)
