@@ -25,7 +25,8 @@ import disclique as dq
 import off_map
 from disclique.audits import Audit, Plan, Snooper
 from disclique.audits.definition import UNIT_TUNING
-from disclique.audits.rates import ReleaseRecord, measure_attack, measure_oracle, measure_risk
+from disclique.audits.rates import measure_attack, measure_oracle, measure_risk
+from disclique.audits.release_records import ReleaseRecord
 from disclique.audits.unit import run_unit
 from disclique.masks import masks
 from disclique.model import Microdata

@@ -2,9 +2,9 @@
 
 200 invented people (``disclique example names``) are encoded under a secret key, with first and last name and birthday.
 An audit asks what is found by those who know 0, 10, 20 (a tenth), 50 or all other pairs: by distances, and by the code
-that these pairs show. With 0 pairs it is what the attacks ``profiles`` and ``code`` find by themselves. Runs are kept
-in ``benchmarks/results/hardeners.csv`` and not repeated; the table goes to ``docs/howto/names.md`` between its marks,
-the picture to ``docs/img/hardeners.png``.
+that these pairs show. With 0 pairs it is what the attacks ``profiles`` and ``code`` find by themselves, or what the
+number of bits tells. Runs are kept in ``benchmarks/results/hardeners.csv`` and not repeated; the table goes to
+``docs/howto/names.md`` between its marks, the picture to ``docs/img/hardeners.png``.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def measure(hardener: str, repetition: int) -> dict[str, object]:
         seed=2026 + repetition,
     )
     setting = done.settings[0]
-    oracle, attacked = setting.oracle, {one.attack: one.risk.value for one in setting.attacks}
+    oracle = setting.oracle
     assert oracle is not None
     row: dict[str, object] = {"hardener": hardener, "repetition": repetition, "people": PEOPLE}
-    for letter, curve, attack in (("d", oracle.curve, "profiles"), ("c", oracle.code_curve, "code")):
-        found = {one.seeds: one.value for one in curve} | {0: attacked[attack]}
+    for letter, curve in zip("dc", oracle.curves, strict=True):
+        found = {one.seeds: one.value for one in curve}
         row |= {f"{letter}{many}": round(found[many], 4) for many in KNOWN}
     everybody = None if setting.everybody is None else round(setting.everybody.value, 4)
     used = setting.utility["linkage"]

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -154,10 +155,16 @@ def errors(chosen: Chosen) -> Iterator[Cell]:
         ("fakename_1k", 1000, "swapped-10", (0.5,)),
         ("fakename_1k", 1000, "missing-10", (0.5,)),
     ):
-        for overlap in overlaps:
-            yield grid_cell("errors", f"{file} with {fault}", people, "Both", overlap, mask=bloom)
-    for share in (0.02, 0.1, 0.2):
-        yield grid_cell("errors", "fakename_1k", 1000, "Both", 0.5, mask=bloom, errors=share)
+        for overlap, by in product(overlaps, ("profiles", "code")):
+            yield grid_cell("errors", f"{file} with {fault}", people, "Both", overlap, mask=bloom, by=by)
+    for share, by in product((0.02, 0.1, 0.2), ("profiles", "code")):
+        yield grid_cell("errors", "fakename_1k", 1000, "Both", 0.5, mask=bloom, errors=share, by=by)
+
+
+def fakes(chosen: Chosen) -> Iterator[Cell]:
+    """A release of 1,000 listed people among whom are fake records: people of the same kind who are on no list."""
+    for many in (10, 100, 1000, 5000):
+        yield Cell("fakes", "fakename_10k", ENCODINGS["bf"], 1000 + many, 1000, 1000)
 
 
 def several(chosen: Chosen) -> Iterator[Cell]:
@@ -190,6 +197,7 @@ PARTS: dict[str, Callable[[Chosen], Iterator[Cell]]] = {
     "published": published,
     "sizes": sizes,
     "errors": errors,
+    "fakes": fakes,
     "several": several,
     "peers": peers,
     "protect": protect,
