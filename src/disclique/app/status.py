@@ -96,7 +96,7 @@ class Board:
         self.counter: Counter | None = None
         self.written: Status | None = None
         self.ended = threading.Event()
-        self.lock = threading.Lock()
+        self.lock, self.writing = threading.Lock(), threading.Lock()
         self.thread = threading.Thread(target=self._run, daemon=True, name="board")
 
     def __enter__(self) -> Board:
@@ -131,6 +131,7 @@ class Board:
         certain = {one for mask in plan.ranges if not plan.searched(mask) for one in mask.settings}
         shown = [one for one in plan.settings if one in certain or str(one) in self.rows]
         self.rows = {str(one): self.rows.get(str(one)) or _row(one, 0, plan.repetitions) for one in shown}
+        self.write()  # before the first unit: an audit that is paused at once says what it is going to try
 
     def say(self, lines: Iterable[str | Message]) -> None:
         """Take messages."""
@@ -167,11 +168,12 @@ class Board:
 
     def write(self) -> None:
         """Write how far it is, if that has changed."""
-        told = self._tell()
-        if told != self.written:
-            with suppress(Exception):  # a disk that is full is told of by the journal
-                write_status(self.folder, told)
-                self.written = told
+        with self.writing:
+            told = self._tell()
+            if told != self.written:
+                with suppress(Exception):  # a disk that is full is told of by the journal
+                    write_status(self.folder, told)
+                    self.written = told
 
     def _run(self) -> None:
         while not self.ended.wait(EVERY):
