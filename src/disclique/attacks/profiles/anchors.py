@@ -9,7 +9,7 @@ its own, it is learned from the pairs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +47,7 @@ class Anchoring:
     anchors: int = 600  # from which records are looked at
     explained: float = 1.2  # variance of errors, relative to the mask's, up to which it explains them
     telling: float = 0.02  # variance of the records relative to the errors below which a direction says nothing
+    strong: float = 1.0  # the same from which on errors are compared
     one_kind: float = 2.0  # variance of the worst errors, relative to the usual or the best, up to which all are alike
     sound: float = 1.5  # mean square error at an anchor, relative to that at most, up to which it is used
     rounding: float = 1e-6  # variance of errors, relative to that of the distances, that single precision leaves
@@ -97,9 +98,7 @@ class Files:
     scoring: Scoring = Scoring()  # noqa: RUF009 - a frozen value
     anchoring: Anchoring = Anchoring()
     astray: Ints | None = None  # whom each known record is, in trials, when it is an anchor: another one if it is wrong
-    copies: tuple[
-        Side, ...
-    ] = ()  # of the known file with more errors, for its draws in turn: these released, those known
+    copies: tuple[Side, ...] = ()  # each of the known file and behind it the same records with more errors
 
     def best(self, evidence: Evidence) -> Pairs:
         """Return the pairs that are each other's best, and the seeds."""
@@ -180,13 +179,21 @@ class Files:
     def compare_errors(self, pairs: Pairs, who: Ints) -> tuple[float, float]:
         """Return the usual variance of errors of pairs, and of known records beside their copies.
 
-        Both are relative to what the mask explains.
+        Both are relative to what the mask explains. They are compared in the directions in which people differ most:
+        some kinds of errors make all distances longer, which hides nobody.
         """
         base = _base(self, *(pairs.some(np.arange(half, len(pairs), 2)) for half in range(2)))
         assert base.shown is not None
-        expected = max(float(np.median(_squares(base.shown - base.y))), 1e-30)
         shown, copy = _copied(self, base.anchors, 0)
-        return base.excess, float(np.median(_squares((shown - copy)[who]))) / expected
+        expected, made = (float(np.median(_squares(errors))) for errors in (base.shown - base.y, (shown - copy)[who]))
+        made /= max(expected, 1e-30)
+        strong = replace(self, anchoring=replace(self.anchoring, telling=self.anchoring.strong))
+        look, others = _look_misspelled(strong, base), pairs.some(np.arange(1, len(pairs), 2))
+        found, tried = (
+            float(np.median(_squares(evidence.left[rows] - evidence.right[known])))
+            for evidence, rows, known in ((look.target, *others), (look.trial, who, who))
+        )
+        return made * found / tried, made
 
     def anchored(self, anchors: Pairs) -> Evidence:
         """Return how alike the distances to the anchors are, of every pair of records.
@@ -292,20 +299,40 @@ def _base(files: Files, chosen: Pairs, others: Pairs) -> Base:
         return Base(anchors, x, y, shown, mine, theirs, 1.0, worst / best)
     expected = explained = max(float(np.median(_squares(shown - y))), 1e-30)
     if files.copies:
-        explained = max(float(np.median(_squares(np.subtract(*_copied(files, anchors, 0))))), 1e-30)
+        explained = max(float(np.quantile(_squares(np.subtract(*_copied(files, anchors, 0))), 0.9)), 1e-30)
     if files.astray is not None:
         shown = files.known.profiles(files.astray[anchors.known], 0) - middle
     return Base(anchors, x, y, shown, mine, theirs, usual / expected, worst / explained)
 
 
 def _copied(files: Files, anchors: Pairs, number: int) -> tuple[F4, F4]:
-    """Return distances to the anchors in a copy and in the draw of the known file that it is compared with."""
-    rows, known = Pairs(anchors.known, anchors.known), anchors.known
-    draw = number % len(files.known.draws)
-    shown, copy = files.known.profiles(known, draw), files.copies[number].profiles(known)
-    shown, copy, _ = _distances(_Seen(shown, copy, None, len(anchors)), rows)
+    """Return distances to the anchors in a draw of the known file and in a misspelled copy, beside each other."""
+    known, size = anchors.known, files.known.size
+    shown = files.known.profiles(known, number % len(files.known.draws))
+    copy = files.copies[number].profiles(size + known)[size:]
+    shown, copy, _ = _distances(_Seen(shown, copy, None, len(anchors)), Pairs(known, known))
     middle = copy.mean(axis=0)
     return fill_gaps(shown) - middle, copy - middle
+
+
+def _law_of_spelling(files: Files, anchors: Pairs) -> FloatArray:
+    """Return the covariance of what errors in the list do to distances to the anchors.
+
+    Errors in a record move its distances to all anchors, of which there are as many examples as records. Errors in an
+    anchor move everybody's distance to it alone, whatever is wrong in other anchors: one draw of them for all records
+    would show directions in which they happen to cancel out.
+    """
+    known, size = anchors.known, files.known.size
+    found = []
+    for copy in files.copies[1:]:
+        right, wrong = copy.profiles(known), copy.profiles(size + known)
+        seen = _Seen(right[size:], right[:size], wrong[:size], len(anchors))
+        of_record, exact, of_anchor = _distances(seen, Pairs(known, known))
+        assert of_anchor is not None
+        found.append([fill_gaps(one - exact) for one in (of_record, of_anchor)])
+    of_records, of_anchors = (np.concatenate(side).astype(float) for side in zip(*found, strict=True))
+    of_records, of_anchors = (side - side.mean(axis=0) for side in (of_records, of_anchors))
+    return _covariance(of_records) + (of_anchors**2).mean() * np.eye(of_anchors.shape[1])
 
 
 class _Seen(NamedTuple):
@@ -381,14 +408,13 @@ def _look(files: Files, base: Base, rng: np.random.Generator, *, learned: bool) 
 def _look_misspelled(files: Files, base: Base) -> Sight:
     """Look by what a draw of the known file is beside a copy with more errors: so is the release beside the file."""
     anchoring, anchors = files.anchoring, base.anchors
-    numbers = [number for number in range(len(files.copies)) if number % len(files.known.draws)]  # the first is tried
-    law = [_copied(files, anchors, number) for number in numbers]
+    law = [_copied(files, anchors, number) for number in range(1, len(files.copies))]  # the first is tried
     shown, copied = (np.concatenate(sides) for sides in zip(*law, strict=True))
-    lower = shown.mean(axis=0)  # errors make distances longer
-    shown = shown - lower
-    within = _covariance((shown - copied).astype(float))
+    shown = shown - shown.mean(axis=0)  # errors make distances longer, by how much depends on their kind
+    within = _law_of_draws(files.known, anchors) + _law_of_spelling(files, anchors)
     within = within + max(anchoring.rounding * float(copied.var()), 1e-30) * np.eye(len(within))
-    turn, _ = _directions(_symmetric(shown.T @ copied).astype(float) / len(copied), within, anchoring.telling)
+    spread = _symmetric(base.shown.T @ base.y).astype(float) / len(base.y)
+    turn, _ = _directions(spread, within, anchoring.telling)
     u, v = shown @ turn, copied @ turn
     nearer = np.maximum((u * v).mean(axis=0), 0) / (v**2).mean(axis=0)
     left = np.maximum((u**2).mean(axis=0) - nearer**2 * (v**2).mean(axis=0), 1e-30)
@@ -396,7 +422,8 @@ def _look_misspelled(files: Files, base: Base) -> Sight:
     trial, trial_copy = _copied(files, anchors, 0)
 
     def evidence(x: F4, y: F4) -> Evidence:
-        return _likelihood((fill_gaps(x) - lower) @ turn * scale, y @ turn * (nearer * scale), total)
+        x = fill_gaps(x)
+        return _likelihood((x - x.mean(axis=0)) @ turn * scale, y @ turn * (nearer * scale), total)
 
     return Sight(evidence(base.x, base.y), evidence(trial, trial_copy), base.excess)
 

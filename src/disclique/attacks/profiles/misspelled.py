@@ -12,7 +12,8 @@ import numpy as np
 
 from disclique.attacks.profiles.sides import Side
 from disclique.masks.encoding import TextMask
-from disclique.spaces import Texts
+from disclique.masks.hashing import KEY_BYTES
+from disclique.spaces import Encodings, Texts
 from disclique.synthetic.people import mistype
 
 
@@ -24,7 +25,7 @@ class Spelling:
     shares: tuple[float, float] = (0.002, 0.4)  # between which it is sought
     rounds: int = 3
     close: float = 0.15  # of the share by which what is supposed and what is found may differ
-    fewest: int = 3  # copies: one is left for trials
+    fewest: int = 3  # draws of the list: one is left for trials
 
     def better(self, share: float, made: float, found: float) -> float:
         """Return the share that explains errors of variance ``found`` if one of ``share`` makes them ``made``.
@@ -36,24 +37,28 @@ class Spelling:
 
 @dataclass(frozen=True)
 class Copier:
-    """Makes misspelled copies of a list.
+    """Makes copies of a list beside a misspelled one: both encoded under one key, the records of the list first.
 
-    Errors of an anchor are in its distances to everybody: each copy is but one draw of them, and some are needed.
+    So what an error in a record does is told apart from what an error in an anchor does.
     """
 
     texts: Texts
     mask: TextMask
-    times: int = 3  # that each draw of the list has a copy
+    times: int = 3  # the first copy is for trials
 
     def copies(self, known: Side, share: float, rng: np.random.Generator) -> tuple[Side, ...]:
-        """Return copies in which so large a share of the letters is wrong: the same number for each draw of the list.
+        """Return copies in which so large a share of the letters is wrong.
 
         Raise if the mask takes no such texts: dates of days that are none.
         """
-        return tuple(self._copy(known, share, rng) for _ in range(self.times * len(known.draws)))
+        return tuple(self._copy(known, share, rng) for _ in range(self.times))
 
     def _copy(self, known: Side, share: float, rng: np.random.Generator) -> Side:
         """Return one copy, as it is expected to be released: the mean of as many draws as for the list itself."""
         wrong = mistype(self.texts, rng, share)
-        draws = tuple(self.mask.apply(wrong, rng) for _ in range(max(len(known.draws) - 1, 1)))
+        draws = tuple(self._encode_both(wrong, rng) for _ in range(max(len(known.draws) - 1, 1)))
         return Side(draws, known.landmarks, known.directed, sampling=known.sampling, spared=0)
+
+    def _encode_both(self, wrong: Texts, rng: np.random.Generator) -> Encodings:
+        key = rng.bytes(KEY_BYTES)
+        return self.mask.encode(self.texts, key, rng).join(self.mask.encode(wrong, key, rng))

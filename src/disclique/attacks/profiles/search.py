@@ -248,7 +248,7 @@ def _doubt_errors(task: Task, found: Weighed) -> Weighed:
     if best.look is None:
         return found
     doubted = weigh_sight(task.files, best.look, task.common, task.chance, judged=Meaning.doubted)
-    return replace(doubted, confirmed=best.confirmed, misspelled=best.misspelled)
+    return replace(doubted, confirmed=max(best.confirmed, found.confirmed), misspelled=best.misspelled)
 
 
 def _suppose_errors(task: Task, found: Weighed) -> Weighed:
