@@ -92,27 +92,31 @@ def search(
     """Return the best alignment found and how many were tried; ``given`` are pairs to start from.
 
     None are tried where the assignment of the whole files is clearly better than chance. Where none is confirmed, a
-    list that may have errors is supposed to have some.
+    list that may have errors is supposed to have some, and the same alignments are weighed again.
     """
     best, given = NOTHING, [pairs for pairs in given if len(pairs) >= FEWEST_PAIRS]
     for pairs in given:
         best = _better(task, best, weigh(task, pairs))
     if joined is not None and joined.clear:
         return best, 0
-    best, tried = _try_starts(task, features, best, starts, threads)
+    best, tried, promising = _try_starts(task, features, best, starts, threads)
     if best.confirmed > task.tuning.by_chance:
         return best, tried
     with suppress(DiscliqueError):  # the mask may take no text with errors
         supposed = _with_errors(task, task.tuning.spelling.first)
-        for pairs in given if supposed is not None else []:
+        for pairs in [*given, *promising] if supposed is not None else []:
             assert supposed is not None
             best = _better(task, best, _settle(supposed, pairs, partial(_by_anchors, supposed)))
+            if best.confirmed >= task.tuning.confirmed and len(best.claimed) >= task.tuning.few:
+                break
     return best, tried
 
 
-def _try_starts(task: Task, features: tuple[F4, F4], best: Weighed, starts: int, threads: int) -> tuple[Weighed, int]:
-    """Try starts until an alignment is confirmed; return the best one and how many were tried."""
-    tried, tuning = 0, task.tuning
+def _try_starts(
+    task: Task, features: tuple[F4, F4], best: Weighed, starts: int, threads: int
+) -> tuple[Weighed, int, list[Pairs]]:
+    """Try starts until an alignment is confirmed; return the best one, how many were tried, and what was weighed."""
+    tried, tuning, promising = 0, task.tuning, list[Pairs]()
     chances = np.random.default_rng(task.chance).spawn(starts)
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         while tried < starts and not (best.confirmed >= tuning.confirmed and len(best.claimed) >= tuning.few):
@@ -121,10 +125,12 @@ def _try_starts(task: Task, features: tuple[F4, F4], best: Weighed, starts: int,
             tell(Message("step_alignments", count=len(best.claimed)), tried / starts)
             found = list(pool.map(lambda number: _start(task, features, number, chances[number]), numbers))
             every = [start for many in found for start in many]
-            for weighed in pool.map(lambda pairs: weigh(task, pairs), _promising(task.files, every)):
+            some = _promising(task.files, every)
+            for weighed in pool.map(lambda pairs: weigh(task, pairs), some):
                 best = _better(task, best, weighed)
+            promising += some
             tried += len(numbers)
-    return best, tried
+    return best, tried, promising
 
 
 def _better(task: Task, one: Weighed, other: Weighed) -> Weighed:
