@@ -49,6 +49,7 @@ class Anchoring:
     telling: float = 0.02  # variance of the records relative to the errors below which a direction says nothing
     strong: float = 1.0  # the same from which on errors are compared
     one_kind: float = 2.0  # variance of the worst errors, relative to the usual or the best, up to which all are alike
+    one_list: float = 1.5  # the same beside the worst errors of a list that is supposed to be misspelled
     sound: float = 1.5  # mean square error at an anchor, relative to that at most, up to which it is used
     rounding: float = 1e-6  # variance of errors, relative to that of the distances, that single precision leaves
     wider: float = 1.1  # errors of pairs that were found are smaller than those of all true pairs
@@ -257,7 +258,7 @@ def _trusted(files: Files, own: Pairs, others: Pairs, shares: tuple[float, ...],
     for share in shares:
         base = _base(files, own.first(share), others.first(share))
         best = base if best is None or base.mixed < best.mixed else best
-        if base.mixed <= files.anchoring.one_kind:
+        if base.mixed <= (files.anchoring.one_list if files.copies else files.anchoring.one_kind):
             best = base
             break
     assert best is not None
@@ -271,7 +272,7 @@ class Base(NamedTuple):
     """Anchors and the distances of all records to them, with the errors of the anchors and of other pairs.
 
     ``excess`` is the usual variance of errors, relative to what the mask explains, and ``mixed`` that of the worst
-    tenth of the pairs, relative to the best ones without a mask.
+    tenth of the pairs, relative to the best ones without a mask, and to the worst tenth of a list with errors.
     """
 
     anchors: Pairs
