@@ -15,11 +15,12 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import t as student
 
-from disclique.attacks.profiles.anchors import Files, Pairs, Sight
+from disclique.attacks.profiles.anchors import Files, Pairs
 from disclique.attacks.profiles.assign import NEVER, Assignment, Problem, follow
 from disclique.attacks.profiles.clouds import Turning
 from disclique.attacks.profiles.evidence import F4, Evidence, Ints
 from disclique.attacks.profiles.joint import Joining, Joint, join
+from disclique.attacks.profiles.sight import Sight
 from disclique.attacks.profiles.solve import Attempt, compared, own_class, solve, trial_labels, worth_of
 from disclique.attacks.profiles.strangers import worth_by_chance
 from disclique.attacks.profiles.weighed import Judged, Weighed, rehearse_chances, weigh_sight

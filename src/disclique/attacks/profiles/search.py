@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from disclique.attacks.meaning import Meaning
-from disclique.attacks.profiles.anchors import FEWEST_PAIRS, Anchoring, Files, Pairs, Sight, by_anchors, with_seeds
+from disclique.attacks.profiles.anchors import FEWEST_PAIRS, Anchoring, Files, Pairs, with_seeds
 from disclique.attacks.profiles.clouds import Clouds, Turning
 from disclique.attacks.profiles.evidence import F4, Evidence, Ints, Scoring, near
 from disclique.attacks.profiles.joint import Joining
 from disclique.attacks.profiles.misspelled import Copier, Spelling
 from disclique.attacks.profiles.rehearsal import Joined
 from disclique.attacks.profiles.sides import Sampling
+from disclique.attacks.profiles.sight import Sight, by_anchors, compare_errors
 from disclique.attacks.profiles.weighed import NOTHING, Weighed, claimed_in_trial, lead_astray, weigh_sight
 from disclique.errors import DiscliqueError
 from disclique.messages import Message
@@ -274,7 +275,7 @@ def _suppose_errors(task: Task, found: Weighed) -> Weighed:
         who = claimed_in_trial(supposed.files, again, task.chance)
         if len(who) < FEWEST_PAIRS:
             break
-        errors, made = supposed.files.compare_errors(again.claimed, who)
+        errors, made = compare_errors(supposed.files, again.claimed, who)
         share, before = spelling.better(share, made, errors), share
         if share == spelling.shares[0]:  # there are no errors
             return found
@@ -329,8 +330,12 @@ def _by_cloud(task: Task, pairs: Pairs, last: Weighed | None, done: int) -> Sigh
 
 
 def _by_anchors(task: Task, pairs: Pairs, last: Weighed | None, done: int) -> Sight:
-    """Look from the pairs; the first times from all of them, while many of them may be wrong."""
-    if done == 0:
+    """Look from the pairs; the first times from all of them, while many of them may be wrong.
+
+    Those that agree best with the others come first where some may be wrong, and where a list has errors: who is known
+    beforehand is right, but may be so misspelled that their distances say little.
+    """
+    if done == 0 or task.files.copies:
         pairs = pairs.some(np.argsort(-task.files.agreement(pairs), kind="stable"))
     rng, shares = np.random.default_rng(task.chance), task.tuning.shares
     halves = done >= task.tuning.growing

@@ -11,8 +11,9 @@ from sklearn.isotonic import IsotonicRegression
 
 from disclique.attacks.meaning import Meaning, learn_meaning
 from disclique.attacks.posterior import estimated_share, matching_posterior
-from disclique.attacks.profiles.anchors import NOBODY_PAIRED, Files, Pairs, Sight
+from disclique.attacks.profiles.anchors import NOBODY_PAIRED, Files, Pairs
 from disclique.attacks.profiles.evidence import Ints, best_of_each, try_out, try_records
+from disclique.attacks.profiles.sight import Sight
 from disclique.values import FloatArray
 
 Judged = Callable[[Meaning, FloatArray, FloatArray, int], Meaning]
