@@ -1,10 +1,10 @@
 """The attack on two matrices of distances that need not be a map: nothing but distances, of any kind.
 
 ``sides`` brings both files to one scale, ``clouds`` tells records apart without a match and turns the two files onto
-each other, ``anchors`` grows the right pairs, ``sight`` says what a pair is worth, and ``evidence`` holds scores and what they
-mean. ``search`` tries starts and weighs the best; small files are assigned as a whole besides (``rehearsal``). Here it
-is said what is believed of both. Where a list of names has errors, what scores mean is learned from copies of it that
-have as many more (``misspelled``).
+each other, ``anchors`` grows the right pairs, ``sight`` says what a pair is worth, and ``evidence`` holds scores and
+what they mean. ``search`` tries starts and weighs the best; small files are assigned as a whole besides
+(``rehearsal``). Here it is said what is believed of both. Where a list of names has errors, what scores mean is learned
+from copies of it that have as many more (``misspelled``).
 """
 
 from __future__ import annotations
