@@ -127,6 +127,7 @@ def test_advice_is_the_best_of_all_combinations(seed: int, limit: float, masks: 
     assert own >= every[0][0] - 0.01, (best.setting, len(left), own, every[:3])
 
 
+@pytest.mark.long
 def test_every_step_of_the_advice_is_needed() -> None:
     """Without any one step the limit is broken, or the step is not in the advice."""
     data, limit = invent_people(5), 0.3

@@ -126,7 +126,8 @@ def test_scores_that_are_log_likelihoods_mean_what_they_say() -> None:
     assert steep.slope == pytest.approx(found.slope / 2, rel=0.02)
 
 
-@pytest.mark.parametrize("common", [60, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("common", [60, pytest.param(200, marks=pytest.mark.slow)])
 def test_strangers_are_not_taken_for_people_of_a_list_with_errors(common: int) -> None:
     """500 released people, 500 on a list with a typing error in every third; an insider knows some of the pairs."""
     mask = dq.parse_mask("bloom:length=512,bits=6")

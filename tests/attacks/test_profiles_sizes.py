@@ -127,6 +127,7 @@ def test_probabilities_hold_where_every_tenth_letter_of_the_list_is_wrong(common
     assert 0.9 * result.risk.tp <= result.claims.expected <= result.risk.tp + 0.25 * common
 
 
+@pytest.mark.long
 def test_who_knows_many_misspelled_people_finds_others() -> None:
     """Pairs known beforehand are right, but may be badly misspelled: nobody found anybody who knew 160 of 240 pairs."""
     files = draw(360, 240, seed=21, letters=0.15)

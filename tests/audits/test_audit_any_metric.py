@@ -261,6 +261,7 @@ def test_insiders_are_asked_beside_the_attacks() -> None:
     assert alone.settings[0].seeded == ()
 
 
+@pytest.mark.long
 def test_what_only_an_insider_finds_is_not_shown_to_be_safe() -> None:
     """The attacks find nobody, but 50 known pairs lead to more people than the limit allows."""
     asked = {"attacks": ["labels", "parrot"], "repetitions": 1}
@@ -303,6 +304,7 @@ def test_best_f1_is_that_of_scikit_learn(people: int, seed: int) -> None:
     assert best_f1(across) == pytest.approx(slow)
 
 
+@pytest.mark.long
 def test_linkage_falls_with_noise_and_is_for_encodings_only() -> None:
     file = make("texts", 100)
     values = []

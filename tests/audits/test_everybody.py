@@ -129,7 +129,7 @@ def test_a_curve_reaches_the_risk(found: AuditResult) -> None:
 def test_a_curve_is_never_below_what_an_attack_found() -> None:
     """Who knows no pair is not kept out where an attack without any finds everybody: each way has its own curve."""
     asked = {**FAST, "attacks": ["profiles", "code"]}
-    found = dq.audit(read(draw_file(120)), ["bloom:length=1024"], max_risk=0.1, **asked)  # type: ignore[arg-type]
+    found = dq.audit(read(draw_file(80)), ["bloom:length=1024"], max_risk=0.1, **asked)  # type: ignore[arg-type]
     (setting,) = found.settings
     assert setting.oracle is not None
     shown = {one.attack: one.risk.value for one in setting.attacks}
@@ -145,6 +145,7 @@ def test_a_curve_is_never_below_what_an_attack_found() -> None:
 _CURVES = ((0.01, 0.02, 0.03), (0.01, 0.05, 0.6))
 
 
+@pytest.mark.long
 def test_another_dictionary_reads_whom_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From Python and from the command line; one without the columns is refused."""
     from typer.testing import CliRunner
