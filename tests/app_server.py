@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -115,6 +116,20 @@ class AppServer:
         return self.process.returncode, out, err
 
 
+@contextmanager
+def heeding_hangups() -> Iterator[None]:
+    """What is started here hears that a window was closed, also if the tests run under nohup."""
+    ignored = hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    if not ignored or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 def start_server(
     folder: Path,
     *options: str,
@@ -129,15 +144,16 @@ def start_server(
     path = os.pathsep.join(filter(None, [SOURCES, os.environ.get("PYTHONPATH")]))
     given = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": path, **(environment or {})}
     command = [sys.executable, "-c", code] if code else [sys.executable, "-c", START, "app", "--no-browser"]
-    process = subprocess.Popen(
-        [*command, *options],
-        cwd=folder,
-        env=given,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        umask=umask,
-    )
+    with heeding_hangups():
+        process = subprocess.Popen(
+            [*command, *options],
+            cwd=folder,
+            env=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            umask=umask,
+        )
     assert process.stdout
     assert process.stderr
     ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
