@@ -103,14 +103,21 @@ def search(
     best, tried, promising = _try_starts(task, features, best, starts, threads)
     if best.confirmed > task.tuning.by_chance:
         return best, tried
+    supposed = None
     with suppress(DiscliqueError):  # the mask may take no text with errors
         supposed = _with_errors(task, task.tuning.spelling.first)
-        for pairs in [*given, *promising] if supposed is not None else []:
-            assert supposed is not None
-            best = _better(task, best, _settle(supposed, pairs, partial(_by_anchors, supposed)))
-            if best.confirmed >= task.tuning.confirmed and len(best.claimed) >= task.tuning.few:
-                break
+    if supposed is None:
+        return best, tried
+    for pairs in [*given, *promising]:
+        best = _better(task, best, _settle(supposed, pairs, partial(_by_anchors, supposed)))
+        if _is_confirmed(task, best):
+            break
     return best, tried
+
+
+def _is_confirmed(task: Task, found: Weighed) -> bool:
+    """Return whether an alignment ends the search."""
+    return found.confirmed >= task.tuning.confirmed and len(found.claimed) >= task.tuning.few
 
 
 def _try_starts(
@@ -120,7 +127,7 @@ def _try_starts(
     tried, tuning, promising = 0, task.tuning, list[Pairs]()
     chances = np.random.default_rng(task.chance).spawn(starts)
     with ThreadPoolExecutor(max(threads, 1)) as pool:
-        while tried < starts and not (best.confirmed >= tuning.confirmed and len(best.claimed) >= tuning.few):
+        while tried < starts and not _is_confirmed(task, best):
             batch = tuning.slow_batch if task.clouds.slow else tuning.batch
             numbers = range(tried, min(tried + batch, starts))
             tell(Message("step_alignments", count=len(best.claimed)), tried / starts)
