@@ -179,8 +179,14 @@ def errors_table(runs: pd.DataFrame, published: pd.DataFrame) -> str:
     for (source, wrong, overlap, by), group in runs.groupby(["source", "errors", "overlap", "by"], sort=False):
         file, _, fault = str(source).partition(" with ")
         theirs = PUBLISHED_ERRORS.get((file, fault, overlap), float("nan"))
-        rows.append([file, _fault(fault, float(wrong)), f"{overlap:g}", share(theirs), str(by), *_rates(group)])
-    return markdown(["file", "errors in the list", "overlap", "published", "attack", *RATES], rows)
+        named = share(group["classes"].map(_count_right).sum() / group["common"].sum())
+        rows.append([file, _fault(fault, float(wrong)), f"{overlap:g}", share(theirs), str(by), named, *_rates(group)])
+    return markdown(["file", "errors in the list", "overlap", "published", "attack", "named at all", *RATES], rows)
+
+
+def _count_right(classes: str) -> int:
+    """Return how many right pairs are named, however improbable."""
+    return sum(int(one.split(":")[2]) for one in classes.split())
 
 
 def _fault(fault: str, records: float) -> str:
